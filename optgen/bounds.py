@@ -72,7 +72,7 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
         case Number(value=value):
             return Bounds(value, value)
         case Name():
-            return names[expr.key]
+            return names[expr.id if expr.at is not None else expr.key]
         case Unary(op="-", operand=x):
             return _negative(bounds_of(x, names))
         case Transpose(operand=x):

@@ -21,6 +21,7 @@ SECTIONS: Mapping[str, str] = {
         "reserved-names": "E201",
         "repeat": "E113 E213 E214",
         "every": "E413",
+        "histories": "E308",
         "products": "E307",
         "primes": "E203 E211",
         "definitions": "E202 E204 E212",

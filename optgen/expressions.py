@@ -23,15 +23,34 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Index:
+    """Which entry of a history, or which element of a local array: a sum of a whole number and of names, each times a
+    whole number. The names are those of int params and of the numbers of turns."""
+
+    constant: int
+    terms: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        """As a spec has it: `-1 - i`."""
+        parts = [(k, name if abs(k) == 1 else f"{abs(k)}*{name}") for name, k in self.terms]
+        parts = [(self.constant, str(abs(self.constant))), *parts] if self.constant or not parts else parts
+        (sign, first), *rest = sorted(parts, key=lambda part: part[0] < 0)
+        return f"{'-' if sign < 0 else ''}{first}" + "".join(f" {'-' if k < 0 else '+'} {x}" for k, x in rest)
+
+
+@dataclass(frozen=True)
 class Name:
-    """A use of a name. `primed`: `m'`, the value after this step."""
+    """A use of a name. `primed`: `m'`, the value after this step. `at`: an entry of a history, `h[-1]`."""
 
     id: str
     primed: bool
     span: Span = field(compare=False)
+    at: Index | None = None
 
     @property
     def key(self) -> str:
+        if self.at is not None:
+            return f"{self.id}[{self.at}]".replace(" ", "")
         return self.id + "'" if self.primed else self.id
 
 

@@ -63,6 +63,12 @@ def available(family: str = "") -> tuple[str, ...]:
     return tuple(sorted(prefix + path.stem for path in (folder() / family).glob("*.opt")))
 
 
+def without_folder() -> tuple[str, ...]:
+    """The names of the specs that are found without a folder: those of no family, and those with products of
+    matrices."""
+    return tuple(sorted((*available(), *(os.path.basename(name) for name in available("matrix")))))
+
+
 def all_available() -> tuple[str, ...]:
     """The names of all specs that come with the package, family by family."""
     return (*available(), *(name for family in FAMILIES for name in available(family)))

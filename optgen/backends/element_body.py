@@ -14,19 +14,11 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
 from optgen.backends.llvm import at, flushed, inline, integer, lower, splat
-from optgen.backends.llvm_types import F32, F64, I8, I16, I32, constant, vector
+from optgen.backends.llvm_types import F32, I32, constant, raw_type, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
 from optgen.ir.storage import Storage
 from optgen.model import Kind
-
-FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
-CODES: dict[int, ll.Type] = {16: I16, 8: I8, 4: I8}
-
-
-def raw_type(storage: Storage) -> ll.Type:
-    """The LLVM type of a stored element: a float, an integer code, or a byte with two codes."""
-    return (FLOATS if storage.codec is None else CODES)[storage.bits]
 
 
 def address(b: ll.IRBuilder, start: Any, i: Any, storage: Storage) -> Any:

@@ -14,10 +14,11 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.layout import narrowed, widened
-from optgen.backends.llvm import fold, integer, lower
-from optgen.backends.llvm_types import F64, TYPES
+from optgen.backends.llvm import at, fold, integer, lower
+from optgen.backends.llvm_types import F64, I64, TYPES, raw_type
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import IDENTITY, Instr, Phase, Value
+from optgen.model import Kind
 
 
 class FunctionBuilder(ABC):
@@ -31,6 +32,22 @@ class FunctionBuilder(ABC):
     @abstractmethod
     def pointer(self, buffer: str, i: Any) -> Any:
         """The address of a buffer of tensor i."""
+
+    def entry_size(self, kind: Kind, i: Any) -> Any:
+        """How many numbers an entry of a history of tensor i has."""
+        raise NotImplementedError
+
+    def in_history(self, buffer: str, start: Any, i: Any) -> Any:
+        """The address of a buffer of tensor i whose memory begins at `start`: of a history, that of its entry."""
+        place = self.m.kernel.places.get(buffer)
+        if place is None:
+            return start
+        b, found = self.b, self.m.kernel.buffer(buffer)
+        slot = self.slot(place, i)
+        number = self.operand(place, {}) if slot is None else b.load(slot, typ=F64)
+        type = F64 if found.kind in (Kind.TENSOR, Kind.SHARED) else self.line_type(buffer)
+        type = raw_type(found.format) if found.kind is Kind.ELEM else type
+        return at(b, start, b.mul(b.fptosi(number, I64), self.entry_size(found.kind, i)), type)
 
     @abstractmethod
     def slot(self, v: Value, i: Any) -> Any | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.ir.storage import Storage
 
 TYPES: dict[ir.DType, ll.Type] = {
     "f64": ll.DoubleType(),
@@ -16,6 +17,13 @@ TYPES: dict[ir.DType, ll.Type] = {
 I1, I8, I16, I32, I64 = (ll.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ll.FloatType(), ll.DoubleType()
 PTR = ll.PointerType()
+FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
+CODES: dict[int, ll.Type] = {16: I16, 8: I8, 4: I8}
+
+
+def raw_type(storage: Storage) -> ll.Type:
+    """The LLVM type of a stored element: a float, an integer code, or a byte with two codes."""
+    return (FLOATS if storage.codec is None else CODES)[storage.bits]
 
 
 def vector(type: ll.Type, width: int) -> ll.Type:

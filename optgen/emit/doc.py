@@ -195,7 +195,7 @@ def _section(entry: DocEntry) -> Iterator[str]:
 def _as_written(optimizer: Optimizer) -> str:
     """The sections with equations as they are written, without notes."""
     lines = optimizer.source.lines
-    first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:", line))
+    first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:|phase\s", line))
     return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
 
 
@@ -250,6 +250,7 @@ def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{expression(s.init)}`"
     start += " at the first update" if optimizer.start(s) is not None else ""
     kept = " x ".join(s.dims) or ONE_FOR_EACH[s.kind]
+    kept = f"`{s.entries}` for each {kept}" if s.entries else kept
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from optgen.backends.step_struct import c_fields
 from optgen.emit.manifest_json import BuiltKernel
 from optgen.ir import Buffer
-from optgen.model import Kind, Optimizer, Param
+from optgen.model import PHASE, Kind, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 
 STEP = f"""\
@@ -64,6 +64,10 @@ def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
     """The text of `<symbol>.h`."""
     symbol = built.symbol
     purpose = "The weights to evaluate with; no count changes" if built.variant.evaluate else "One step, in place"
+    if optimizer.phases and not built.variant.evaluate:
+        phase, first = built.variant.flags[PHASE], optimizer.phases[0]
+        purpose = f"The phase {phase} of a step ({', then '.join(optimizer.phases)}), in place; it advances t"
+        purpose += "" if phase == first else ", so take 1 from t before the call"
     made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
     parts = [
         STEP,
@@ -114,7 +118,7 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
     include several."""
     symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
-    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
+    buffers = [(f"{symbol}_buffer_{_identifier(b.name)}", _buffer(b)) for b in kernel.buffers]
     docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}
     hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
     return "\n".join(
@@ -127,6 +131,11 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
             "#endif\n",
         ]
     )
+
+
+def _identifier(buffer: str) -> str:
+    """The name of a buffer in C: `h_before_2` is `h[-2]`."""
+    return buffer.replace("[-", "_before_").rstrip("]").replace(".", "_")
 
 
 def enum(names: Sequence[tuple[str, str]], count: str) -> str:
@@ -145,6 +154,10 @@ def _buffer(b: Buffer) -> str:
     start = "" if b.init is None else f", starts as {b.init}"
     start += ", and in the first update as its spec says" if b.starts_late else ""
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
+    if b.of:
+        return f"the same pointer as {b.of}"
+    if b.entries:
+        place = f", {b.entries} of these one after the other: update t writes number (t - 1) mod {b.entries}"
     return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 
 

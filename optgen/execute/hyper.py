@@ -113,12 +113,13 @@ class HyperParameters:
             raise ValueError(f"{where} decides which code runs, so it must be a number, and not a tensor of the GPU")
 
     def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
-        """Params that are dimensions of states cannot change."""
+        """Params that are dimensions of states, or lengths of histories, cannot change."""
         for state in self._spec.states:
-            for name in state.dims:
+            for name in state.fixed:
                 if name in changes and changes[name] != self.values[name]:
+                    what = "a dimension of states" if name in state.dims else "the length of histories"
                     raise ValueError(
-                        f"{self._spec.name}: '{name}' is a dimension of states, which is fixed when the rule is "
+                        f"{self._spec.name}: '{name}' is {what}, which is fixed when the rule is "
                         "loaded; load it again with the new value, and make new states"
                     )
 

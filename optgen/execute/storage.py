@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,8 +28,11 @@ def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool 
     """The shape of a buffer's array, for a parameter of this shape; `by_row`: its blocks of codes restart at each row.
 
     `last_two`: the parameter is a batch of matrices. Their rows, or columns, are one array. Codes that share bytes lie
-    as scales do: in one row, or in one for each row where blocks restart.
+    as scales do: in one row, or in one for each row where blocks restart. The entries of a history are along a first
+    axis.
     """
+    if buffer.entries:
+        return (int(buffer.entries), *shape_of(replace(buffer, entries=""), shape, by_row, last_two))
     if buffer.is_scale or buffer.format.is_packed:
         rows, cols = code_rows(shape, by_row, last_two)
         items = -(-cols // (buffer.block or packing.CODES_PER_BYTE))

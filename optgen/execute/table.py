@@ -73,9 +73,9 @@ class StepTable:
         self._pointers = np.zeros((n, len(kernel.buffer_index)), np.uintp)
         # On a CPU, rows without elements are taken for rows of one, whose column values have no memory of their own.
         self._spare = np.zeros(max((matrices for matrices, _, cols in self._own_views if cols == 0), default=0))
-        for name, k in kernel.buffer_index.items():
-            if name in tensors:
-                own = [tensors[name][i] for i in members]
+        for k, buffer in enumerate(kernel.native.buffers):
+            if buffer.memory in tensors:
+                own = [tensors[buffer.memory][i] for i in members]
                 self._pointers[:, k] = [self._address(t) for t in own if t is not None]
         self._hyper = np.full((max(len(kernel.hyper_index), 1), n), UNSET)
         self._set_dimensions()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from optgen import ir
-from optgen.expressions import Expr, Name, Number
+from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.model import Kind, Optimizer, Program, StateDecl
@@ -16,7 +17,8 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
     Of a gradient that is given away, `written` says that a kernel may write to it; the others are written.
     """
-    states = _states(optimizer, variant, program)
+    states = [*_states(optimizer, variant, program)]
+    states += _entries(program, {b.name: b for b in states})
     if variant.evaluate:
         kept = [replace(b, written=False) for b in states]
         return [Buffer("w", False, storage=variant.weight), *kept, Buffer("out", True, storage=variant.dtype)]
@@ -52,7 +54,32 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
         storage = "float32" if small else "float64"
     dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
     init = 0.0 if late else _initial(state.init)
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=late, dims=dims)
+    starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
+    entries = str(variant.sizes.get(state.entries, state.entries))
+    return Buffer(state.name, True, init, state.kind, storage, starts_late=starts_late, dims=dims, entries=entries)
+
+
+def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:
+    """The entries of histories that the equations read, but for the oldest one: that is the buffer of the state."""
+    read = [e for q in program.equations for e in walk(q.value) if isinstance(e, Name) and e.at is not None]
+    found = dict.fromkeys((name.id, entry(name, states[name.id].entries)) for name in read if name.id in states)
+    return [
+        replace(states[state], name=key, written=False, init=None, of=state) for state, key in found if key != state
+    ]
+
+
+def entry(name: Name, entries: str) -> str:
+    """The buffer of an entry."""
+    assert name.at is not None
+    return name.id if entry_index(name.at, entries) == Index(0) else name.key
+
+
+def entry_index(at: Index, entries: str) -> Index:
+    """The index of an entry without multiples of the length: the oldest one, whose place the new one takes, is 0."""
+    terms = tuple((term, k) for term, k in at.terms if term != entries)
+    if entries.isdigit() and not terms:
+        return Index(-(-at.constant % int(entries)))
+    return Index(at.constant, terms)
 
 
 def _initial(init: Expr) -> float | str:

@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, REDUCTIONS, Binary, Call, Expr, Name, Number, Unary, children, walk
+from optgen.expressions import DRAWS, REDUCTIONS, Binary, Call, Expr, Index, Name, Number, Unary, children, walk
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.ir.buffers import entry_index
 from optgen.ir.expand import Emitter
 from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
@@ -60,6 +61,7 @@ class _Lowering:
         self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self.hyper += (*PARAMETER_SIZES.values(), *dict.fromkeys(_turn_numbers(optimizer)))
         self.buffers = {b.name: b for b in work.buffers}
+        self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
@@ -78,7 +80,9 @@ class _Lowering:
             if key != name and value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
-                self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
+                buffer = self.buffers[name]
+                place = self.place(buffer, Index(0)) if buffer.entries else None
+                self.instrs.append(Instr(None, ir.Store(name, self.converted(buffer, value), place)))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         read |= {"matrices"} if self.optimizer.last_two else set()  # by which backends find rows and columns
         hyper = tuple(name for name in self.hyper if name in read)
@@ -151,6 +155,8 @@ class _Lowering:
         id = name.id
         if name.key in self.work.reads:
             return self.emit(ir.Load(self.work.reads[name.key]), name.key)
+        if name.at is not None or (id in self.buffers and self.buffers[id].entries):
+            return self.entry(name)
         if id == "grad":
             return self.gradient()
         if id in self.work.starts:
@@ -167,6 +173,25 @@ class _Lowering:
             return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
         return self.emit(ir.Hyper(PARAMETER_SIZES[id] if self.work.own_sizes and id in DIMENSIONS else id), id)
+
+    def entry(self, name: Name) -> Value:
+        """An entry of a history."""
+        index = Index(0) if name.at is None else entry_index(name.at, self.entries[name.id])
+        key = name.id if index == Index(0) else name.key
+        if key not in self.values:
+            self.values[key] = self.emit(ir.Load(key, self.place(self.buffers[key], index)), key)
+        return self.values[key]
+
+    def place(self, buffer: Buffer, index: Index) -> Value:
+        """The number of an entry in memory: update t writes the one of (t - 1) mod n. `eval:` follows an update."""
+        count = self.load("step" if buffer.kind is Kind.SHARED else COUNTS[0])
+        n = self.const(float(buffer.entries)) if buffer.entries.isdigit() else self.load(buffer.entries)
+        ahead = self.emit(ir.Add(count, self.const(float(index.constant - (not self.variant.evaluate)))))
+        for term, k in index.terms:
+            ahead = self.emit(ir.Add(ahead, self.emit(ir.Mul(self.const(float(k)), self.load(term)))))
+        ahead = self.emit(ir.Add(ahead, n))
+        turns = self.emit(ir.Floor(self.emit(ir.Div(ahead, n))))
+        return self.emit(ir.Sub(ahead, self.emit(ir.Mul(turns, n))))
 
     def extent(self, dimension: str) -> Value:
         """A size of the matrices that the kernel is over."""

@@ -99,7 +99,7 @@ class _Run:
         self.seed = seed
         self.shared = shared
         self.values: dict[str, Any] = {}
-        self.pending: list[tuple[Buffer, Any]] = []
+        self.pending: list[tuple[Buffer, Any, Any]] = []
         self.stored: set[str] = set()  # by phases that have ended
         shape = tensor.buffers["w"].shape if tensor.shape is None else tensor.shape
         matrices, self.rows, self.cols = matrix_view(shape, last_two=kernel.last_two)
@@ -112,7 +112,8 @@ class _Run:
 
     def execute(self, instr: Instr) -> None:
         if isinstance(instr.op, ir.Store):
-            self.pending.append((self.kernel.buffer(instr.op.buffer), self.value(instr.op.value)))
+            place = None if instr.op.place is None else self.value(instr.op.place)
+            self.pending.append((self.kernel.buffer(instr.op.buffer), self.value(instr.op.value), place))
             return
         assert instr.result is not None
         if isinstance(instr.op, ir.Math):
@@ -130,8 +131,8 @@ class _Run:
                 return np.float64(self.tensor.t)
             case ir.Word(draw=draw):
                 return self.words(draw)
-            case ir.Load(buffer=buffer):
-                return self.load(self.kernel.buffer(buffer))
+            case ir.Load(buffer=buffer, place=place):
+                return self.load(self.kernel.buffer(buffer), None if place is None else self.value(place))
             case ir.Reduce(op=how, x=x, scope=scope):
                 return self.reduce(how, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
         return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
@@ -157,8 +158,8 @@ class _Run:
 
     # ------------------------------------------------------------ buffers
 
-    def load(self, buffer: Buffer) -> Any:
-        found = self.seen(buffer)[...]
+    def load(self, buffer: Buffer, place: Any) -> Any:
+        found = self.seen(buffer, place)[...]
         if buffer.kind is Kind.ELEM and buffer.format.is_exact(self.kernel.compute):
             return np.array(found)[()] if buffer.name in self.stored else flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
@@ -169,9 +170,14 @@ class _Run:
             return call(codec.decoder(buffer), found.view(f"u{found.itemsize}").astype(np.int32))
         return np.array(found, dtype)[()]
 
-    def seen(self, buffer: Buffer) -> Array:
+    def array(self, buffer: Buffer, place: Any) -> Array:
+        """The array of a buffer: of a history, the entry that is number `place`."""
+        found = self.tensor.buffers[buffer.memory]
+        return found if place is None else found[int(place), ...]
+
+    def seen(self, buffer: Buffer, place: Any) -> Array:
         """The elements of a buffer that this update sees; of quantized states, the codes."""
-        array = self.all_codes(buffer) if buffer.is_quantized else self.tensor.buffers[buffer.name]
+        array = self.all_codes(buffer) if buffer.is_quantized else self.array(buffer, place)
         array = array.reshape(self.full_shape(buffer))
         compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
         return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[..., self.present, :]
@@ -183,19 +189,19 @@ class _Run:
 
     def write(self) -> None:
         """End a phase: its stores take effect."""
-        for buffer, value in self.pending:
+        for buffer, value, place in self.pending:
             value = np.broadcast_to(value, self.shape(buffer.kind))
             if buffer.is_quantized:
                 self.quantize(buffer, value)
                 continue
-            array = self.tensor.buffers[buffer.name]
+            array = self.array(buffer, place)
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
             if buffer.kind in (Kind.ELEM, Kind.ROW) and not ir.is_gradient(buffer.name):
                 view[..., self.present, :] = new
             else:
                 view[...] = new
-        self.stored |= {buffer.name for buffer, _ in self.pending}
+        self.stored |= {buffer.name for buffer, *_ in self.pending}
         self.pending.clear()
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:

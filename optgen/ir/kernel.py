@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Store, Word, operands
+from optgen.ir.ops import Load, Op, Reduce, ReduceOp, ReduceOverParams, Store, Word, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -100,6 +100,9 @@ class Buffer:
     number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
     computes another value to start from.
 
+    A history keeps arrays of so many `entries` in one, along a first axis. A kernel reads and writes one entry of a
+    buffer, which is the oldest one under the state's name. Other entries have buffers of their own in its memory.
+
     The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of `block`
     elements. The storage of that buffer is "scale".
     """
@@ -113,6 +116,13 @@ class Buffer:
     starts_late: bool = False
     dims: tuple[str, ...] = ()  # of kind matrix
     block: int | None = None  # of scales: how many elements have one
+    entries: str = ""  # of a history: how many it keeps, a number, or the name of a param that says it
+    of: str = ""  # of an entry that is only read: the buffer with the history
+
+    @property
+    def memory(self) -> str:
+        """The buffer whose memory it is."""
+        return self.of or self.name
 
     @property
     def format(self) -> Storage:
@@ -179,11 +189,15 @@ class Kernel:
     boxes: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
+    places: Mapping[str, Value] = field(init=False, repr=False, compare=False)
+    """The entries of histories that buffers are: a value for each of them, by the name of the buffer."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kinds = frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
         object.__setattr__(self, "kinds", kinds)
+        ops = [i.op for i in self.instrs() if isinstance(i.op, Load | Store)]
+        object.__setattr__(self, "places", {op.buffer: op.place for op in ops if op.place is not None})
         object.__setattr__(self, "_by_name", {b.name: b for b in self.buffers})
 
     @property
@@ -197,9 +211,10 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
-        start at the first update of the tensor. Rows along the last axis but one are not those of a gradient."""
-        late = {b.kind for b in self.buffers if b.starts_late}
+        """Whether some rows can be updated without the others: no value depends on several rows, no row has to start
+        at the first update of the tensor, and all rows have the entries of a history from the same updates. Rows along
+        the last axis but one are not those of a gradient."""
+        late = {b.kind for b in self.buffers if b.starts_late or b.entries}
         apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
         return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
 
@@ -230,7 +245,7 @@ class Kernel:
     def shard_granularity(self) -> ShardGranularity:
         """Where the tensors of a step can be cut into shards."""
         kinds = self.kinds | {b.kind for b in self.buffers}
-        if kinds & {Kind.ROW, Kind.COL}:
+        if kinds & {Kind.ROW, Kind.COL} or any(b.entries for b in self.buffers):
             return "never" if Kind.SHARED in kinds else "tensors"
         return "blocks" if any(isinstance(i.op, Reduce | ReduceOverParams) for i in self.instrs()) else "anywhere"
 

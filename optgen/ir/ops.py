@@ -50,17 +50,21 @@ class Word:
 @dataclass(frozen=True)
 class Load:
     """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
-    kinds in f64, as they are. What an earlier phase of the step has stored with every bit is as it was stored."""
+    kinds in f64, as they are. What an earlier phase of the step has stored with every bit is as it was stored. Of a
+    history, the contents of the entry that is number `place` in memory, a host double."""
 
     buffer: str
+    place: Value | None = None
 
 
 @dataclass(frozen=True)
 class Store:
-    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result."""
+    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result. Of a history,
+    the entry that is number `place` in memory is written."""
 
     buffer: str
     value: Value
+    place: Value | None = None
 
 
 @dataclass(frozen=True)

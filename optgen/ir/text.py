@@ -41,13 +41,15 @@ def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
     block = [] if b.block is None else [f"block={b.block}"]
     dims = [f"dims={','.join(b.dims)}"] if b.dims else []
-    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init + block + dims
+    history = [f"{key}={x}" for key, x in (("entries", b.entries), ("of", b.of)) if x]
+    marks = ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late
+    return marks + init + block + dims + history
 
 
 def _instr(instr: Instr) -> str:
     op = instr.op
     words = [type(op).__name__.lower()]
-    words += [str(x) for f in fields(op) if not isinstance(x := getattr(op, f.name), Value | tuple)]
+    words += [str(x) for f in fields(op) if not isinstance(x := getattr(op, f.name), Value | tuple | None)]
     words += [str(v) for v in operands(op)]
     return " ".join(words) if instr.result is None else f"{instr.result}: {instr.result.type} = {' '.join(words)}"
 
@@ -86,6 +88,7 @@ def _buffer(words: list[str]) -> Buffer:
     init: float | str | None = None
     block: int | None = None
     dims: tuple[str, ...] = ()
+    history = {"entries": "", "of": ""}
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
@@ -93,10 +96,12 @@ def _buffer(words: list[str]) -> Buffer:
             block = int(mark.removeprefix("block="))
         elif mark.startswith("dims="):
             dims = tuple(mark.removeprefix("dims=").split(","))
+        elif mark.partition("=")[0] in history:
+            history[mark.partition("=")[0]] = mark.partition("=")[2]
         elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, dims, block)
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, dims, block, **history)
 
 
 def _number_or_name(word: str) -> float | str:
@@ -108,8 +113,8 @@ def _number_or_name(word: str) -> float | str:
 
 def _parse_instr(line: str, known: dict[str, Value]) -> Instr:
     if line.startswith("store "):
-        _, buffer, value = line.split()
-        return Instr(None, ir.Store(buffer, known[value[1:]]))
+        _, buffer, value, *place = line.split()
+        return Instr(None, ir.Store(buffer, known[value[1:]], *(known[x[1:]] for x in place)))
     m = _INSTR.fullmatch(line)
     if m is None:
         raise ValueError("expected '%id: kind dtype = op ...'")
@@ -126,6 +131,8 @@ def _parse_op(cls: type[Op], words: list[str], known: dict[str, Value]) -> Op:
     for f in fields(cls):
         if f.type == "Value":
             args[f.name] = values.pop(0)
+        elif f.type == "Value | None":
+            args[f.name] = values.pop(0) if values else None
         elif f.type == "tuple[Value, ...]":
             args[f.name], values = tuple(values), []
         elif f.type == "Table":

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Span
-from optgen.expressions import Expr, Number, Text, Unary
-from optgen.lang.expression_actions import ExpressionActions, LineError, name_of, number_of, shortened, span_of
+from optgen.expressions import Expr, Name, Number, Text, Unary
+from optgen.lang.builtins import METHODS
+from optgen.lang.expression_actions import (
+    ExpressionActions,
+    LineError,
+    indexed,
+    name_of,
+    number_of,
+    shortened,
+    span_of,
+)
 from optgen.lang.syntax import Token
 from optgen.model import (
     RESERVED_PARAMS,
@@ -68,6 +77,13 @@ class Section(NamedTuple):
     span: Span
 
 
+class PhaseLine(NamedTuple):
+    """`phase NAME:`."""
+
+    name: str
+    span: Span
+
+
 class RepeatLine(NamedTuple):
     """`repeat turns as number:`."""
 
@@ -83,7 +99,7 @@ class EndLine(NamedTuple):
 
 
 Declaration = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
-Statement = Declaration | Section | RepeatLine | EndLine | Equation
+Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
 class _Option(NamedTuple):
@@ -232,8 +248,23 @@ class Actions(ExpressionActions):
             raise LineError("E409", "a flag per param is set, not derived", span_of(first), "write 'true' or 'false'")
         return Flag(name.text, name.span, condition=first, doc=doc)
 
+    def entries(self, items: list[Any]) -> str:
+        """How many entries a history has: a number or the name of a param; empty for a state that is none."""
+        if not items:
+            return ""
+        opening, count, closing = items
+        if opening.text + closing.text != "[]":
+            raise LineError("E105", f"entries in {opening.text} {closing.text}", opening.span, "use [ ]", "histories")
+        match count:
+            case Number(value=value) if value.is_integer() and 1 <= value <= MAX_ENTRIES:
+                return str(int(value))
+            case Name(id=id, primed=False, at=None):
+                return id
+        help = f"write a whole number from 1 to {MAX_ENTRIES}, or an int param"
+        raise LineError("E404", "the entries of a history are counted", span_of(count), help, "histories")
+
     def state(self, items: list[Any]) -> StateDecl:
-        _, name, kind, _, init, rest = items
+        _, name, entries, kind, _, init, rest = items
         _plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
         if isinstance(init, Token) and init.type == "NONE":
@@ -241,7 +272,7 @@ class Actions(ExpressionActions):
             raise LineError("E402", "a state always has a value", init.span, help, "state")
         known, dims = _kind_of_state(kind)
         doc = options.get("text", "")
-        return StateDecl(name.text, known, _start(init), options.get("if"), name.span, doc, dims)
+        return StateDecl(name.text, known, _start(init), options.get("if"), name.span, doc, dims, entries)
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")
@@ -270,9 +301,22 @@ class Actions(ExpressionActions):
     def section(self, items: list[Token]) -> Section:
         return Section(items[0].text, items[0].span)
 
+    def phase(self, items: list[Token]) -> PhaseLine:
+        name = _plain(items[1], "a phase")
+        if name.text.startswith("_") or name.text in METHODS:
+            help = "steps and optimizers have something else of that name in Python; choose another name"
+            raise LineError("E201", f"a phase cannot be called '{name.text}'", name.span, help, "phase")
+        return PhaseLine(name.text, name.span)
+
     def equation(self, items: list[Any]) -> Equation:
-        name, _, value, timing, (guard, otherwise) = items
-        return Equation(name_of(name), value, name.span.to(span_of(value)), guard, otherwise, timing)
+        name, *index, _, value, timing, (guard, otherwise) = items
+        target = name_of(name)
+        if index:
+            opening, at, closing = index
+            if opening.text + closing.text != "[]":
+                raise LineError("E105", f"an index in {opening.text} {closing.text}", opening.span, "use [ ]")
+            target = indexed(name, at, closing)
+        return Equation(target, value, name.span.to(span_of(value)), guard, otherwise, timing)
 
     def repeat(self, items: list[Any]) -> RepeatLine:
         index = _plain(items[3], "the number of a turn") if len(items) == 5 else None
@@ -294,6 +338,8 @@ def _plain(token: Token, what: str) -> Token:
 
 KINDS = {k.value: k for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)}
 MAX_DIMENSIONS = 2
+MAX_ENTRIES = 4096
+"""The largest number of entries of a history."""
 
 
 def _kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:

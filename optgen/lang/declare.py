@@ -9,6 +9,7 @@ from optgen.lang.actions import KINDS
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.dimensions import MEANING
+from optgen.lang.histories import check_history
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
@@ -41,6 +42,8 @@ def declare(draft: Draft) -> Scope:
     _check_dimensions(scope)
     for state in scope.states.values():
         _check_init(state, scope)
+        if state.entries:
+            check_history(state, scope)
         if state.guard is not None and not check_guard(state.guard, scope):
             scope.failed.update((state.name, f"{state.name}'"))
     return scope

@@ -99,7 +99,7 @@ class _Placing:
     def expr(self, expr: Expr, hidden: tuple[str, ...] = ()) -> Expr:
         """The expression with everything in place, but for constants whose names are `hidden`."""
         match expr:
-            case Name(primed=False) if expr.id in self.constants and expr.id not in hidden:
+            case Name(primed=False, at=None) if expr.id in self.constants and expr.id not in hidden:
                 return replace(self.constants[expr.id], span=expr.span)
             case Unary(operand=x):
                 return replace(expr, operand=self.expr(x, hidden))
@@ -145,7 +145,7 @@ def _size(expr: Expr, sizes: Mapping[str, int]) -> int:
 
 def _substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     match expr:
-        case Name(id=name):
+        case Name(id=name, at=None):
             return values.get(name, expr)
         case Unary(operand=x):
             return replace(expr, operand=_substitute(x, values))

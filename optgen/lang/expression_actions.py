@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
 
@@ -74,7 +76,7 @@ class ExpressionActions:
             raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 
-    def call(self, items: list[Any]) -> Call:
+    def call(self, items: list[Any]) -> Expr:
         function, closing = items[0], items[-1]
         parts = list(items[2]) if len(items) == 4 else []
         for part in parts[:-1]:
@@ -87,12 +89,13 @@ class ExpressionActions:
                 )
         scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
         if items[1].text + closing.text != "()":
-            if function.text in FUNCTIONS or items[1].text == "(":
+            if function.text in FUNCTIONS or items[1].text + closing.text != "[]":
                 message = f"a call with {items[1].text} {closing.text}"
                 raise LineError("E105", message, items[1].span, "use ( )", "functions")
-            help = "elements have no index: an equation is for each of them"
-            message = f"'{function.text}' with an index"
-            raise LineError("E105", message, items[1].span, help, "not-in-the-language")
+            if len(parts) != 1 or scope is not None:
+                span = items[1].span.to(closing.span)
+                raise LineError("E308", "an entry has one index", span, "write h[-1]")
+            return indexed(function, parts[0], closing)
         if function.text.endswith("'"):
             raise LineError(
                 "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
@@ -102,6 +105,44 @@ class ExpressionActions:
 
 def name_of(token: Token) -> Name:
     return Name(token.text.rstrip("'"), token.text.endswith("'"), token.span)
+
+
+def indexed(token: Token, at: Expr, closing: Token) -> Name:
+    """`h[-1]`."""
+    index = index_of(at)
+    if index is None:
+        help = "an index is a sum of whole numbers, int params and numbers of turns, as in h[-1 - i]"
+        raise LineError("E308", "this is no index", span_of(at), help)
+    return replace(name_of(token), span=token.span.to(closing.span), at=index)
+
+
+def index_of(expr: Expr) -> Index | None:
+    """The index that an expression is; None if it is none."""
+    match expr:
+        case Number(value=value) if value.is_integer() and abs(value) < 2**31:
+            return Index(int(value))
+        case Name(id=id, primed=False, at=None):
+            return Index(0, ((id, 1),))
+        case Unary(op="-", operand=x):
+            inner = index_of(x)
+            return None if inner is None else _sum(Index(0), inner, -1)
+        case Binary(op="+" | "-" as op, left=a, right=b):
+            left, right = index_of(a), index_of(b)
+            return None if left is None or right is None else _sum(left, right, 1 if op == "+" else -1)
+        case Binary(op="*", left=a, right=b):
+            left, right = index_of(a), index_of(b)
+            if left is None or right is None or (left.terms and right.terms):
+                return None
+            return _sum(Index(0), left, right.constant) if left.terms else _sum(Index(0), right, left.constant)
+    return None
+
+
+def _sum(a: Index, b: Index, factor: int) -> Index:
+    """a + factor*b."""
+    counts = Counter(dict(a.terms))
+    for name, k in b.terms:
+        counts[name] += factor * k
+    return Index(a.constant + factor * b.constant, tuple(sorted((name, k) for name, k in counts.items() if k)))
 
 
 def number_of(token: Token) -> Number:

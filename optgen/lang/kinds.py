@@ -176,7 +176,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
         case Number():
             return CONSTANT
         case Name():
-            return names.get(expr.key)
+            return names.get(expr.id if expr.at is not None else expr.key)
         case Text():
             help = "compare a flag with it in a guard: if kind == 'sqrt'"
             report("E405", f"the choice '{expr.value}' is no value", expr.span, help, "flag")

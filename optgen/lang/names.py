@@ -16,6 +16,7 @@ from optgen.lang.builtins import (
     TENSORS,
     is_reduction,
 )
+from optgen.lang.histories import check_entry
 from optgen.lang.scope import Scope, meaning
 from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
@@ -95,6 +96,8 @@ def check_reads(equation: Equation, scope: Scope, *, evaluate: bool, locals: Con
     for name in readable_names(equation.value):
         if name.id not in scope.failed and name.key not in scope.failed:
             _check_read(name, scope, evaluate, locals)
+            if name.id not in scope.failed and name.key not in scope.failed:
+                check_entry(name, equation.loop, scope)
 
 
 def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]) -> None:
@@ -135,6 +138,10 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     target = equation.target
     name = target.id
     if name in scope.failed and name not in scope.states:
+        return None
+    if target.at is not None:
+        help = f"{name}' = ... adds an entry" if name in scope.states else "an equation defines all elements"
+        scope.report("E308", f"{target.key} is defined by itself", target.span, help)
         return None
     what = scope.what(name)
     if name in scope.states or name == "w":

@@ -60,7 +60,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
         case Number(value=value):
             return _Sample(value)
         case Name():
-            return names[expr.key]
+            return names[expr.id if expr.at is not None else expr.key]
         case Call(function="where", args=(condition, a, b)):
             return _first(a if _first(condition, names).value else b, names)
         case Call(function="min" | "max" as function, args=(_, _, *_) as args):

@@ -234,17 +234,18 @@ class _Schedule:
             if not root:
                 continue
             if instr.result is not None and instr.result.id in read_back:
-                instr = Instr(instr.result, ir.Load(read_back[instr.result.id]))
+                instr = Instr(instr.result, read_back[instr.result.id])
             else:
                 assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
             kept.append(instr)
         return tuple(reversed(kept))
 
-    def read_back(self, gone: Collection[str]) -> Mapping[str, str]:
-        """The elements that these buffers hold with every bit -> the buffer."""
+    def read_back(self, gone: Collection[str]) -> Mapping[str, ir.Load]:
+        """The elements that these buffers hold with every bit, and how they are read."""
         ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
-        return {op.value.id: op.buffer for op in ops if op.buffer in gone and self.is_exact(op.buffer)}
+        kept = [op for op in ops if op.buffer in gone and self.is_exact(op.buffer)]
+        return {op.value.id: ir.Load(op.buffer, op.place) for op in kept}
 
 
 def _reduces_lines(instr: Instr) -> bool:

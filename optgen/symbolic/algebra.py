@@ -55,8 +55,9 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
-    if optimizer.timings() or any(e.loop is not None for e in program.equations):
-        raise NoClosedForm("no closed form: loops, or equations of some updates only")
+    special = optimizer.timings() or any(e.loop is not None for e in program.equations)
+    if special or any(state.entries for state in program.states):
+        raise NoClosedForm("no closed form: loops, histories, or equations of some updates only")
     starts = [(state.name, state.init) for state in program.states]
     for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from optgen.expressions import Expr, Number
+from optgen.expressions import Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, equations
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
 from optgen.symbolic.symbols import GREEK, Symbol
 
 _INFIX = {
@@ -73,15 +73,21 @@ def _latex_name(text: str) -> str:
 
 class Latex(Renderer):
     def symbol(self, symbol: Symbol, time: Time) -> str:
+        times = {Time.NEW: ["t"], Time.EVALUATED: ["t"], Time.OLD: ["t-1"], Time.NONE: []}[time]
+        return self._subscripted(symbol, times) + (r"^{\mathrm{eval}}" if time is Time.EVALUATED else "")
+
+    def _subscripted(self, symbol: Symbol, more: list[str]) -> str:
         base = _latex_name(symbol.base) if symbol.base not in ("max", "min") else rf"\mathrm{{{symbol.base}}}"
         for accent in symbol.accents:
             base = rf"\{accent}{{{base}}}"
-        subscripts = [_latex_name(s) for s in symbol.subscripts]
-        subscripts += {Time.NEW: ["t"], Time.EVALUATED: ["t"], Time.OLD: ["t-1"], Time.NONE: []}[time]
-        if subscripts:
-            joined = ",".join(subscripts)
-            base += f"_{joined}" if len(joined) == 1 else f"_{{{joined}}}"
-        return base + (r"^{\mathrm{eval}}" if time is Time.EVALUATED else "")
+        subscripts = [*(_latex_name(s) for s in symbol.subscripts), *more]
+        if not subscripts:
+            return base
+        joined = ",".join(subscripts)
+        return base + (f"_{joined}" if len(joined) == 1 else f"_{{{joined}}}")
+
+    def entry(self, symbol: Symbol, at: Index, *, of_steps: bool) -> str:
+        return self._subscripted(symbol, [f"t{after(at)}" if of_steps else str(at).replace(" ", "")])
 
     def number(self, number: Number) -> Rendered:
         if number.text in GREEK:
@@ -158,6 +164,9 @@ class Latex(Renderer):
 
     def end(self) -> str:
         return r"\text{end}"
+
+    def phase(self, name: str) -> str:
+        return rf"\text{{phase {_escape(name)}}}\colon"
 
     def updates(self, first: str, every: str) -> str:
         return rf"t = {first}, {first} + {every}, \ldots"

@@ -13,8 +13,8 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Loop, Optimizer
+from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary, walk
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PHASE, Equation, Flags, Loop, Optimizer
 from optgen.symbolic.symbols import Symbol, symbol
 
 _NOWHERE = Span(0, 0, 0)
@@ -100,6 +100,10 @@ class Renderer(ABC):
     def symbol(self, symbol: Symbol, time: Time) -> str: ...
 
     @abstractmethod
+    def entry(self, symbol: Symbol, at: Index, *, of_steps: bool) -> str:
+        """An entry of a history, the one of step t + `at`; or element `at` of an array."""
+
+    @abstractmethod
     def number(self, number: Number) -> Rendered: ...
 
     @abstractmethod
@@ -161,6 +165,10 @@ class Renderer(ABC):
         """The line that ends a loop."""
 
     @abstractmethod
+    def phase(self, name: str) -> str:
+        """The line above the equations of a phase."""
+
+    @abstractmethod
     def updates(self, first: str, every: str) -> str:
         """In which updates a case is taken, by their counts."""
 
@@ -181,6 +189,10 @@ class Renderer(ABC):
         return Time.NONE if name.id in self.bare else Time.NEW
 
     def name(self, name: Name) -> str:
+        if name.at is not None:
+            parts = Symbol(name.id) if name.id in self.spelled else symbol(name.id)
+            newest = replace(name.at, constant=name.at.constant + self.evaluate)
+            return self.entry(parts, newest if name.id in self.states else name.at, of_steps=name.id in self.states)
         return self.symbol(Symbol(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
 
     def _alike(self, optimizer: Optimizer) -> set[str]:
@@ -312,7 +324,11 @@ class Renderer(ABC):
         shown = (GRADIENT, *equations) if reads_g else equations
         found: list[EquationLine] = []
         open_loops: list[Loop] = []
-        for (_, loop), group in groupby(shown, key=lambda e: (e.target.key, e.loop)):
+        within: str | None = None
+        for (_, loop, phase), group in groupby(shown, key=lambda e: (e.target.key, e.loop, e.phase)):
+            if phase is not None and phase != within:
+                within = phase
+                found.append(EquationLine(self.phase(phase), "", ()))
             around = _chain(loop)
             while open_loops and open_loops != around[: len(open_loops)]:
                 open_loops.pop()
@@ -332,6 +348,12 @@ class Renderer(ABC):
         read = optimizer.reads()
         flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
         return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
+
+
+def after(at: Index) -> str:
+    """What stands behind t in the number of the step of an entry: `-1`, `+i-10`, nothing for step t."""
+    text = str(at).replace(" ", "")
+    return "" if text == "0" else text if text.startswith("-") else f"+{text}"
 
 
 def _chain(loop: Loop | None) -> list[Loop]:
@@ -357,6 +379,7 @@ def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> t
     if flags is None:
         return (*starts, *(optimizer.evaluate if evaluate else optimizer.update))
     expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse() else set())
+    expected |= {PHASE} if optimizer.phases else set()
     if set(flags) != expected:
         wrong = ", ".join(sorted(set(flags) ^ expected))
         raise ValueError(f"{optimizer.name}: a variant is a value for each of its flags; missing or unknown: {wrong}")

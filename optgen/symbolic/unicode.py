@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from optgen.expressions import Expr, Number
+from optgen.expressions import Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, equations
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
 from optgen.symbolic.symbols import GREEK, Symbol
 
-_SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_SUBSCRIPT = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
 _ACCENT = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
 _TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: "ₜ(eval)"}
@@ -69,6 +69,14 @@ class Unicode(Renderer):
             else:
                 base += "ₜ" if subscript == "t" else "_" + GREEK.get(subscript, subscript)
         return base + _TIME[time]
+
+    def entry(self, symbol: Symbol, at: Index, *, of_steps: bool) -> str:
+        base = self.symbol(symbol, Time.NONE)
+        if not of_steps:
+            return f"{base}[{str(at).replace('-', '−').replace(' ', '')}]"
+        if not at.terms:
+            return base + "ₜ" + after(at).translate(_SUBSCRIPT)
+        return f"{base}[t{after(at).replace('-', '−')}]"
 
     def number(self, number: Number) -> Rendered:
         if number.text in GREEK:
@@ -139,6 +147,9 @@ class Unicode(Renderer):
 
     def end(self) -> str:
         return "end"
+
+    def phase(self, name: str) -> str:
+        return f"phase {name}:"
 
     def updates(self, first: str, every: str) -> str:
         return f"t = {first}, {first} + {every}, ..."

@@ -498,8 +498,12 @@ class AdaHessian(SpecOptimizer):
                 ⎧ 1/√(1 − β₂ᵗ)·√Vₜ   if kernels
         rootₜ = ⎨
                 ⎩ 1/√(1 − β₂ᵗ)·√vₜ   otherwise
-        wₜ    = wₜ₋₁ − lr·(1/(1 − β₁ᵗ)·mₜ/(rootₜ^hessian_power + ε) + wd·wₜ₋₁)
+                ⎧ rootₜ^hessian_power   if powered
+        Dₜ    = ⎨
+                ⎩ rootₜ                 otherwise
+        wₜ    = wₜ₋₁ − lr·(1/(1 − β₁ᵗ)·mₜ/(Dₜ + ε) + wd·wₜ₋₁)
         where kernels: average_kernels and rank = 4
+        where powered: hessian_power < 1
 
     Args:
         params: parameters, named parameters, or dicts of groups
@@ -646,6 +650,70 @@ class AdaPNM(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         *,
         amsgrad: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaShift(SpecOptimizer):
+    """AdaShift: decorrelation and convergence of adaptive learning rate methods
+
+    Zhou et al. 2019, arXiv:1810.00143.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        newestₜ = (1 − β₁)/(1 − β₁^n)
+        mₜ      = β₁·(mₜ₋₁ − newestₜ·β₁^(n − 1)·past[t−n]) + newestₜ·dₜ
+        pastₜ   = dₜ
+        fixedₜ  = 1 − β₂^max(t − n, 1)
+        vₜ      = ({β₂·vₜ₋₁ + (1 − β₂)·past[t−n]² if t > n; vₜ₋₁ otherwise})   if not spatial
+        Vₜ      = ({β₂·Vₜ₋₁ + (1 − β₂)·max(past[t−n]²) if t > n; Vₜ₋₁ otherwise})   if spatial
+                  ⎧ mₜ/(√(Vₜ/fixedₜ) + ε)   if spatial
+        uₜ      = ⎨
+                  ⎩ mₜ/(√(vₜ/fixedₜ) + ε)   otherwise
+                  ⎧ wₜ₋₁ − lr·uₜ   if t > n
+        wₜ      = ⎨
+                  ⎩ wₜ₋₁           otherwise
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        n: steps by which the gradients of the second moment are older, in [1, 1024]
+        betas: weight of a gradient beside that of the next step, in the mean of the last n, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        spatial: one second moment for a tensor, of its largest gradient, instead of one for each element
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        n: float | torch.Tensor = 10,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        spatial: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -2288,6 +2356,120 @@ class EFSignSGD(SpecOptimizer):
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
+
+class ExtraAdam(SpecOptimizer):
+    """Extra-Adam: Adam with extrapolation, for games and saddle points
+
+    Gidel, Berard, Vignoud, Vincent & Lacoste-Julien 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t − 1))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t − 1))
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+        phase correct:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t))
+        wₜ     = startₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
+
+class ExtraGradient(SpecOptimizer):
+    """the extragradient method, for games and saddle points
+
+    Korpelevich 1976, Ekonomika i Matematicheskie Metody 12(4); Gidel et al. 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+        phase correct:
+        wₜ     = startₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
 
 class FAdam(SpecOptimizer):
     """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information

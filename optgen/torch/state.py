@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,8 @@ from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
-from optgen.torch import codes, scalars
+from optgen.torch import codes, histories, scalars
+from optgen.torch.histories import lies_like, refuse_shards
 from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, local_tensor
 from optgen.torch.shards import like, part_of
 
@@ -32,6 +33,9 @@ def shape_of(b: Buffer, shape: torch.Size, last_two: bool, *, is_complex: bool =
     axis and the others. Complex parameters are pairs of real numbers along their last axis: where that one is kept, it
     is followed by an axis of 2.
     """
+    if b.entries:
+        one = shape_of(replace(b, entries=""), shape, last_two, is_complex=is_complex)
+        return torch.Size([int(b.entries), *one])
     if b.kind is Kind.MATRIX:
         return torch.Size(storage.shape_of(b, tuple(shape), by_row=False, last_two=last_two))
     sizes = list(shape)
@@ -113,7 +117,12 @@ def bindable(
         key, scale_key = keys.key_of(b.name), keys.key_of(b.name + codes.SCALE)
         if b.is_scale:
             continue  # comes with its codes
-        if b.is_quantized:
+        if b.entries:
+            refuse_shards(key, memory)
+        if b.entries and b.kind is Kind.ELEM:
+            start = start_of(b, values)
+            kept[key], bound[b.name] = histories.bindable(int(b.entries), key, kept.get(key), memory, start, _dtype(b))
+        elif b.is_quantized:
             kept[key], kept[scale_key] = codes.bindable(
                 b, key, kept, memory, start_of(b, values), kernel.native.last_two
             )
@@ -222,19 +231,6 @@ def assign(new: torch.Tensor, values: torch.Tensor) -> None:
     """Write values of any dtype, complex or as pairs."""
     pairs = as_pairs(new)
     pairs.copy_(as_pairs(values).reshape(pairs.shape))
-
-
-def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) -> bool:
-    """Whether a tensor has the dtype, shape and order of a model, and is its own memory on this device."""
-    return (
-        there.dtype == model.dtype
-        and there.device == device
-        and there.shape == model.shape
-        and (there.stride() == model.stride() or there.numel() < 2)
-        and not there.is_neg()
-        and not there.is_conj()
-        and not there.requires_grad
-    )
 
 
 def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:

@@ -42,10 +42,10 @@ os.register_at_fork(before=_before_fork, after_in_parent=generator.let_go, after
 
 
 def names() -> tuple[str, ...]:
-    """The specs that come with optgen."""
+    """The specs that come with optgen, but those of other libraries."""
     from optgen import specfiles
 
-    return specfiles.available()
+    return specfiles.without_folder()
 
 
 def is_chain(name: str) -> bool:
@@ -78,7 +78,7 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
 
 def can_be_lazy(spec: Spec) -> bool:
     """Whether, in some variant, rows can be updated without the others: nothing is summed but within a row."""
-    return any(
+    return not spec.phases and any(
         all(call.scope == "row" for call in _reductions(spec.program(flags).equations)) for flags in spec.variants()
     )
 
@@ -131,11 +131,15 @@ def checked_storage(spec: Spec, storage: str | Mapping[str, str] | None) -> str 
 
 
 def initial(
-    rule: UpdateRule, weight: NDArray, row_sparse: bool, flags: Mapping[str, list[bool]], piece: Piece | None
+    rule: UpdateRule, name: str, weight: NDArray, row_sparse: bool, flags: Mapping[str, list[bool]], piece: Piece | None
 ) -> dict[str, Any]:
-    """The states of one parameter, or of a piece of one, before its first update, by name; "w" is the master, if the
-    rule has one. Those that the host computes are in the memory of the CPU, wherever the weight is."""
-    arrays = rule.init([weight._data], [row_sparse], flags, [piece]).arrays
+    """The states of one parameter, which errors call `name`, or of a piece of one, before its first update, by name;
+    "w" is the master, if the rule has one. Those that the host computes are in the memory of the CPU, wherever the
+    weight is."""
+    try:
+        arrays = rule.init([weight._data], [row_sparse], flags, [piece]).arrays
+    except (TypeError, ValueError) as error:
+        raise _renamed(error, [name]) from None
     return {name: _placed(column[0], weight.context) for name, column in arrays.items() if column[0] is not None}
 
 
@@ -329,17 +333,30 @@ class Binding:
             and all(map(operator.is_, map(_DATA, self._held), self._states))
         )
 
-    def __call__(self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any]) -> None:
-        """One update.
+    def __call__(
+        self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any], phase: str | None = None
+    ) -> None:
+        """One update, or one phase of it. An ArithmeticError names a parameter without a factorization; nothing has
+        changed then.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
         numbers, or lists of one for each parameter.
         """
         self._take(grads)
-        if counts != self._expected:
+        if phase is not None and phase != self._step.phases[0]:
+            self._counts[:] = counts
+        elif counts != self._expected:
             self._counts[:] = counts
             self._counts -= 1
-        self._step(**values)
+        try:
+            if phase is None:
+                self._step(**values)
+            else:
+                self._step.resume(phase, range(len(counts)))
+                self._step.prepare(phase, **values)
+                self._step.run()
+        except ArithmeticError as error:
+            raise _renamed(error, self._names) from None
         self._expected = [count + 1 for count in counts]
 
     def _take(self, grads: Sequence[Gradient]) -> None:

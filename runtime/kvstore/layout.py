@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,8 +96,13 @@ class Layout:
             yield begin, end
 
 
-def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, ShardGranularity], owners: int) -> Layout:
-    """Keys of these shapes, cut as evenly among owners as `cuts` allows."""
+def layout(
+    shapes: Mapping[Key, tuple[int, ...]],
+    cuts: Mapping[Key, ShardGranularity],
+    owners: int,
+    work: Mapping[Key, float] | None = None,
+) -> Layout:
+    """Keys of these shapes, whose `work` is cut as evenly among owners as `cuts` allows; without it, their elements."""
     slots: dict[Key, Slot] = {}
     end = 0
     for key, shape in shapes.items():
@@ -104,21 +110,23 @@ def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, ShardGranul
         end = slot.end
     if "never" in cuts.values():
         return Layout(slots, (0, *[end] * owners))
-    ordered = list(slots.values())
-    starts = [slot.begin for slot in ordered]
+    ordered = [slot for slot in slots.values() if slot.size]
+    works = [slot.size if work is None else work[slot.key] for slot in ordered]
+    *starts, total = itertools.accumulate(works, initial=0)
     found = [0]
     for r in range(1, owners):
-        wanted = end * r // owners
-        slot = ordered[max(bisect_right(starts, wanted) - 1, 0)] if ordered else None
-        cut = 0 if slot is None else _nearest(slot, wanted, cuts[slot.key])
+        wanted = total * r / owners
+        k = bisect_right(starts, wanted) - 1
+        cut = _nearest(ordered[k], (wanted - starts[k]) / works[k], cuts[ordered[k].key]) if ordered else 0
         found.append(max(cut, found[-1]))
     return Layout(slots, (*found, end))
 
 
-def _nearest(slot: Slot, wanted: int, cut: ShardGranularity) -> int:
-    """The place nearest to `wanted`, in or right behind a slot, where it may be cut."""
+def _nearest(slot: Slot, share: float, cut: ShardGranularity) -> int:
+    """The place nearest to that which leaves a share of a slot, from 0 to 1, before it, of those where it may be
+    cut."""
     unit = slot.size if cut == "tensors" else optgen_bridge.block()
-    inside = (wanted - slot.begin + unit // 2) // max(unit, 1) * unit
+    inside = (int(slot.size * share) + unit // 2) // unit * unit
     return slot.begin + min(inside, slot.size)
 
 

@@ -416,7 +416,9 @@ class AdaHessian(SpecOptimizer):
         V'   = beta2*V + (1 - beta2)*h^2       if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(V')    if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(v')    otherwise
-        w'   = w - lr*(1/(1 - beta1^t)*m'/(root^hessian_power + epsilon) + wd*w)
+        D    = root^hessian_power              if powered
+        D    = root                            otherwise
+        w'   = w - lr*(1/(1 - beta1^t)*m'/(D + epsilon) + wd*w)
 
     Parameters
     ----------
@@ -748,7 +750,7 @@ class AdamC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
-        normalized: bool | tuple[str, ...] = False,
+        normalized: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1064,6 +1066,63 @@ class AdaPNM(SpecOptimizer):
         beta0: float = 1.0,
         epsilon: float = 1e-08,
         amsgrad: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaShift(SpecOptimizer):
+    """AdaShift: decorrelation and convergence of adaptive learning rate methods.
+
+    Zhou et al. 2019, arXiv:1810.00143.
+
+        d      = g + wd*w
+        newest = (1 - beta1)/(1 - beta1^n)
+        m'     = beta1*(m - newest*beta1^(n - 1)*past[-n]) + newest*d
+        past'  = d
+        fixed  = 1 - beta2^max(t - n, 1)
+        v'     = where(t > n, beta2*v + (1 - beta2)*past[-n]^2, v)        if not spatial
+        V'     = where(t > n, beta2*V + (1 - beta2)*max(past[-n]^2), V)   if spatial
+        u      = m'/(sqrt(V'/fixed) + epsilon)                            if spatial
+        u      = m'/(sqrt(v'/fixed) + epsilon)                            otherwise
+        w'     = where(t > n, w - lr*u, w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    n: steps by which the gradients of the second moment are older, in [1, 1024].
+    beta1: weight of a gradient beside that of the next step, in the mean of the last n, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    spatial: one second moment for a tensor, of its largest gradient, instead of one for each element.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    n: int
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    spatial: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        n: int = 10,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        spatial: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -2002,6 +2061,99 @@ class EFSignSGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class ExtraAdam(SpecOptimizer):
+    """Extra-Adam: Adam with extrapolation, for games and saddle points.
+
+    Gidel, Berard, Vignoud, Vincent & Lacoste-Julien 2019, arXiv:1802.10551.
+
+        phase extrapolate:
+          d      = g + wd*w
+          m'     = grown(m, d, beta1)
+          v'     = grown(v, d^2, beta2)
+          m_hat  = m'/(1 - beta1^(2*t - 1))
+          v_hat  = v'/(1 - beta2^(2*t - 1))
+          start' = w
+          w'     = w - lr*m_hat/(sqrt(v_hat) + epsilon)
+
+        phase correct:
+          d     = g + wd*w
+          m'    = grown(m, d, beta1)
+          v'    = grown(v, d^2, beta2)
+          m_hat = m'/(1 - beta1^(2*t))
+          v_hat = v'/(1 - beta2^(2*t))
+          w'    = start - lr*m_hat/(sqrt(v_hat) + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.5,
+        beta2: float = 0.9,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ExtraGradient(SpecOptimizer):
+    """the extragradient method, for games and saddle points.
+
+    Korpelevich 1976, Ekonomika i Matematicheskie Metody 12(4); Gidel et al. 2019, arXiv:1802.10551.
+
+        phase extrapolate:
+          start' = w
+          w'     = w - lr*(g + wd*w)
+
+        phase correct:
+          w' = start - lr*(g + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class FAdam(SpecOptimizer):
     """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information.
 
@@ -2539,7 +2691,7 @@ class LARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
-        skip: bool | tuple[str, ...] = ("gamma", "beta", "bias"),
+        skip: bool | tuple[Any, ...] = ("gamma", "beta", "bias"),
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2790,6 +2942,175 @@ class MARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Muon(SpecOptimizer):
+    """Muon: an optimizer for the hidden layers of neural networks.
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982.
+
+        m' = momentum*m + (1 - momentum)*g
+        d  = (1 - momentum)*g + momentum*m'   if nesterov
+        d  = m'                               otherwise
+        X  = d^T                              if tall
+        X  = d                                otherwise
+        Y  = X/max(norm(X), epsilon)
+        # The singular values of Y come close to 1.
+        repeat ns_steps:
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T                             if tall
+        O  = Y'                               otherwise
+        s  = sqrt(max(1, rows/cols))          if adjust_lr == 'original'
+        s  = 0.2*sqrt(max(rows, cols))        if adjust_lr == 'match_rms_adamw'
+        s  = 1                                otherwise
+        w' = (1 - lr*wd)*w - lr*s*O
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    momentum: see the equations, in [0, 1).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    epsilon: see the equations, in [0, inf).
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    nesterov: see the equations.
+    adjust_lr: the factor on lr, by the shape.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    momentum: float
+    a: float
+    b: float
+    c: float
+    epsilon: float
+    ns_steps: int
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    adjust_lr: Literal["original", "match_rms_adamw", "none"]
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        momentum: float = 0.95,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        epsilon: float = 1e-07,
+        ns_steps: int = 5,
+        nesterov: bool = True,
+        adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class MuonAdamW(SpecOptimizer):
+    """Muon for matrices, AdamW for other parameters.
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon.
+
+        muon_m' = muon_momentum*muon_m + (1 - muon_momentum)*g if matrix
+        muon_d = (1 - muon_momentum)*g + muon_momentum*muon_m' if matrix and muon_nesterov
+        muon_d = muon_m' if matrix
+        muon_X = muon_d^T if matrix and muon_tall
+        muon_X = muon_d if matrix
+        muon_Y = muon_X/max(norm(muon_X), muon_epsilon) if matrix
+        repeat muon_ns_steps:
+        muon_A = muon_Y@muon_Y^T if matrix
+        muon_Y' = muon_a*muon_Y + (muon_b*muon_A + muon_c*(muon_A@muon_A))@muon_Y if matrix
+        end
+        muon_O = muon_Y'^T if matrix and muon_tall
+        muon_O = muon_Y' if matrix
+        muon_s = sqrt(max(1, rows/cols)) if matrix and muon_adjust_lr == 'original'
+        muon_s = 0.2*sqrt(max(rows, cols)) if matrix and muon_adjust_lr == 'match_rms_adamw'
+        muon_s = 1 if matrix
+        w' = (1 - lr*wd)*w - lr*muon_s*muon_O if matrix
+        adam_rate = adam_lr*sqrt(1 - adam_beta2^t)/(1 - adam_beta1^t) if not matrix and adam_correct_bias
+        adam_rate = adam_lr if not matrix
+        adam_m' = adam_beta1*adam_m + (1 - adam_beta1)*g if not matrix
+        adam_v' = adam_beta2*adam_v + (1 - adam_beta2)*g^2 if not matrix
+        w' = (1 - adam_lr*wd)*w - adam_rate*adam_m'/(sqrt(adam_v') + adam_epsilon) if not matrix
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    adam_lr: the rate of AdamW.
+    wd: weight decay, in [0, inf).
+    muon_momentum: see the equations, in [0, 1).
+    muon_a: see the equations.
+    muon_b: see the equations.
+    muon_c: see the equations.
+    muon_epsilon: see the equations, in [0, inf).
+    muon_ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    adam_beta1: decay of the first moment, in [0, 1).
+    adam_beta2: decay of the second moment, in [0, 1).
+    adam_epsilon: added to the root of the second moment, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    plain: AdamW for this matrix too, as for embeddings and the last layer.
+    muon_nesterov: see the equations.
+    muon_adjust_lr: the factor on lr, by the shape.
+    adam_correct_bias: make up for the moments' start at 0.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    adam_lr: float
+    wd: float
+    muon_momentum: float
+    muon_a: float
+    muon_b: float
+    muon_c: float
+    muon_epsilon: float
+    muon_ns_steps: int
+    adam_beta1: float
+    adam_beta2: float
+    adam_epsilon: float
+    clip_gradient: float | None
+    rescale_grad: float
+    muon_nesterov: bool
+    muon_adjust_lr: Literal["original", "match_rms_adamw", "none"]
+    adam_correct_bias: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.02,
+        adam_lr: float = 0.001,
+        muon_momentum: float = 0.95,
+        muon_a: float = 3.4445,
+        muon_b: float = -4.775,
+        muon_c: float = 2.0315,
+        muon_epsilon: float = 1e-07,
+        muon_ns_steps: int = 5,
+        muon_nesterov: bool = True,
+        muon_adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
+        adam_beta1: float = 0.9,
+        adam_beta2: float = 0.999,
+        adam_epsilon: float = 1e-06,
+        adam_correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        plain: bool | tuple[Any, ...] = False,
+        lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4129,6 +4450,61 @@ class SGLD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class Shampoo(SpecOptimizer):
+    """Shampoo: preconditioned stochastic tensor optimization.
+
+    Gupta, Koren and Singer 2018, arXiv:1802.09568; Anil et al. 2020, arXiv:2002.09018.
+
+        L' = beta*L + (1 - beta)*(g@g^T)   if mean
+        L' = L + g@g^T                     otherwise
+        R' = beta*R + (1 - beta)*(g^T@g)   if mean
+        R' = R + g^T@g                     otherwise
+        P' = inverse_root(L', 4)           every every_k from 1
+        Q' = inverse_root(R', 4)           every every_k from 1
+        d  = P'@g@Q'
+        m' = momentum*m + d                if heavy
+        u  = m'                            if heavy
+        u  = d                             otherwise
+        w' = w - lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: see the equations, in [0, 1).
+    beta: decay of the statistics; 1: they are sums, in (0, 1].
+    epsilon: what they start from, on the diagonal, in (0, inf).
+    every_k: updates between two computations of the roots, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    beta: float
+    epsilon: float
+    every_k: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.0,
+        beta: float = 1.0,
+        epsilon: float = 0.0001,
+        every_k: int = 1,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Signum(SpecOptimizer):
     """signSGD: compressed optimisation for non-convex problems.
 
@@ -4355,6 +4731,67 @@ class SMORMS3(SpecOptimizer):
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
         wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SOAP(SpecOptimizer):
+    """SOAP: improving and stabilizing Shampoo using Adam.
+
+    Vyas et al. 2024, arXiv:2409.11321.
+
+        m' = beta1*m + (1 - beta1)*g
+        v' = beta2*v + (1 - beta2)*(U^T@g@V)^2
+        c  = sqrt(1 - beta2^t)/(1 - beta1^t)   if correct
+        c  = 1                                 otherwise
+        n  = (U^T@m'@V)/(sqrt(v') + epsilon)
+        w' = w - lr*(c*(U@n@V^T) + wd*w)
+        L' = shampoo_beta*L + (1 - shampoo_beta)*(g@g^T)
+        R' = shampoo_beta*R + (1 - shampoo_beta)*(g^T@g)
+        U' = orthonormal(L'@U)                 every k
+        V' = orthonormal(R'@V)                 every k
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta1: see the equations, in [0, 1).
+    beta2: see the equations, in [0, 1).
+    shampoo_beta: see the equations, in [0, 1).
+    epsilon: see the equations, in (0, inf).
+    k: updates between two rotations of the basis, in [1, inf).
+    correct: the bias of the means.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta1: float
+    beta2: float
+    shampoo_beta: float
+    epsilon: float
+    k: int
+    rescale_grad: float
+    clip_gradient: float | None
+    correct: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.003,
+        beta1: float = 0.95,
+        beta2: float = 0.95,
+        shampoo_beta: float = 0.95,
+        epsilon: float = 1e-08,
+        k: int = 10,
+        correct: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.01,
         clip_gradient: float | None = None,
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,12 @@ class Optimizer:
     pieces: Mapping[Index, Piece] = {}
     """The parameters of which only a piece is updated here, by a store that has cut them: then their weights, gradients
     and states are one-dimensional."""
+
+    phases: tuple[str, ...] = ()
+    """Where a step has several gradients: the names of its parts, in order."""
+
+    phase: str | None = None
+    """The one of `phases` that updates compute; None where there are none."""
 
     donates_grads = False
     """Whether updates may use the memory of gradients, whose values then mean nothing; an Updater sets it."""
@@ -200,6 +207,10 @@ class Optimizer:
         """Where a parameter can be cut into pieces for sharding: "tensors", never, for hand-written optimizers."""
         return "tensors"
 
+    def work_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> float:
+        """The work of an update of a parameter: how many elements an elementwise update has in that time."""
+        return math.prod(shape)
+
     # ------------------------------------------------------------ rates
 
     @property
@@ -247,6 +258,12 @@ class Optimizer:
             if count > most:
                 most = count
         self.num_update = most
+
+    def _uncount(self, indices: Sequence[Index], num_update: int) -> None:
+        """Take back a count of updates that were not made; `num_update` is that from before it."""
+        for i in indices:
+            self._index_update_count[i] -= 1
+        self.num_update = num_update
 
     def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         lr = self.learning_rate

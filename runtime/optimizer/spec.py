@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 # Arguments of the base class that are no numbers in an equation.
 _BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict")
 Endings = bool | tuple[str, ...]
+FLOPS_OF_AN_ELEMENT = 256
+"""So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
+for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
 
 
 class SpecOptimizer(Optimizer):
@@ -72,6 +76,7 @@ class SpecOptimizer(Optimizer):
         self._bindings: dict[
             Index, optgen_bridge.Binding
         ] = {}  # by the first of the parameters that are updated together
+        self._due: dict[tuple[int, Index], int] = {}  # the phases that steps go on with, by device and parameter
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
         self._by_device = {0: (self._bindings, self._shared)}
         self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
@@ -117,6 +122,7 @@ class SpecOptimizer(Optimizer):
             "_bindings": bindings,
             "_shared": shared,
             "_by_device": {self._device: (bindings, shared)},
+            "_due": {},
         }
         return super().__getstate__() | fresh
 
@@ -130,6 +136,12 @@ class SpecOptimizer(Optimizer):
         """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.ShardGranularity`)."""
         rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
         return rule.cut(shape, {name: found[0] for name, found in self._flags([index]).items()})
+
+    def work_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> float:
+        """The work of an update of a parameter, with its products, in elements of an elementwise update."""
+        rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
+        flops = rule.flops(shape, {name: found[0] for name, found in self._flags([index]).items()})
+        return super().work_of(index, dtype, shape) + flops / FLOPS_OF_AN_ELEMENT
 
     # ------------------------------------------------------------ states
 
@@ -182,7 +194,8 @@ class SpecOptimizer(Optimizer):
     def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
         row_sparse = self.lazy_update and "row_sparse" in (weight.stype, weight._grad_stype)
         rule = self._rule(weight._data.dtype.name, master, optgen_bridge.gpu_of(weight.context))
-        arrays = optgen_bridge.initial(rule, weight, row_sparse, self._flags([index]), self.pieces.get(index))
+        flags, piece = self._flags([index]), self.pieces.get(index)
+        arrays = optgen_bridge.initial(rule, self.name_of(index), weight, row_sparse, flags, piece)
         ctx = weight.context
         # What the host computes before each step stays in its memory, wherever the weight is.
         states = {name: NDArray(x, cpu() if is_host(x) and not ctx.on_cpu else ctx) for name, x in arrays.items()}
@@ -247,14 +260,40 @@ class SpecOptimizer(Optimizer):
         binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states, grads, self.donates_grads):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
-        if self.counts_first:
+        counted = self.phase is None or self._begins_step(indices)
+        num_update = self.num_update
+        if counted and self.counts_first:
             self._update_count(indices)
         rates = self._version, self._get_lrs(indices), self._get_wds(indices)
-        if not self.counts_first:
+        if counted and not self.counts_first:
             self._update_count(indices)
         counts = list(map(self._index_update_count.__getitem__, indices))
-        binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]))
+        try:
+            binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]), self.phase)
+        except ArithmeticError:
+            if counted:
+                self._uncount(indices, num_update)
+            raise
         binding.sent = rates
+        if self.phase is not None:
+            after = (self.phases.index(self.phase) + 1) % len(self.phases)
+            self._due.update(((self._device, i), after) for i in indices)
+
+    def _begins_step(self, indices: Sequence[Index]) -> bool:
+        """Whether the phase is the first of a step; MXNetError if another one is due for some parameter."""
+        for i in indices:
+            due = self.phases[self._due.get((self._device, i), 0)]
+            if due != self.phase:
+                raise MXNetError(
+                    f"{type(self).__name__}: of parameter '{self.name_of(i)}' the phase '{due}' is due, and not "
+                    f"'{self.phase}'"
+                )
+        return self.phase == self.phases[0]
+
+    @property
+    def due(self) -> str | None:
+        """The phase that some parameter is waiting for, in the middle of a step; None between steps."""
+        return next((self.phases[k] for k in self._due.values() if k), None)
 
     def _values(self, lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""
@@ -364,11 +403,17 @@ def _one_if_equal(values: list[float]) -> float | list[float]:
 
 
 def _checked_endings(name: str, value: Any) -> Endings:
+    """A flag that is set for some parameters, by the ends of their names; a block stands for the names of its own."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, Iterable) and not isinstance(value, str) and all(isinstance(x, str) for x in value):
-        return tuple(value)
-    raise TypeError(f"'{name}' must be True, False, or the ends of the names of parameters, not {value!r}")
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        found = [x.collect_params() if hasattr(x, "collect_params") else (x,) for x in value]
+        endings = tuple(itertools.chain.from_iterable(found))
+        if all(isinstance(x, str) for x in endings):
+            return endings
+    raise TypeError(
+        f"'{name}' must be True, False, or the ends of the names of parameters, or blocks of them, not {value!r}"
+    )
 
 
 def _applies(endings: Endings, name: str) -> bool:

@@ -28,10 +28,10 @@ from tests.process import run
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 _PLAIN = """
- accsgd acprop adabound adagrad_norm adahessian adam_atan2 adam_hd adamc adamod adapnm addsign adopt aggmo
-apollodqn cautious_lion cocob dadaptlion diffgrad dowg ef_signsgd fadam fromage grams laprop larc ldog madgrad
-nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm powersign psgld qhm schedulefree_radam
-sgd_hd sgdp sgdw sghmc sinkgd simplified_ademamix smorms3 stableadamw swats tiger
+accsgd acprop adabound adagrad_norm adahessian adam_atan2 adam_hd adamc adamod adapnm addsign adopt aggmo apollodqn
+cautious_lion cocob dadaptlion diffgrad dowg ef_signsgd extra_adam extragradient fadam fromage grams laprop larc
+ldog madgrad nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm powersign psgld qhm
+schedulefree_radam sgd_hd sgdp sgdw sghmc simplified_ademamix sinkgd smorms3 stableadamw swats tiger
 """
 PLAIN = frozenset(_PLAIN.split())
 """Specs without a construct that no other has. The matrices of tests leave them out; tests/optimizers has them all."""
@@ -246,7 +246,36 @@ BATCHES: tuple[Shape, ...] = (
     (2, 3, 0),
 )
 """Of matrices, with rows of several blocks, with tiny ones, and with none."""
-FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS, BATCH)
+PAST = optgen.parse("""\
+optimizer Past "histories of every kind, of a length that is given and of one that is not, and their oldest entries"
+param lr = 0.01
+param c  = 0.5
+param n: int = 3 in [3, 64]
+
+state h[n]         = 0
+state v[4]         = c
+state T[2]: tensor = 1
+state D[n]: shared = c
+state R[3]: row    = 0
+state C[5]: col    = c
+
+update:
+  a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2)
+  b  = max(v[-1], v[-2], g^2)
+  R' = max(a, per row) + 0.1*R[-3] - 0.2*R[-1]
+  C' = max(b, per col) + 0.1*C[-5] + C[-2]/(1 + abs(C[-4]))
+  r  = where(R' < C', R[-2], 0.5*C[-3])
+  T' = 0.5*T[-1] + 0.25*T[-2] + norm(a)/(1 + norm(w))
+  s  = sum(b*r, over params)
+  D' = D[-n] + s/(1 + s^2) + 0.5*D[-1]
+  h' = 0.9*g + 0.1*a
+  v' = where(t < 4, v[-4], b)
+  w' = w - lr*(a + r)/(1 + abs(T[-1]) + D'^2)/(1 + sqrt(abs(b))) - lr*wd*w
+
+eval:
+  w' = w - 0.5*h[-1] + 0.25*h[-n] - T[-2]*v[-2]*D[-1]
+""")
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS, BATCH, PAST)
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,7 @@ def test_lazy() -> None:
     whole = {c.spec.name for name, (c, _) in KERNELS.items() if c.spec not in FEATURES and name not in lazy}
     assert whole == {
         *("Adafactor", "AdamMini", "CAME", "CautiousAdamW", "DAdaptAdam", "LAMB", "LANS", "LARS", "LBSGD", "MARS"),
-        *("NovoGrad", "Prodigy", "TorchAdafactor", "Adai", "AdamP", "Amos", "DAdaptSGD", "DoG", "SM3"),
+        *("NovoGrad", "Prodigy", "TorchAdafactor", "Adai", "AdamP", "Amos", "DAdaptSGD", "DoG", "SM3", "AdaShift"),
     }
 
 

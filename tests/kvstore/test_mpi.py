@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import optgen
+import runtime as mx
 from optgen.threads import cpus
+from runtime.kvstore.layout import layout
 from runtime.kvstore.mpi.world import World
+from runtime.optimizer.spec import FLOPS_OF_AN_ELEMENT
 from tests.compiler.harness import SPECS
 from tests.process import mpiexec, run
 
@@ -31,7 +34,7 @@ def ran(ranks: int, job: str, *args: object, timeout: float = 120) -> str:
 
 
 def test_two_ranks_come_to_the_bits_of_one_process_for_specs_of_all_constructs() -> None:
-    ran(2, "specs.py", *SPECS)
+    ran(2, "specs.py", *SPECS, "muon", "soap")
 
 
 @pytest.mark.stress
@@ -43,7 +46,26 @@ def test_any_number_of_ranks_comes_to_the_bits_of_one_process_for_every_spec(ran
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_any_number_of_ranks_comes_to_the_bits_of_one_process(ranks: int) -> None:
     """For equations of all kinds: cut anywhere, at blocks, at tensors; with sums over all parameters; with draws."""
-    ran(ranks, "specs.py", "adam", "lars", "adafactor", "prodigy", "sgld")
+    ran(ranks, "specs.py", "adam", "lars", "adafactor", "prodigy", "sgld", "muon_adamw", "shampoo")
+
+
+def test_matrices_go_whole_to_ranks_with_equal_work() -> None:
+    """Muon's products of a square matrix take as long as AdamW's update of an embedding of many times its size."""
+    shapes = {"a": (512, 512), "b": (512, 512), "c": (256, 1024), "embedding": (4096, 512), "bias": (512,)}
+    muon = mx.optimizer.create("muon_adamw", plain=("embedding",), param_idx2name={k: k for k in shapes})
+    cuts = {k: muon.cut_of(k, "float32", shape) for k, shape in shapes.items()}
+    work = {k: muon.work_of(k, "float32", shape) for k, shape in shapes.items()}
+    assert cuts == dict.fromkeys("abc", "tensors") | dict.fromkeys(("embedding", "bias"), "anywhere")
+    assert work["bias"] == 512 and work["embedding"] == 4096 * 512
+    flops = 5 * (512**3 + 512**3 + 2 * 512**3)  # of the three products of a turn two are symmetric
+    assert work["a"] == 512 * 512 + flops / FLOPS_OF_AN_ELEMENT
+    for owners in (2, 3, 5):
+        found = layout(shapes, cuts, owners, work)
+        parts = [[found.part(k, r) for k in shapes] for r in range(owners)]
+        assert all(p.size in (0, p.slot.size) for of_rank in parts for p in of_rank if p.slot.key in "abc")
+        loads = [sum(work[p.slot.key] * p.size / p.slot.size for p in of_rank) for of_rank in parts]
+        assert sum(loads) == pytest.approx(sum(work.values()))
+        assert max(loads) <= sum(loads) / owners + work["a"] + 4096
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -97,6 +97,7 @@ OPTIMIZERS = {
     "adam in 4 bits": lambda: mx.optimizer.create("adam", storage="int4_dynamic"),
     "nadam": lambda: mx.optimizer.create("nadam"),
     "lamb": lambda: mx.optimizer.create("lamb"),
+    "muon": lambda: mx.optimizer.create("muon_adamw"),
     "any schedule": lambda: mx.optimizer.create("adagrad", lr_scheduler=lambda n: 0.1 / n),
 }
 

@@ -22,7 +22,7 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
-from optgen.lang import builtins, definitions, kinds, lint, parser, syntax, variants
+from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants
 from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import KernelStage
@@ -243,7 +243,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
     assert rows["param"] == {"`: int`", interval, alias, "`= none`", off, text}
     assert rows["flag"] == {"`per param`", text}
-    assert rows["state"] == {"`: KIND`", "`= start`", "`if GUARD`", text}
+    assert rows["state"] == {"`[n]`", "`: KIND`", "`= start`", "`if GUARD`", text}
     assert len(tables("flag")[0].rows) == 3
 
 
@@ -334,6 +334,7 @@ def test_limits() -> None:
     limits = [
         (syntax.MAX_CHARACTERS, "E108"),
         (syntax.MAX_NAME, "E101"),
+        (actions.MAX_ENTRIES, "E404"),
         (syntax.MAX_BRACKETS, "E107"),
         (parser.MAX_DEPTH, "E107"),
         (variants.MAX_VARIANTS, "E412"),

@@ -15,9 +15,9 @@ from llvmlite import ir as ll
 from optgen.backends import packing
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
-from optgen.backends.element_body import address, raw_type
+from optgen.backends.element_body import address
 from optgen.backends.llvm import at, inline, integer, splat
-from optgen.backends.llvm_types import F32, I32, PTR, constant, vector
+from optgen.backends.llvm_types import F32, I32, PTR, constant, raw_type, vector
 from optgen.ir import Buffer, codec
 from optgen.ir.storage import QUANT_BLOCK
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,9 @@ from optgen.backends.cpu import masked
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.cpu.sums import exact_products, fused
-from optgen.backends.element_body import ElementBody, address, raw_type, stored
+from optgen.backends.element_body import ElementBody, address, stored
 from optgen.backends.llvm import at, first_lanes, fold, integer, splat
-from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, vector
+from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import LANES, Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
@@ -60,9 +61,8 @@ class SweepBody:
 
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
     element 0 begins a row, `scales` are those of codes where all elements at hand are of one block; elsewhere
-    both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
-    streams are prefetched: the address for element 0. So many `rows` are visited side by side. `one` is the number 1,
-    if sums are added with fused multiply-add (`sums.py`).
+    both are among the `arrays`. `terms` are where those of reductions go that are folded later. So many `rows` are
+    visited side by side. `one` is the number 1, if sums are added with fused multiply-add (`sums.py`).
     """
 
     m: CpuModuleBuilder
@@ -75,14 +75,12 @@ class SweepBody:
     arrays: UnitArrays = field(default_factory=UnitArrays)
     scales: Mapping[str, Any] = field(default_factory=dict)
     terms: Mapping[Value, Any] = field(default_factory=dict)
-    ahead: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 1
     one: Any = None
 
     @property
     def lanes(self) -> int:
-        """How many elements fill a cache line, which is also the widest vector register there is."""
-        return CACHE_LINE_BYTES * 8 // (32 if self.m.kernel.compute == "f32" else 64)
+        return elements_per_line(self.m.kernel)
 
     @property
     def reductions(self) -> list[ir.Reduce]:
@@ -118,17 +116,17 @@ class SweepBody:
         return address(self.b, self.pointers[buffer], i, self.m.kernel.buffer(buffer).format)
 
     def prefetch(self, i: Any, offset: int, names: Collection[str] = ()) -> None:
-        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`. Of streams
-        in `ahead`, it is the line of element i there.
+        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
 
         It goes to the second cache: the first one has no room for lines that are not needed at once.
         """
         for name in names or self.pointers:
-            if name in self.ahead:
-                line = address(self.b, self.ahead[name], i, self.m.kernel.buffer(name).format)
-            else:
-                line = at(self.b, self.address(name, i), integer(offset), I8)
-            prefetch(self.b, line)
+            prefetch(self.b, at(self.b, self.address(name, i), integer(offset), I8))
+
+
+def elements_per_line(kernel: ir.Kernel) -> int:
+    """How many elements fill a cache line, which is also the widest vector register there is."""
+    return CACHE_LINE_BYTES * 8 // (32 if kernel.compute == "f32" else 64)
 
 
 def add_to_lanes(body: SweepBody, lanes: Any, lane: Any, env: Env, mask: Any = None) -> None:
@@ -218,10 +216,11 @@ class VectorBody(ElementBody):
             masked.store(self.b, env[instr.op.x], address, 8, self.mask)
 
 
-def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
+def for_elements(body: SweepBody, begin: Any, end: Any, prefetches: Any = None) -> None:
     """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
 
-    The hardware's prefetchers lose pace with loops that compute much, so each line prefetches one a little ahead.
+    The hardware's prefetchers lose pace with loops that compute much, so each line prefetches one a little ahead, if
+    `prefetches` is true or absent.
     """
     b = body.b
 
@@ -231,7 +230,8 @@ def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
 
     full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
     with loop(b, begin, full, body.lanes) as start:
-        body.prefetch(start, PREFETCH_BYTES)
+        with nullcontext() if prefetches is None else b.if_then(prefetches):
+            body.prefetch(start, PREFETCH_BYTES)
         line(start, integer(body.lanes), body.lanes)
     rest = b.sub(end, full)
     if not body.m.masks_vectors:

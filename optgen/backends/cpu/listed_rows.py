@@ -1,7 +1,7 @@
-"""The rows of a row-sparse gradient: a loop over those of a list, for sweeps that do to each what they do to a tensor.
+"""The loop over rows of a tensor, for sweeps that do to each what they do to a tensor: a whole tensor is one row.
 
-Rows lie anywhere in memory, so it takes many requests at once to keep that busy. The first cache waits for few lines,
-the second for more: later rows are prefetched for the second one.
+The rows of a row-sparse gradient lie anywhere in memory, so it takes many requests at once to keep that busy. The first
+cache waits for few lines, the second for more: later rows are prefetched for the second one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.elements import (
     CACHE_LINE_BYTES,
-    PREFETCH_BYTES,
     SweepBody,
+    elements_per_line,
     for_elements,
     prefetch,
 )
@@ -29,6 +29,8 @@ from optgen.backends.llvm_types import I8, I64, PTR, TYPES
 from optgen.ir import Buffer, Phase, Value
 from optgen.ir.storage import Storage
 
+NO_LIST = ll.Constant(PTR, None)
+"""In place of the numbers of some rows: all rows of a tensor."""
 LINES_AHEAD = 64
 """A row is prefetched as many rows before it is updated as have so many cache lines of each stream."""
 LONGEST = 1024
@@ -38,30 +40,37 @@ LONGEST = 1024
 def listed_rows(
     m: CpuModuleBuilder, phase: Phase, name: str, streams: Sequence[Buffer], scalars: Sequence[Value]
 ) -> ll.Function:
-    """f(first, last, cols, index, *streams, *scalars): update rows [first, last) of the list `index`, of `cols`
-    elements each. A gradient has the rows of the list alone; without a list, null, it has all rows."""
-    types = [I64, I64, I64, PTR, *[PTR] * len(streams), *[TYPES[v.type.dtype] for v in scalars]]
+    """f(first, last, begin, end, distance, index, *streams, *scalars): update elements [begin, end) of rows [first,
+    last) of the list `index`. With several rows, these are all elements of a row. A gradient has the rows of the list
+    alone; without a list, null, it has all rows. Rows are prefetched so many others before they are updated, or, if
+    `distance` is 0, within themselves."""
+    types = [I64, I64, I64, I64, I64, PTR, *[PTR] * len(streams), *[TYPES[v.type.dtype] for v in scalars]]
     f, b = m.function(name, ll.FunctionType(VOID, types))
     f.attributes.add("noinline")
-    first, last, cols, index, *rest = f.args
+    first, last, begin, end, distance, index, *rest = f.args
     for arg in rest[: len(streams)]:
         arg.add_attribute("noalias")
     starts = {x.name: arg for x, arg in zip(streams, rest, strict=False)}
     body = SweepBody(m, b, phase, starts, dict(zip(scalars, rest[len(streams) :], strict=True)), {})
     formats = {x.name: x.format for x in streams}
-    short = b.icmp_signed("<=", cols, integer(LONGEST))
-    distance = b.udiv(integer(LINES_AHEAD * body.lanes), maximum(b, cols, integer(body.lanes)))
+    cols = b.sub(end, begin)
+    within = b.icmp_signed("==", distance, integer(0))
     with loop(b, b.sub(first, distance), last) as row:
         later = b.add(row, distance)
-        with b.if_then(b.and_(short, b.icmp_signed("<", later, last))):
+        with b.if_then(b.and_(b.not_(within), b.icmp_signed("<", later, last))):
             _prefetch_row(b, _row(b, starts, formats, cols, index, later), formats, cols)
         with b.if_then(b.icmp_signed(">=", row, first)):
             here = _row(b, starts, formats, cols, index, row)
-            behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
-            ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
-            for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
+            for_elements(replace(body, pointers=here), begin, end, prefetches=within)
     b.ret_void()
     return f
+
+
+def prefetch_distance(m: CpuModuleBuilder, b: ll.IRBuilder, cols: Any) -> Any:
+    """How many rows before it is updated a row of `cols` elements is prefetched; 0 if it is long."""
+    lanes = elements_per_line(m.kernel)
+    rows = b.udiv(integer(LINES_AHEAD * lanes), maximum(b, cols, integer(lanes)))
+    return b.select(b.icmp_signed("<=", cols, integer(LONGEST)), rows, integer(0))
 
 
 def _row(

@@ -37,7 +37,8 @@ class TensorFunction(FunctionBuilder):
 
     def pointer(self, buffer: str, i: Any) -> Any:
         row = self.b.mul(i, integer(len(self.m.buffer_index)))
-        return load(self.b, self.buffers, self.b.add(row, integer(self.m.buffer_index[buffer])), PTR)
+        start = load(self.b, self.buffers, self.b.add(row, integer(self.m.buffer_index[buffer])), PTR)
+        return self.in_history(buffer, start, i)
 
     def slot(self, v: Value, i: Any) -> Any | None:
         b, layout = self.b, self.m.layout
@@ -59,6 +60,14 @@ class StepFunction(TensorFunction):
         super().__init__(m, b, n, buffers, workspace, scalars)
         self.size = self.field("size")
         self.regions = at(b, scalars, b.mul(n, integer(len(m.layout.slots))), F64)
+
+    def entry_size(self, kind: Kind, i: Any) -> Any:
+        if kind is Kind.ELEM:
+            return load(self.b, self.size, i, I64)
+        if kind in (Kind.ROW, Kind.COL):
+            extent = self.extent(i)
+            return extent.rows if kind is Kind.ROW else extent.columns
+        return integer(1)
 
     def field(self, name: str) -> Any:
         """A field of the step."""

@@ -20,7 +20,7 @@ from optgen.backends.cpu import sums
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.element_loops import batch_loop, flat_loop
 from optgen.backends.cpu.elements import SweepBody
-from optgen.backends.cpu.listed_rows import listed_rows
+from optgen.backends.cpu.listed_rows import NO_LIST, listed_rows, prefetch_distance
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.partials import column_sums, fold_row
 from optgen.backends.cpu.reduce import reduce_row, reduce_rows
@@ -137,7 +137,10 @@ class CpuSweep:
         tensor = TensorRegion(s, i, extent, region, layout.region(b, extent) if layout.matrix else None)
         scalars: Env = {}
         s.fetch(self.phase, scalars, i)
-        elements = self.elements(f"{name}.elements", list(scalars))
+        if self.has_listed_rows:
+            elements = listed_rows(m, self.phase, f"{name}.elements", self.streams, list(scalars))
+        else:
+            elements = self.elements(f"{name}.elements", list(scalars))
 
         loops = _TensorLoops(self, name, tensor, begin, end, scalars, elements)
         if self.by_rows:
@@ -303,17 +306,19 @@ class _TensorLoops:
 
     def flat(self, partials: Any) -> None:
         """All at once."""
-        self._call(self.elements, self.begin, self.end, partials)
+        if self.sweep.has_listed_rows:
+            self._listed_rows(integer(0), integer(1), self.begin, self.end, integer(0), NO_LIST)
+        else:
+            self._call(self.elements, self.begin, self.end, partials)
 
     def rows(self) -> None:
         """Row by row, or several rows at once where columns are added up."""
         sweep, b, extent = self.sweep, self.tensor.s.b, self.tensor.extent
         first, last = b.udiv(self.begin, extent.cols), b.udiv(self.end, extent.cols)
         if sweep.has_listed_rows:
-            function = listed_rows(sweep.m, sweep.phase, f"{self.name}.rows", sweep.streams, list(self.scalars))
-            index = self.tensor.s.row_list(self.tensor.i) if sweep.m.kernel.rows_independent else ll.Constant(PTR, None)
-            streams = sweep.pointers(self.tensor, None, None)
-            b.call(function, [first, last, extent.cols, index, *streams, *self.scalars.values()])
+            distance = prefetch_distance(sweep.m, b, extent.cols)
+            index = self.tensor.s.row_list(self.tensor.i) if sweep.m.kernel.rows_independent else NO_LIST
+            self._listed_rows(first, last, integer(0), extent.cols, distance, index)
             return
         if not sweep.has_row_groups:
             with loop(b, first, last) as row:
@@ -327,6 +332,11 @@ class _TensorLoops:
                     self._groups_of_rows(first, last)
         else:
             self._groups_of_rows(first, last)
+
+    def _listed_rows(self, *place: Any) -> None:
+        """A call of `listed_rows`, whose first arguments say which elements."""
+        streams = self.sweep.pointers(self.tensor, None, None)
+        self.tensor.s.b.call(self.elements, [*place, *streams, *self.scalars.values()])
 
     def _groups_of_rows(self, first: Any, last: Any) -> None:
         """Rows [first, last), several at once, and the rest of a matrix one by one."""

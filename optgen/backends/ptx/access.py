@@ -14,9 +14,9 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.element_body import raw_type, streams
+from optgen.backends.element_body import streams
 from optgen.backends.llvm import integer
-from optgen.backends.llvm_types import I32, vector
+from optgen.backends.llvm_types import I32, raw_type, vector
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded, groups_in_flight, groups_per_access
 from optgen.backends.ptx.table import GROUP

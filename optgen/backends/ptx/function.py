@@ -104,7 +104,13 @@ class LaunchFunction(FunctionBuilder):
     def pointer(self, buffer: str, i: Any) -> Any:
         m, b = self.m, self.b
         row = b.mul(i, integer(len(m.buffer_index)))
-        return self.word(m.table.pointers, b.add(row, integer(m.buffer_index[buffer])), self.gpu.global_pointer)
+        place = b.add(row, integer(m.buffer_index[buffer]))
+        return self.in_history(buffer, self.word(m.table.pointers, place, self.gpu.global_pointer), i)
+
+    def entry_size(self, kind: Kind, i: Any) -> Any:
+        if kind is Kind.ELEM:
+            return self.column("size", i)
+        return self.line_count(kind, i) if kind in (Kind.ROW, Kind.COL) else integer(1)
 
     def row_number(self, i: Any, row: Any) -> Any:
         """The row of the whole tensor that a visited one is."""

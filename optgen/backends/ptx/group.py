@@ -12,10 +12,10 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends import packing
 from optgen.backends.control_flow import variable
-from optgen.backends.element_body import ElementBody, address, raw_type
+from optgen.backends.element_body import ElementBody, address
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import at, ceil_div, inline, integer, minimum, splat
-from optgen.backends.llvm_types import F32, F64, I32, vector
+from optgen.backends.llvm_types import F32, F64, I32, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.access import WideAccess, group_type
 from optgen.backends.ptx.function import LaunchFunction

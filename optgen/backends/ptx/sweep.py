@@ -12,10 +12,10 @@ from typing import Any
 
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
-from optgen.backends.element_body import draws, line_values, raw_type, streams
+from optgen.backends.element_body import draws, line_values, streams
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import at, ceil_div, fold, integer, maximum, minimum
-from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
+from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.access import WideAccess, groups_at_once, neighbouring_groups
 from optgen.backends.ptx.function import LaunchFunction

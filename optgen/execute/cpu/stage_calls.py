@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from optgen import arguments
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers, calls
 from optgen.execute.buffers import Array, Tensor
+from optgen.execute.calls import Request
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.staged_kernel import LoadedPlan
 from optgen.execute.cpu.table import CpuTable
@@ -18,7 +19,7 @@ from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
+from optgen.stages.plan import FALLIBLE, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 from optgen.threads.pool import Pool
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "determin
 
 
 class Workspace:
-    """The arrays between stages: one block of memory, which the parameters of a step use one after the other."""
+    """The arrays between stages: one block of memory, which parameters of a step use one after the other."""
 
     def __init__(self) -> None:
         self.memory = buffers.aligned((0,), "float64")
@@ -60,17 +61,15 @@ class ParameterRun:
         tensors: Mapping[str, Tensor],
         id: int,
         values: Mapping[str, float | None],
-        workspace: Workspace,
         matmul: str,
     ) -> None:
         self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
-        self.param, self.tensors, self.id, self.workspace = param, tensors, id, workspace
+        self.param, self.tensors, self.id = param, tensors, id
         self._sizes = {name: x for name, x in values.items() if x is not None}
         self._lead = self._batch()
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places, self._nbytes = self._layout()
-        self._undone = sorted(self.plan.written_before_failure())
         self._memory: Array | None = None
         self._threads: Pool | None = None
 
@@ -101,17 +100,17 @@ class ParameterRun:
         found, end = offsets(self.plan, sizes)
         return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
 
-    def _bind(self) -> None:
-        """Bind the stages to the workspace, where it is elsewhere than in the last step."""
-        self.workspace.reserve(self._nbytes)
-        if self._memory is self.workspace.memory:
+    def _bind(self, workspace: Workspace) -> None:
+        """Bind the stages to a workspace, where it is elsewhere than in the last step."""
+        workspace.reserve(self._nbytes)
+        if self._memory is workspace.memory:
             return
-        self._memory = self.workspace.memory
+        self._memory = workspace.memory
         base = self._memory.ctypes.data
         self._arrays: dict[str, Tensor] = {}
         for key, (begin, shape, dtype) in self._places.items():
             self._arrays[key] = Tensor(key, base + begin, shape, dtype, True, None)
-        self._stages = [self._made(stage) for stage in self.plan.stages]
+        self._stages = self._all_made(self.plan.stages)
 
     def tensor(self, key: str) -> Tensor:
         """The memory of a value."""
@@ -120,14 +119,24 @@ class ParameterRun:
 
     # ------------------------------------------------------------ stages
 
-    def _made(self, stage: Stage) -> _KernelCall | _Call | _LoopCall:
-        match stage:
-            case KernelStage():
-                return self._kernel_call(stage)
-            case CallStage():
-                return _Call(stage, [x.key for x in stage.operands])
-            case LoopStage(body=body):
-                return _LoopCall(stage, [self._made(x) for x in body])
+    def _all_made(self, stages: Sequence[Stage]) -> list[_KernelCall | _Call | _Factorizations | _LoopCall]:
+        """Stages, those factorizations together that follow each other and do not read each other's results."""
+        found: list[_KernelCall | _Call | _Factorizations | _LoopCall] = []
+        for stage in stages:
+            match stage:
+                case KernelStage():
+                    found.append(self._kernel_call(stage))
+                case CallStage(function=function) if function in FALLIBLE:
+                    last = found[-1] if found else None
+                    if isinstance(last, _Factorizations) and last.is_apart(stage):
+                        found[-1] = _Factorizations([*last.stages, stage])
+                    else:
+                        found.append(_Factorizations([stage]))
+                case CallStage():
+                    found.append(_Call(stage))
+                case LoopStage(body=body):
+                    found.append(_LoopCall(stage, self._all_made(body)))
+        return found
 
     def _kernel_call(self, section: KernelStage) -> _KernelCall:
         kernel = self.kernels[section]
@@ -156,25 +165,30 @@ class ParameterRun:
             shape = self.shape(PARAMETER)
         return t._replace(shape=shape).view()
 
-    def run(self, values: Mapping[str, float | None], count: int, seed: int, gradients: Array) -> None:
-        """Update the parameter, for the `count`-th time, with gradients at these addresses."""
-        self._bind()
+    def run(
+        self,
+        workspace: Workspace,
+        values: Mapping[str, float | None],
+        count: int,
+        seed: int,
+        gradients: Array,
+    ) -> Iterator[list[Request]]:
+        """Update the parameter, for the `count`-th time, with gradients at these addresses. Yields calls that may fail:
+        they are to be computed before the next is asked for."""
+        self._bind(workspace)
         self.current: dict[str, Tensor] = {}
         self.values, self.count, self.seed, self.gradients = dict(values), count, seed, gradients
-        if not self._undone:
-            self._run_stages()
-            return
-        kept = [(t.view(), t.view().copy()) for t in (self.tensors[name] for name in self._undone)]
-        try:
-            self._run_stages()
-        except ArithmeticError:
-            for array, before in kept:
-                array[...] = before
-            raise
-
-    def _run_stages(self) -> None:
         for stage in self._stages:
-            stage.run(self)
+            yield from stage.run(self)
+
+    def written(self) -> list[Array]:
+        """The arrays of the caller that an update changes."""
+        return [self.tensors[name].view() for name in sorted(self.plan.written())]
+
+    def arguments_of(self, stage: CallStage) -> tuple[list[Array], list[float], Array]:
+        """The operands of a call, its numbers, and where the result goes."""
+        numbers = [arguments.number(x, self.values) for x in stage.numbers]
+        return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
 
 
 class _KernelCall:
@@ -187,7 +201,7 @@ class _KernelCall:
         self.places = {name: k for name, k in kernel.buffer_index.items() if not is_gradient(name)}
         self.hyper = [name for name in kernel.native.hyper if name not in DIMENSIONS and name not in own]
 
-    def run(self, run: ParameterRun) -> None:
+    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
         table = self.table
         table.set_hyper({name: run.values[name] for name in self.hyper})
         table.set_seed(run.seed)
@@ -198,27 +212,42 @@ class _KernelCall:
             if key in self.places:
                 table.set_pointers([self.places[key]], t.address)
         table.run()
+        return ()
 
 
 class _Call:
-    """A product, or another function of matrices."""
+    """A product, or another function that all matrices have a result of."""
 
-    def __init__(self, stage: CallStage, keys: Sequence[str]) -> None:
-        self.stage, self.keys = stage, keys
+    def __init__(self, stage: CallStage) -> None:
+        self.stage = stage
 
-    def run(self, run: ParameterRun) -> None:
-        numbers = [arguments.number(x, run.values) for x in self.stage.numbers]
-        operands, out = [run.matrix(key) for key in self.keys], run.matrix(self.stage.target)
-        calls.call(self.stage, operands, numbers, out, run.how)
+    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
+        calls.call(self.stage, *run.arguments_of(self.stage), run.how)
+        return ()
+
+
+class _Factorizations:
+    """Calls that may fail, which are computed at the same time."""
+
+    def __init__(self, stages: Sequence[CallStage]) -> None:
+        self.stages = stages
+
+    def is_apart(self, stage: CallStage) -> bool:
+        """Whether another call can be computed at the same time."""
+        read = {x.key for of in (*self.stages, stage) for x in of.operands}
+        return not read & {of.target for of in (*self.stages, stage)}
+
+    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
+        return ([Request(stage, *run.arguments_of(stage)) for stage in self.stages],)
 
 
 class _LoopCall:
     """Stages that are repeated. Of a value that is carried, a turn reads the array that the last one wrote."""
 
-    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _LoopCall]) -> None:
+    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _Factorizations | _LoopCall]) -> None:
         self.stage, self.body = stage, body
 
-    def run(self, run: ParameterRun) -> None:
+    def run(self, run: ParameterRun) -> Iterator[list[Request]]:
         stage = self.stage
         latest = {key: run.current.get(key) or run.tensor(key) for key, _ in stage.carried}
         before = {key: run.current.get(key) for key, _ in stage.carried}
@@ -228,7 +257,7 @@ class _LoopCall:
             for key, new in stage.carried:
                 run.current[key], run.current[new] = latest[key], run.tensor(f"{new}~" if turn % 2 else new)
             for x in self.body:
-                x.run(run)
+                yield from x.run(run)
             latest = {key: run.current[new] for key, new in stage.carried}
         for key, new in stage.carried:
             run.current[new] = latest[key]

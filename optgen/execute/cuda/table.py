@@ -128,6 +128,8 @@ class GpuTable(StepTable):
         lead = offsets[:, widest] % apart[widest]
         same = ((offsets - lead[:, None]) % apart == 0).all(axis=1)
         rows_fit = ~by_rows | (column["cols"] % apart[widest] == 0)
+        if any(b.entries and _is_streamed(b) for b in self.kernel.native.buffers):
+            rows_fit &= column["size"] % apart[widest] == 0  # entries lie one after another
         can_lead = self.kernel.native.counts.leads & ~by_rows
         draws_fit = (column["first"] % GROUP == 0) | self.kernel.native.counts.leads
         column["vectors"][:] = same & rows_fit & draws_fit & ((lead == 0) | can_lead)

@@ -52,6 +52,7 @@ class Bucket:
         shapes: Mapping[Key, tuple[int, ...]],
         dtype: np.dtype,
         cuts: Mapping[Key, ShardGranularity],
+        work: Mapping[Key, float],
         compression: GradientCompression | None,
     ) -> None:
         self._world = world
@@ -59,13 +60,19 @@ class Bucket:
         self.dtype = dtype
         size = layout(shapes, cuts, 1).size
         self.values, self.grads = (optgen_bridge.aligned((size,), dtype) for _ in range(2))
-        self.cut(cuts, compression)
+        self.cut(cuts, work, compression)
 
-    def cut(self, cuts: Mapping[Key, ShardGranularity], compression: GradientCompression | None) -> None:
-        """Cut the keys among the ranks, where `cuts` allows it. Nothing moves, as every rank has all values."""
+    def cut(
+        self,
+        cuts: Mapping[Key, ShardGranularity],
+        work: Mapping[Key, float],
+        compression: GradientCompression | None,
+    ) -> None:
+        """Cut the `work` of updating the keys among the ranks, where `cuts` allows it. Nothing moves, as every rank has
+        all values."""
         own = self._world.rank
         self.cuts, self._compression = dict(cuts), compression
-        self.layout = layout(self._shapes, cuts, self._world.size)
+        self.layout = layout(self._shapes, cuts, self._world.size, work)
         # The first element of what arrives.
         self._base = self.layout.cuts[own] // KEY_ALIGNMENT_ELEMENTS * KEY_ALIGNMENT_ELEMENTS
         count = self.layout.cuts[own + 1] - self._base

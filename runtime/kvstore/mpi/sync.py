@@ -245,7 +245,7 @@ class SyncKVStore(KVStore):
         keys = [k for k, v in self._values.items()
                 if v.dtype == dtype.type and k not in self._buckets and k not in self._sparse.keys]  # fmt: skip
         shapes = {k: self._values[k].shape for k in keys}
-        bucket = Bucket(self._world, shapes, dtype, self._cuts(shapes, dtype), self._compression_of(dtype))
+        bucket = Bucket(self._world, shapes, dtype, *self._cuts(shapes, dtype), self._compression_of(dtype))
         for k in keys:
             value, memory = self._values[k], bucket.slot(bucket.values, k)
             memory[...] = value.asnumpy()
@@ -256,8 +256,11 @@ class SyncKVStore(KVStore):
             self._buckets[k], self._slots[k] = bucket, bucket.slot(bucket.grads, k)
         self._buckets = {k: self._buckets[k] for k in self._values if k in self._buckets}  # on all ranks in one order
 
-    def _cuts(self, shapes: Mapping[Key, tuple[int, ...]], dtype: np.dtype) -> dict[Key, Any]:
-        return {k: self._update_rule.cut(k, dtype, shape) for k, shape in shapes.items()}
+    def _cuts(self, shapes: Mapping[Key, tuple[int, ...]], dtype: np.dtype) -> tuple[dict[Key, Any], dict[Key, float]]:
+        """Where keys may be cut, and the work of updating them."""
+        rule = self._update_rule
+        cuts = {k: rule.cut(k, dtype, shape) for k, shape in shapes.items()}
+        return cuts, {k: rule.work(k, dtype, shape) for k, shape in shapes.items()}
 
     def _compression_of(self, dtype: np.dtype) -> GradientCompression | None:
         """What compresses gradients of this type: those that are floats."""
@@ -381,7 +384,7 @@ class SyncKVStore(KVStore):
             if self._overlap is not None and not bucket.is_compressed:  # what is on its way goes where parts were
                 self._finish(bucket, list(bucket.layout.slots), "an exchange of gradients that are not used")
             shapes = {k: slot.shape for k, slot in bucket.layout.slots.items()}
-            bucket.cut(self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))
+            bucket.cut(*self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))
 
     # ------------------------------------------------------------ states
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -37,6 +38,10 @@ class Sum:
     def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> ShardGranularity:
         """Where a key may be cut."""
         return "anywhere"
+
+    def work(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> float:
+        """The work of updating a key, in elements."""
+        return math.prod(shape)
 
     def takes_row_sparse(self, dtype: np.dtype) -> bool:
         """Whether row-sparse gradients are to stay so."""
@@ -132,6 +137,9 @@ class OptimizerUpdate(Sum):
             return self.optimizer.cut_of(key, dtype.name, shape)
         except ValueError as error:
             raise MXNetError(f"{type(self.optimizer).__name__} cannot update key {key!r}: {error}") from None
+
+    def work(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> float:
+        return self.optimizer.work_of(key, dtype.name, shape)
 
     def takes_row_sparse(self, dtype: np.dtype) -> bool:
         return not isinstance(self.optimizer, SpecOptimizer) or self._is_lazy(dtype)

@@ -15,9 +15,8 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.core import optgen_bridge
-from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
-from runtime.kvstore.servers import messages
+from runtime.kvstore.servers import messages, shard_assignment
 from runtime.kvstore.servers.messages import Arrays, Message, Place
 from runtime.kvstore.servers.pulled_weights import PulledWeights
 from runtime.ndarray import NDArray
@@ -111,10 +110,11 @@ class Shard:
     def _lookup(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         """The places of those of `keys` that are known, and how much every shard has of all."""
         found = [[key, self._places[key].dump()] for key in request["keys"] if key in self._places]
+        optimizer = None if self._updater is None else self._updater.optimizer
         loads = np.zeros(len(next(iter(self._places.values())).cuts) - 1 if self._places else 0, np.int64)
-        for place in self._places.values():
-            loads += np.diff(place.cuts) * element_type(place.dtype).itemsize
-        updates = 0 if self._updater is None else self._updater.optimizer.num_update
+        for key, place in self._places.items():
+            loads += shard_assignment.load_of(key, place, optimizer)
+        updates = 0 if optimizer is None else optimizer.num_update
         counts = {"optimizers": self._optimizers, "assigned": self._assigned, "restores": self._restores}
         return {"keys": found, "loads": loads.tolist(), "updates": updates, **counts}, []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,9 +25,10 @@ _MIN_CUT_ELEMENTS = 1 << 18
 
 
 def places_for(values: Mapping[Key, NDArray], loads: Sequence[int], optimizer: Optimizer | None) -> dict[Key, Place]:
-    """Where new keys go: large ones to all shards if they can be cut, others to the one that has least.
+    """Where new keys go: large ones to all shards if they can be cut, others to the one that has least to do.
 
-    `loads` are the bytes that each shard has. Without an optimizer keys are not cut, for who knows which will come.
+    `loads` are what each shard has to do, as `load_of` has it. Without an optimizer keys are not cut, for who knows
+    which will come.
     """
     places = {}
     loads = list(loads)
@@ -39,8 +41,15 @@ def places_for(values: Mapping[Key, NDArray], loads: Sequence[int], optimizer: O
             owner = 0 if cut == "never" else loads.index(min(loads))
             cuts = tuple(0 if shard <= owner else value.size for shard in range(len(loads) + 1))
         places[key] = Place(value.shape, dtype.name, value.stype, cuts)
-        loads = [load + n * dtype.itemsize for load, n in zip(loads, np.diff(cuts).tolist(), strict=True)]
+        loads = [a + b for a, b in zip(loads, load_of(key, places[key], optimizer), strict=True)]
     return places
+
+
+def load_of(key: Key, place: Place, optimizer: Optimizer | None) -> list[int]:
+    """What each shard has to do for a key: the bytes of its elements, and as many more as products take the time of."""
+    work = math.prod(place.shape) if optimizer is None else optimizer.work_of(key, place.dtype, place.shape)
+    of_each = work / max(math.prod(place.shape), 1) * element_type(place.dtype).itemsize
+    return [int(n * of_each) for n in np.diff(place.cuts).tolist()]
 
 
 def _has_rows(value: NDArray) -> bool:

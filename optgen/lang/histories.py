@@ -1,0 +1,108 @@
+"""Checks histories: how many entries they keep, and which of them an index can name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from optgen.expressions import Index, Name, Number
+from optgen.lang.loops import loops_around
+from optgen.lang.scope import Scope
+from optgen.model import Kind, Loop, StateDecl
+
+
+def check_history(state: StateDecl, scope: Scope) -> None:
+    """Report a history whose length, kind or start cannot be."""
+    name, entries = state.name, state.entries
+    param = scope.params.get(entries)
+    if state.kind in (Kind.HOST, Kind.MATRIX):
+        help = "a history has one number for each element, row, column or tensor, or is shared"
+        if state.kind is Kind.HOST:
+            help = f"declare 'state {name}[{entries}]: tensor', which takes host values, too"
+        scope.report("E308", f"a history of kind {state.kind.value}", state.span, help)
+    elif not (isinstance(state.init, Number) or (isinstance(state.init, Name) and state.init.id in scope.params)):
+        help = "all entries start at one number or param; where(t <= n, x, h[-n]) takes another while there are fewer"
+        scope.report("E402", "a history starts at a number", state.span, help, "histories")
+    elif entries.isdigit() or entries in scope.failed:
+        return
+    elif param is None or not param.is_int or param.optional or _least(param.interval) < 1:
+        default = 1 if param is None or param.default is None else param.default
+        help = f"declare 'param {entries}: int = {default:g} in [1, inf)'"
+        scope.report("E404", f"'{entries}' need not be a whole number from 1 on", state.span, help, "histories")
+    else:
+        return
+    scope.failed.update((name, f"{name}'"))
+
+
+def _least(interval: object) -> float:
+    return getattr(interval, "low", -math.inf)
+
+
+def check_entry(name: Name, loop: Loop | None, scope: Scope) -> None:
+    """Report a use of a history without an index, an index of what is none, and one that names no entry."""
+    state = scope.states.get(name.id)
+    if state is not None and state.entries:
+        problem = _problem(name, state, loop, scope)
+        if problem is None:
+            return
+        scope.report("E308", problem[0], name.span, problem[1])
+    elif name.at is not None:
+        help = "elements have no index: an equation is for each of them"
+        shown = name.id + "'" * name.primed
+        scope.report("E105", f"'{shown}' with an index", name.span, help, "not-in-the-language")
+    if name.at is not None:
+        scope.failed.add(name.key)
+
+
+def _problem(name: Name, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
+    """What is wrong with a use of a history, and what to do."""
+    if name.at is not None and name.primed:
+        return f"an index of {name.id}', which is the new entry alone", f"write {name.id}' or {name.id}[-1]"
+    if name.at is not None:
+        return _out_of_range(name, name.at, state, loop, scope)
+    return None if name.primed else (f"'{name.id}' is a history", f"write {name.id}[-1] for its newest entry")
+
+
+def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
+    """What is wrong with an index, and what to do."""
+    n = state.entries
+    turns = {x.index: x for x in loops_around(loop) if x.index is not None}
+    own = [(term, k) for term, k in at.terms if term in turns]
+    others = [term for term, _ in at.terms if term not in turns and term != n]
+    if others or len(own) > 1:
+        what = f"'{others[0]}' in an index" if others else "two numbers of turns in an index"
+        return what, f"an index has whole numbers, {f'{n}, ' * (not n.isdigit())}and the number of a turn"
+    ends = _ends(at, own, turns, n)
+    if ends is None:
+        loop_help = f"write 'repeat {n} as {own[0][0]}:'"
+        return f"the turns of this loop are not the entries of '{name.id}'", loop_help
+    if n not in scope.params and not n.isdigit():
+        return None  # reported where the history is declared
+    least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
+    if all(_is_within(p, q, least) for p, q in ends):
+        if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
+            return None
+        help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
+        return f"{name.key} is the oldest entry if {n} is {least}", help
+    oldest = -int(n) if n.isdigit() else f"-{n}"
+    return f"{name.key} is not among the entries", f"{name.id}[-1] is the newest, and {name.id}[{oldest}] the oldest"
+
+
+def _ends(at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: str) -> list[tuple[int, int]] | None:
+    """The index in the first and the last turn, as p + q*n; None if the number of turns is neither n nor a number."""
+    terms = dict(at.terms)
+    constant, times = at.constant, 0 if n.isdigit() else terms.get(n, 0)
+    if not own:
+        return [(constant, times)]
+    ((index, k),) = own
+    match turns[index].count:
+        case Number(value=value):
+            return [(constant, times), (constant + k * (int(value) - 1), times)]
+        case Name(id=id) if id == n:
+            return [(constant, times), (constant - k, times + k)]
+    return None
+
+
+def _is_within(p: int, q: int, least: int) -> bool:
+    """Whether -n <= p + q*n <= -1 for all n from `least` on."""
+    return q <= 0 and p + q * least <= -1 and q >= -1 and p + (q + 1) * least >= 0
