@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from optgen.cli import main
 from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text
 from optgen.lang.compose import flatten
+from tests.process import run
 
 HERE = Path(__file__).parent
 Array = Any
@@ -302,6 +304,16 @@ def test_a_file_that_is_used_is_part_of_the_cache_key(tmp_path: Path) -> None:
         optgen.load(tmp_path / "outer.opt", "float64", lr=1).bind([w], [g])()
         assert w.tolist() == [-factor] * 2
         (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - 2*lr*g\n")
+
+
+def test_what_is_in_the_cache_is_not_composed_again() -> None:
+    names = ("adam with lookahead(k = 4), centralize", "muon_adamw", "optax/adam with optax/multi_steps")
+    for name in names:
+        optgen.load(name)
+    shown = "[m for m in sys.modules if m.startswith('optgen.lang')]"
+    code = f"import sys, optgen\nfor name in {names}: optgen.load(name)\nprint(*{shown})"
+    done = run([sys.executable, "-c", code], timeout=60)
+    assert done.stdout.strip() == done.stderr == ""
 
 
 def test_chains_in_both_libraries() -> None:
