@@ -16,7 +16,7 @@ from optgen import arguments
 from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -55,13 +55,14 @@ class _PlanRun:
         self.arrays: dict[str, Array] = {}
         for array in plan.arrays:
             narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
-            self.arrays[array.key] = np.zeros(self.shape(array.axes), elements if narrow else np.float64)
+            shape = (self.length(array.entries),) if array.entries else self.shape(array.axes)
+            self.arrays[array.key] = np.zeros(shape, elements if narrow else np.float64)
 
     def shape(self, axes: Axes) -> tuple[int, ...]:
         return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()
 
     def length(self, axis: str) -> int:
-        return 1 if axis == ONE else int(self.values[axis])
+        return int(axis) if axis.isdigit() else int(self.values[axis])
 
     def array(self, key: str) -> Array:
         place = self.plan.places.get(key, key)
@@ -80,7 +81,7 @@ class _PlanRun:
     def section(self, section: KernelStage) -> None:
         kernel = self.kernel_of(section)
         buffers = {
-            b.name: self.array(b.name).reshape(-1) if _is_line(b) else self.array(b.name) for b in kernel.buffers
+            b.memory: self.array(b.memory).reshape(-1) if _is_line(b) else self.array(b.memory) for b in kernel.buffers
         }
         domain = self.tensor.buffers["w"].shape if section.domain == PARAMETER else self.shape(section.domain)
         hyper: Mapping[str, float] = self.values
@@ -118,4 +119,4 @@ class _PlanRun:
 
 
 def _is_line(buffer: Any) -> bool:
-    return buffer.kind.value in ("row", "col")
+    return buffer.kind.value in ("row", "col") and not buffer.entries

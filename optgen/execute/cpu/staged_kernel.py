@@ -29,15 +29,16 @@ class StagedKernel(LoadedKernel):
 
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         program = optimizer.program(variant.flags)
+        self.is_joint = is_joint = optimizer.joins_params and not optimizer.timings()
         native = NativeKernel(
             pipeline.symbol(optimizer, variant),
             variant.dtype,
             tuple(buffers(optimizer, variant, program)),
             (),
             lazy=False,
-            shared=False,
+            shared=is_joint,
             sweeps=1,
-            cut="tensors",
+            cut="never" if is_joint else "tensors",
             last_two=optimizer.last_two,
             levels=(),
             object=b"",

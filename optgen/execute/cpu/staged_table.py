@@ -10,8 +10,8 @@ import numpy as np
 
 from optgen import arguments
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.cpu.stage_calls import ParameterRun, Workspace
-from optgen.execute.cpu.staged_kernel import StagedKernel
+from optgen.execute.cpu.stage_calls import Member, MembersRun, Workspace
+from optgen.execute.cpu.staged_kernel import LoadedPlan, StagedKernel
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
 from optgen.execute.piece import AnyPiece, Exchange
@@ -45,7 +45,8 @@ class StagedTable:
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
         self._threads: Pool | None = None
         self._workspace = Workspace()
-        self._runs: dict[tuple[int, frozenset[Timing], bool], ParameterRun] = {}
+        self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
+        self._joint: MembersRun | None = None
 
     # ------------------------------------------------------------ what a step sets
 
@@ -81,17 +82,38 @@ class StagedTable:
         largest of them. An ArithmeticError names a parameter that has no factorization: it is left as it was, and so
         are the members behind it, whose numbers are in `left`."""
         self.left: list[int] = []
+        if self.kernel.is_joint:
+            self._run_jointly(counts, step)
+            return
         ready = [(k, i, self._values_of(i) | {"step": float(step)}) for k, i in enumerate(self.members)]
         runs = [self._run(k, i, values, int(counts[i])) for k, i, values in ready]
         self._check_finite(runs)
         for (k, i, values), run in zip(ready, runs, strict=True):
             try:
-                run.run(values, int(counts[i]), self._seed, self._gradients[k])
+                run.run(values, [int(counts[i])], self._seed, self._gradients[k])
             except ArithmeticError as error:
                 self.left = list(self.members[k:])
                 raise ArithmeticError(f"{self._params[i].name}: {error}; it is left as it was") from error
 
-    def _check_finite(self, runs: Sequence[ParameterRun]) -> None:
+    def _run_jointly(self, counts: Array, step: int) -> None:
+        """Update all members, stage by stage: they share values."""
+        if self._joint is None:
+            each = [self._member(i, self._values_of(i)) for i in self.members]
+            self._joint = self._new_run(self.kernel.plan((), first=False), each)
+        own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
+        self._joint.run(own | {"step": float(step)}, counts[self.order].tolist(), self._seed, self._gradients)
+
+    def _member(self, i: int, values: Mapping[str, float | None]) -> Member:
+        own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
+        return Member(self._params[i], own, self._ids[i], values)
+
+    def _new_run(self, plan: LoadedPlan, members: Sequence[Member]) -> MembersRun:
+        run = MembersRun(plan, self.kernel.native, members, self._workspace, self.kernel.variant.matmul)
+        if self._threads is not None:
+            run.use_threads(self._threads)
+        return run
+
+    def _check_finite(self, runs: Sequence[MembersRun]) -> None:
         """ArithmeticError naming a parameter with a gradient that has a NaN or an infinity, where a matrix of it would
         be factorized. Nothing has been written."""
         for k, run in enumerate(runs):
@@ -111,17 +133,11 @@ class StagedTable:
         own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
         return own | sizes(self._params[i].shape, self.kernel.native.last_two)
 
-    def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> ParameterRun:
+    def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> MembersRun:
         due = frozenset(t for t in self.kernel.timings if is_due(t, count, values))
         key = k, due, count == 1 and self.kernel.starts
         if key not in self._runs:
-            plan = self.kernel.plan(due, first=key[2])
-            own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-            where = self._params[i], own, self._ids[i], values, self._workspace
-            run = ParameterRun(plan, self.kernel.native, *where, self.kernel.variant.matmul)
-            if self._threads is not None:
-                run.use_threads(self._threads)
-            self._runs[key] = run
+            self._runs[key] = self._new_run(self.kernel.plan(due, first=key[2]), [self._member(i, values)])
         return self._runs[key]
 
 
