@@ -141,7 +141,7 @@ def _panel(axis: Any, title: str, rows: Sequence[Result], names: Sequence[str], 
     axis.set_yticks(range(len(lines)), lines, fontsize=8)
     axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.set_xlim(left=0)
-    axis.set_title(title, loc="left", fontsize=9)
+    axis.set_title(title.replace(": ", ":\n"), loc="left", fontsize=9)
     axis.set_xlabel("share of the ceiling")
     axis.grid(color="#e4e4e4", linewidth=0.7, zorder=0)
     axis.tick_params(length=0)

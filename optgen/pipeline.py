@@ -6,7 +6,7 @@ Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` pr
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -96,11 +96,30 @@ def stage_lines(optimizer: Optimizer, variant: Variant, due: Collection[Timing],
 def stage_flops(optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> float:
     """checked model -> the operations of products and factorizations in an update, the mean of many updates. `values`
     has params and sizes."""
-    from optgen import arguments
     from optgen.stages.cost import caller_axes, flops
 
+    axes = caller_axes(optimizer)
+    return _mean(optimizer, variant, values, lambda plan: flops(plan, axes, values))
+
+
+def stage_bytes(optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> float:
+    """checked model -> the bytes that the sweeps of an update move, as `stage_flops`."""
+    from optgen.stages.cost import moved
+
+    def kernel_of(stage: KernelStage) -> Kernel:
+        return plan(build_section(optimizer, variant, stage))
+
+    return _mean(optimizer, variant, values, lambda found: moved(found, kernel_of, values))
+
+
+def _mean(
+    optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None], cost: Callable[[Plan], float]
+) -> float:
+    """The mean cost of many updates. That of each timing is what its equations add to an update without them."""
+    from optgen import arguments
+
     def of(due: Collection[Timing]) -> float:
-        return flops(stages(optimizer, variant, due, first=False), caller_axes(optimizer), values)
+        return cost(stages(optimizer, variant, due, first=False))
 
     usual = of(())
     return usual + sum((of((t,)) - usual) / arguments.number(t.every, values) for t in optimizer.timings())

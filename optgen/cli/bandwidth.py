@@ -1,4 +1,5 @@
-"""Measures the memory bandwidth of this machine with a kernel that is compiled like any other."""
+"""Measures what limits steps on this machine: its memory, with a kernel that is compiled like any other, and its
+products."""
 
 from __future__ import annotations
 
@@ -18,6 +19,25 @@ update:
 """
 ELEMENTS = 1 << 24  # 64 MiB a stream: larger than the caches in all but the largest machines
 BYTES_PER_ELEMENT = 7 * 4  # seven streams of float32
+
+
+SIDE = 1024
+"""The rows of the matrices whose product is measured."""
+
+
+def product_speed() -> float:
+    """Operations per second of a float32 product of square matrices, with the threads a step would use; takes about
+    0.1 s."""
+    from optgen import linalg
+
+    a = np.random.default_rng(0).normal(size=(SIDE, SIDE)).astype(np.float32)
+    out = linalg.product(a, a)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        linalg.product(a, a, out)
+        times.append(time.perf_counter() - begin)
+    return 2 * SIDE**3 / statistics.median(times)
 
 
 def bandwidth() -> float:

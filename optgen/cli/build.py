@@ -25,7 +25,7 @@ from optgen.cli.common import (
 )
 from optgen.diagnostics import SpecErrors
 from optgen.ir import COMPUTE, Variant
-from optgen.model import Optimizer
+from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
     from optgen.emit import Product, TargetProducts
@@ -81,11 +81,11 @@ def build(args: argparse.Namespace) -> int:
                 products.append(product)
                 bar.update()
             folder = args.output / specfiles.name_of(path)
-            if not products:
-                tqdm.write(f"{shown(folder)}: none, as its steps are kernels and products, which run from Python only")
-                continue
-            _write(optimizer, target, products, folder)
-            tqdm.write(f"{shown(folder)}: {len(products)} kernels")
+            if products:
+                _write(optimizer, target, products, folder)
+            left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
+            note = f", without {left_out} variants that have products, which run from Python only" if left_out else ""
+            tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
     return 0
 
 
@@ -117,11 +117,16 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
 
     Flags that follow from parameters take all their values.
     """
-    defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
-    chosen = [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
+    chosen = _chosen(optimizer, all_flags)
     sections = (False, True) if optimizer.evaluate else (False,)
     each = [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
     return [variant for variant in each if variant.evaluate or not optimizer.is_staged(variant.flags)]
+
+
+def _chosen(optimizer: Optimizer, all_flags: bool) -> list[Flags]:
+    """The flags of the variants to build."""
+    defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
+    return [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:

@@ -31,6 +31,9 @@ UNITS = {
 }
 """What each launch goes over (`optgen.backends.ptx.table.Unit`)."""
 DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
+EXAMPLES = ((768, 768), (768, 3072), (4096, 4096))
+"""The matrices whose updates are explained: two of GPT-2 small, and a large one."""
+ROOFLINE = ("matrix", "1e9 operations", "MB", "operations a byte", "at least", "limited by")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
 
 
@@ -63,6 +66,8 @@ def explain(args: argparse.Namespace) -> int:
         _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
     for title, stages in _stages(optimizer):
         _section(title, stages)
+    if roofs := _roofs(optimizer):
+        _section("Roofline of a float32 update, the mean of many", roofs)
     _section("LaTeX", latex(optimizer))
     return 0
 
@@ -192,6 +197,33 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
             (flags, "\n".join(pipeline.stage_lines(optimizer, Variant(flags), due, first=first))) for flags in staged
         ]
         yield title, _by_setting(found)
+
+
+def _roofs(optimizer: Optimizer) -> str:
+    """What limits the update of some matrices, with the default flags."""
+    import optgen
+    from optgen.cli import bandwidth
+
+    rule = optgen.load(optimizer)
+    staged = [shape for shape in EXAMPLES if rule.flops(shape)]
+    if not staged:
+        return ""
+    memory, products = bandwidth.bandwidth(), bandwidth.product_speed()
+    rows: list[tuple[str, ...]] = [ROOFLINE]
+    for shape in staged:
+        flops, moved = rule.flops(shape), rule.bytes_moved(shape)
+        times = flops / products, moved / memory
+        size = f"{flops / 1e9:,.1f}", f"{moved / 1e6:,.0f}", f"{flops / moved:.0f}"
+        limit = "memory" if times[1] > times[0] else "products"
+        rows.append((" x ".join(map(str, shape)), *size, f"{max(times) * 1e3:,.1f} ms", limit))
+    threads, side = optgen.num_threads(), bandwidth.SIDE
+    return (
+        f"{_table(rows)}\n"
+        "operations are those of products, and of factorizations by textbook counts; bytes are those of sweeps\n"
+        f"at {products / 1e9:.0f} GFLOP/s for products of {side} x {side} and {memory / 1e9:.1f} GB/s, both measured "
+        f"now with {threads} thread{'s' if threads > 1 else ''}: memory limits below {products / memory:.1f} "
+        "operations a byte"
+    )
 
 
 def _timing_text(timing: Timing) -> str:

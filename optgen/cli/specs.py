@@ -9,39 +9,9 @@ from pathlib import Path
 
 from optgen import specfiles
 from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read, shown, source_named, source_of, write
+from optgen.cli.templates import ELEMENTS, MATRIX
 from optgen.diagnostics import SpecErrors
 from optgen.model import Optimizer
-
-TEMPLATE = """\
-optimizer {name} "what it is called in the paper"
-cite "authors and year, where to find it"
-
-  # The language is described in docs/language.md of the project; `optgen language` prints it. A comment that begins in
-  # the first column becomes a remark in what `optgen doc` writes; these do not.
-
-  # A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
-  # `clip_gradient` need no declaration; here `lr` gets a default of its own.
-param lr      = 0.001
-param beta    = 0.9 in [0, 1)  "decay of the moment"
-param epsilon = 1e-8 in [0, inf)
-
-  # A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition. With
-  # `per param` after its name it can differ between parameters: `bind(..., flags={{"normalize": [...]}})`.
-flag normalize = true  "divide by the root of the second moment"
-
-  # What is kept for every weight between steps, and its value at the start.
-state m = 0
-state v = 0 if normalize
-
-  # `x` is the value before the step, `x'` the one after it. `w` is the weight, `t` the number of the update (1 is the
-  # first), `grad` the raw gradient, and `g` the one to use: clip(rescale_grad*grad, clip_gradient).
-update:
-  d  = g + wd*w
-  m' = beta*m + (1 - beta)*d
-  v' = beta*v + (1 - beta)*d^2                if normalize
-  w' = w - lr*m'/(sqrt(v') + epsilon)         if normalize
-  w' = w - lr*m'                              otherwise
-"""
 
 
 def register(commands: Commands) -> None:
@@ -71,8 +41,10 @@ def register(commands: Commands) -> None:
         new,
         "write a commented spec to start from",
         "  optgen new mine.opt        never overwrites a file\n"
-        "  optgen new my/mine.opt     makes the folder my if there is none\n",
+        "  optgen new my/mine.opt     makes the folder my if there is none\n"
+        "  optgen new --matrix mine   with products of matrices, a factorization and a loop\n",
     )
+    parser.add_argument("--matrix", action="store_true", help="an optimizer of matrices, as Muon and Shampoo are")
     parser.add_argument("name", metavar="NAME", help="name of the optimizer or path of the file, .opt is added")
 
 
@@ -139,7 +111,7 @@ def new(args: argparse.Namespace) -> int:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", path.stem):
         raise Usage(f"{path.stem!r} cannot name a spec: letters, digits and _, a letter first")
     name = "".join(part[:1].upper() + part[1:] for part in path.stem.split("_"))
-    source = Source(str(path), TEMPLATE.format(name=name))
+    source = Source(str(path), (MATRIX if args.matrix else ELEMENTS).format(name=name))
     parse(source)
     text = format_text(source)
     folder = path.parent

@@ -6,12 +6,12 @@ That is imported when it is needed: it takes longer than all else here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from optgen.execute.buffers import Array
-from optgen.stages.plan import CallStage
+from optgen.stages.plan import FALLIBLE, CallStage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -23,8 +23,48 @@ def call(
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
         _product(stage, operands, numbers, out, how)
+    elif stage.function in FALLIBLE:
+        factorize([Request(stage, operands, numbers, out)])
     else:
         _FUNCTIONS[stage.function](_turned(stage, operands), numbers, out)
+
+
+class Request(NamedTuple):
+    """A call of FALLIBLE, for `factorize`."""
+
+    stage: CallStage
+    operands: Sequence[Array]
+    numbers: Sequence[float]
+    out: Array
+
+
+def factorize(requests: Sequence[Request]) -> None:
+    """Compute calls, those of each function in one call of `optgen.linalg`: the threads share their matrices.
+
+    FactorizationError where one has no result; `item` is its place in `requests`, and results of others may have been
+    written.
+    """
+    from optgen import linalg
+
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for k, request in enumerate(requests):
+        groups.setdefault((request.stage.function, *request.numbers), []).append(k)
+    for (function, *numbers), places in groups.items():
+        columns = [_factors(requests[k]) for k in places]
+        (*operands, out) = (list(column) for column in zip(*columns, strict=True))
+        try:
+            getattr(linalg, function)(*operands, *numbers, out)
+        except linalg.FactorizationError as error:
+            error.item = places[error.item]
+            raise
+
+
+def _factors(request: Request) -> list[Array]:
+    """Operands and result as matrices."""
+    operands, out = _turned(request.stage, request.operands), request.out
+    if request.stage.function == "solve" and operands[1].ndim < operands[0].ndim:
+        return [operands[0], operands[1][..., None], out[..., None]]
+    return [*operands, out]
 
 
 def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How) -> None:
@@ -67,48 +107,10 @@ def _diag(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> No
     np.einsum("...ii->...i", out)[...] = operands[0]
 
 
-def _inverse_root(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    from optgen import linalg
-
-    linalg.inverse_root([operands[0]], numbers[0], [out])
-
-
-def _orthonormal(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    from optgen import linalg
-
-    linalg.orthonormal([operands[0]], [out])
-
-
-def _eigenvectors(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    from optgen import linalg
-
-    linalg.eigenvectors([operands[0]], [out])
-
-
-def _eigenvalues(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    from optgen import linalg
-
-    linalg.eigenvalues([operands[0]], [out])
-
-
-def _solve(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    a, b = operands
-    if b.ndim < a.ndim:
-        b, out = b[..., None], out[..., None]
-    from optgen import linalg
-
-    linalg.solve([a], [b], [out])
-
-
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Sequence[float], Array], None]] = {
     "transpose": _transpose,
     "identity": _identity,
     "trace": _trace,
     "diagonal": _diagonal,
     "diag": _diag,
-    "inverse_root": _inverse_root,
-    "orthonormal": _orthonormal,
-    "eigenvectors": _eigenvectors,
-    "eigenvalues": _eigenvalues,
-    "solve": _solve,
 }

@@ -114,9 +114,21 @@ class UpdateRule:
         key = (tuple(shape), *sorted((flags or {}).items()))
         if key not in self._flops:
             staged = self._is_staged(shape, flags or {})
-            values = {**self.values, **sizes(shape, self.spec.last_two)}
-            self._flops[key] = pipeline.stage_flops(self.spec, self.variant(shape, flags), values) if staged else 0.0
+            self._flops[key] = pipeline.stage_flops(*self._sized(shape, flags)) if staged else 0.0
         return self._flops[key]
+
+    def bytes_moved(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
+        """The bytes that the sweeps of an update of a matrix of this shape read and write, as `flops`; ValueError if it
+        has no products."""
+        if not self._is_staged(shape, flags or {}):
+            raise ValueError(f"{self.spec.name}: no products of matrices; see cost")
+        return pipeline.stage_bytes(*self._sized(shape, flags))
+
+    def _sized(
+        self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None
+    ) -> tuple[Optimizer, Variant, Mapping[str, float | None]]:
+        """The spec, its variant for a shape, and its params and sizes."""
+        return self.spec, self.variant(shape, flags), {**self.values, **sizes(shape, self.spec.last_two)}
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False

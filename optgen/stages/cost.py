@@ -1,10 +1,13 @@
-"""The floating-point operations of the calls of a plan."""
+"""The cost of a plan: the floating-point operations of its calls, and the bytes that its kernels move."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from optgen import arguments
+from optgen.ir import Kernel
+from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
 from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
@@ -33,19 +36,35 @@ def flops(plan: Plan, axes: Mapping[str, Axes], values: Mapping[str, float | Non
     caller's arrays; `values` has params and sizes."""
     known = {**axes, **{array.key: array.axes for array in plan.arrays}}
     places = {key: known[place] for key, place in plan.places.items()}
-    return (values.get("matrices") or 1) * _stages(plan.stages, {**known, **places}, values)
+
+    def of(stage: KernelStage | CallStage) -> float:
+        return _call(stage, {**known, **places}, values) if isinstance(stage, CallStage) else 0
+
+    return (values.get("matrices") or 1) * _total(plan.stages, of, values)
 
 
-def _stages(stages: Sequence[Stage], axes: Mapping[str, Axes], values: Mapping[str, float | None]) -> float:
+def moved(plan: Plan, kernel_of: Callable[[KernelStage], Kernel], values: Mapping[str, float | None]) -> float:
+    """The bytes that the sweeps of one update read and write; `kernel_of` has the planned kernels."""
+
+    def of(stage: KernelStage | CallStage) -> float:
+        if isinstance(stage, CallStage):
+            return 0
+        elements = math.prod(1 if x == ONE else (values[x] or 0) for x in stage.domain)
+        return elements * sum(x.bytes_read + x.bytes_written for x in sweeps(kernel_of(stage)))
+
+    return (values.get("matrices") or 1) * _total(plan.stages, of, values)
+
+
+def _total(
+    stages: Sequence[Stage], of: Callable[[KernelStage | CallStage], float], values: Mapping[str, float | None]
+) -> float:
+    """The sum of a cost of stages, each turn of a loop counted."""
     total = 0.0
     for stage in stages:
-        match stage:
-            case KernelStage():
-                pass
-            case CallStage():
-                total += _call(stage, axes, values)
-            case LoopStage(count=count, body=body):
-                total += arguments.number(count, values) * _stages(body, axes, values)
+        if isinstance(stage, LoopStage):
+            total += arguments.number(stage.count, values) * _total(stage.body, of, values)
+        else:
+            total += of(stage)
     return total
 
 

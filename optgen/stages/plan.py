@@ -94,15 +94,12 @@ class Plan:
     arrays: tuple[StageArray, ...]
     places: Mapping[str, str]
 
-    def written_before_failure(self) -> frozenset[str]:
-        """The buffers of the caller that are written before a call that may fail."""
+    def written(self) -> frozenset[str]:
+        """The buffers of the caller that change."""
         stages = list(self.walk())
-        fallible = [k for k, x in enumerate(stages) if isinstance(x, CallStage) and x.function in FALLIBLE]
-        before = stages[: max(fallible, default=0)]
-        arrays = {array.key for array in self.arrays}
-        written = {b.name for x in before if isinstance(x, KernelStage) for b in x.buffers if b.written}
-        written |= {self.places.get(x.target, x.target) for x in before if isinstance(x, CallStage)}
-        return frozenset(written - arrays)
+        written = {b.name for x in stages if isinstance(x, KernelStage) for b in x.buffers if b.written}
+        written |= {self.places.get(x.target, x.target) for x in stages if isinstance(x, CallStage)}
+        return frozenset(written - {array.key for array in self.arrays})
 
     @property
     def may_fail(self) -> bool:

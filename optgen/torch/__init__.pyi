@@ -498,8 +498,12 @@ class AdaHessian(SpecOptimizer):
                 ⎧ 1/√(1 − β₂ᵗ)·√Vₜ   if kernels
         rootₜ = ⎨
                 ⎩ 1/√(1 − β₂ᵗ)·√vₜ   otherwise
-        wₜ    = wₜ₋₁ − lr·(1/(1 − β₁ᵗ)·mₜ/(rootₜ^hessian_power + ε) + wd·wₜ₋₁)
+                ⎧ rootₜ^hessian_power   if powered
+        Dₜ    = ⎨
+                ⎩ rootₜ                 otherwise
+        wₜ    = wₜ₋₁ − lr·(1/(1 − β₁ᵗ)·mₜ/(Dₜ + ε) + wd·wₜ₋₁)
         where kernels: average_kernels and rank = 4
+        where powered: hessian_power < 1
 
     Args:
         params: parameters, named parameters, or dicts of groups

@@ -334,7 +334,7 @@ class Binding:
         )
 
     def __call__(self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any]) -> None:
-        """One update.
+        """One update. An ArithmeticError names a parameter without a factorization; nothing has changed then.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
         numbers, or lists of one for each parameter.
@@ -343,7 +343,10 @@ class Binding:
         if counts != self._expected:
             self._counts[:] = counts
             self._counts -= 1
-        self._step(**values)
+        try:
+            self._step(**values)
+        except ArithmeticError as error:
+            raise _renamed(error, self._names) from None
         self._expected = [count + 1 for count in counts]
 
     def _take(self, grads: Sequence[Gradient]) -> None:

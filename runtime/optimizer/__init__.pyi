@@ -416,7 +416,9 @@ class AdaHessian(SpecOptimizer):
         V'   = beta2*V + (1 - beta2)*h^2       if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(V')    if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(v')    otherwise
-        w'   = w - lr*(1/(1 - beta1^t)*m'/(root^hessian_power + epsilon) + wd*w)
+        D    = root^hessian_power              if powered
+        D    = root                            otherwise
+        w'   = w - lr*(1/(1 - beta1^t)*m'/(D + epsilon) + wd*w)
 
     Parameters
     ----------

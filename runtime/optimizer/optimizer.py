@@ -253,6 +253,12 @@ class Optimizer:
                 most = count
         self.num_update = most
 
+    def _uncount(self, indices: Sequence[Index], num_update: int) -> None:
+        """Take back a count of updates that were not made; `num_update` is that from before it."""
+        for i in indices:
+            self._index_update_count[i] -= 1
+        self.num_update = num_update
+
     def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         lr = self.learning_rate
         return [lr * mult for mult in self._multipliers(indices, _LR_MULT, self.lr_mult)]

@@ -258,13 +258,18 @@ class SpecOptimizer(Optimizer):
         binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states, grads, self.donates_grads):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
+        num_update = self.num_update
         if self.counts_first:
             self._update_count(indices)
         rates = self._version, self._get_lrs(indices), self._get_wds(indices)
         if not self.counts_first:
             self._update_count(indices)
         counts = list(map(self._index_update_count.__getitem__, indices))
-        binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]))
+        try:
+            binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]))
+        except ArithmeticError:
+            self._uncount(indices, num_update)
+            raise
         binding.sent = rates
 
     def _values(self, lrs: list[float], wds: list[float]) -> dict[str, Any]:

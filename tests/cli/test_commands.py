@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 import optgen
@@ -223,6 +224,22 @@ def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     assert path.read_text() == "mine"
 
 
+def test_new_matrix_writes_a_spec_that_trains(here: Path, capsys: Capture) -> None:
+    assert main(["new", "--matrix", "my_muon"]) == 0 and main(["fmt", "--check", "my_muon.opt"]) == 0
+    text = (here / "my_muon.opt").read_text()
+    assert not any(line.startswith("#") for line in text.splitlines())
+    assert not optgen.parse(text).warnings and main(["check", "my_muon.opt"]) == 0
+    rng = np.random.default_rng(0)
+    wanted = rng.normal(size=(6, 4))
+    weights, grads = [np.zeros((6, 4), "f"), np.zeros(4, "f")], [np.zeros((6, 4), "f"), np.zeros(4, "f")]
+    step = optgen.load(str(here / "my_muon.opt"), lr=0.1, adam_lr=0.05).bind(weights, grads)
+    for _ in range(100):
+        for g, w, x in zip(grads, weights, (wanted, wanted[0]), strict=True):
+            g[...] = w - x
+        step()
+    assert all(np.abs(w - x).max() < 0.2 for w, x in zip(weights, (wanted, wanted[0]), strict=True))
+
+
 def test_new_makes_a_folder_that_is_not_there(here: Path, capsys: Capture) -> None:
     for name in ("mine", "other.opt"):
         assert main(["new", f"my/{name}"]) == 0
@@ -419,6 +436,22 @@ update:
   w' = w - lr*d/(v' + 1)             if matrix
   w' = w - lr*d                      otherwise
 """
+
+
+def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 20e9)
+    monkeypatch.setattr("optgen.cli.bandwidth.product_speed", lambda: 200e9)
+    assert main(["explain", "muon"]) == 0
+    shown = capsys.readouterr().out.partition("Roofline of a float32 update, the mean of many\n")[2].splitlines()
+    n, m = 768, 3072
+    flops = 5 * (n * n * m + n**3 + 2 * n * n * m)  # of the three products of a turn two are symmetric
+    moved = 9 * 4 * n * m  # grad m m', grad m' Y, w Y' w'
+    row = next(line for line in shown if line.startswith(f"  {n} x {m} ")).split()[3:]
+    times = f"{flops / 200e9 * 1e3:,.1f}", "ms"
+    assert row == [f"{flops / 1e9:,.1f}", f"{moved / 1e6:,.0f}", f"{flops / moved:.0f}", *times, "products"]
+    assert "at 200 GFLOP/s for products of 1024 x 1024 and 20.0 GB/s, both measured now" in "\n".join(shown)
+    assert "memory limits below 10.0 operations a byte" in "\n".join(shown)
+    assert main(["explain", "adam"]) == 0 and "Roofline" not in capsys.readouterr().out
 
 
 def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,3 +161,15 @@ def test_two_specs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "adam.opt").write_text(SPEC)
     assert main(["build", "adam", str(tmp_path / "adam.opt"), "-o", str(tmp_path / "out")]) == 2
     assert "two specs are named 'adam'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "kernels", "left_out"), [("muon", 0, 2), ("muon_adamw", 2, 2)])
+def test_variants_with_products_are_left_out_and_counted(
+    name: str, kernels: int, left_out: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", name, "-o", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    note = f"{name}: {kernels} kernels, without {left_out} variants that have products, which run from Python only"
+    assert note in shown.out + shown.err
+    manifests = list(tmp_path.rglob("manifest.json"))
+    assert [len(json.loads(path.read_text())["variants"]) for path in manifests] == [kernels] * (kernels > 0)

@@ -74,6 +74,23 @@ def test_a_vector_that_an_optimizer_of_matrices_cannot_update_is_named() -> None
         trained(net, trainer, range(1))
 
 
+def test_a_factorization_that_fails_names_the_parameter_and_changes_nothing() -> None:
+    net = network("float32", CONTEXTS[:1])
+    params = net.collect_params(".*weight")
+    trainer = gluon.Trainer(params, "soap", {"k": 1, "lr_scheduler": lambda count: 0.01 / count})
+    trained(net, trainer, range(2))
+    before, states = weights(net), trainer._updaters[0].get_states()
+    for value, what in ((np.nan, "gradient of"), (1e30, "weight of")):
+        with autograd.record():
+            losses = [p.data().sum() * (value if p.name == "words_head_weight" else 1) for p in params.values()]
+        autograd.backward(losses)
+        with pytest.raises(ArithmeticError, match=rf"^{what} parameter 'words_head_weight': .*nothing was updated$"):
+            trainer.step(1)
+        assert all(map(np.array_equal, before, weights(net))) and trainer._updaters[0].get_states() == states
+    trained(net, trainer, range(2, 3))
+    assert trainer.optimizer.num_update == 3
+
+
 @pytest.mark.parametrize("name", ["muon_adamw", "shampoo", "soap"])
 @pytest.mark.parametrize("mode", ["float32", "bfloat16", "int8"])
 def test_where_updates_run_changes_no_bit_and_states_go_on(name: str, mode: str, tmp_path: Path) -> None:

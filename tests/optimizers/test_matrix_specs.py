@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -153,14 +154,49 @@ def test_a_gradient_that_is_not_finite_is_named_and_nothing_is_written() -> None
     assert all(np.array_equal(x, y) for n, xs in step.state.arrays.items() for x, y in zip(xs, kept[1][n], strict=True))
 
 
-def test_a_factorization_that_fails_leaves_its_parameter_as_it_was() -> None:
-    weights, grads = ([np.full((3, 3), x, np.float32) for x in xs] for xs in ((1, 1, 1), (1, 1e30, 1)))
-    step = optgen.load("soap").bind(weights, grads)
-    with pytest.raises(ArithmeticError, match=r"^params\[1\]: eigenvectors.*it is left as it was$"):
-        step()
-    assert not np.array_equal(weights[0], np.ones((3, 3)))
-    assert np.array_equal(weights[1], np.ones((3, 3))) and np.array_equal(weights[2], np.ones((3, 3)))
-    assert list(step.state.t) == [1, 0, 0] and not step.state.arrays["m"][1].any()
+@pytest.fixture
+def set_threads() -> Iterator[Callable[[int], None]]:
+    before = optgen.num_threads()
+    yield optgen.set_num_threads
+    optgen.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("name", ["shampoo", "soap"])
+def test_a_factorization_that_fails_leaves_all_as_it_was(
+    name: str, threads: int, set_threads: Callable[[int], None]
+) -> None:
+    """Of matrices that others come before and behind, of their size and of others, in the same kernels."""
+    set_threads(threads)
+    rng = np.random.default_rng(0)
+    shapes = [(3, 3), (2, 4), (6, 5), (3, 3), (8, 8), (4, 2)]
+    weights, grads = ([rng.normal(size=s).astype("f") for s in shapes] for _ in range(2))
+    step = optgen.load(name, **({"k": 1} if name == "soap" else {})).bind(weights, grads)
+    step()
+    before = [x.copy() for x in (*weights, *itertools.chain(*step.state.arrays.values()))]
+    for bad in (3, 5, 0):
+        good = grads[bad].copy()
+        grads[bad][...] = 1e30  # whose squares are infinite
+        with pytest.raises(ArithmeticError, match=rf"^params\[{bad}\]: .* NaN or an infinity; nothing was updated$"):
+            step()
+        after = [*weights, *itertools.chain(*step.state.arrays.values())]
+        assert all(map(np.array_equal, before, after)) and list(step.state.t) == [1] * 6
+        grads[bad][...] = good
+    step()
+    assert list(step.state.t) == [2] * 6 and all(np.isfinite(w).all() for w in weights)
+
+
+def test_the_number_of_threads_changes_no_bit_of_factorizations(set_threads: Callable[[int], None]) -> None:
+    found = []
+    for threads in (1, 2, 3):
+        set_threads(threads)
+        rng = np.random.default_rng(1)
+        weights, grads = ([rng.normal(size=s).astype("f") for s in SHAPES] for _ in range(2))
+        step = optgen.load("soap", k=2).bind(weights, grads)
+        for _ in range(4):
+            step()
+        found.append(weights)
+    assert all(np.array_equal(a, b) for other in found[1:] for a, b in zip(found[0], other, strict=True))
 
 
 def test_one_rule_updates_matrices_by_muon_and_the_rest_by_adamw() -> None:

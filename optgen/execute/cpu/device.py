@@ -14,8 +14,9 @@ from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.runner import CpuRunner, StagedRunner
+from optgen.execute.cpu.runner import CpuRunner
 from optgen.execute.cpu.staged_kernel import StagedKernel
+from optgen.execute.cpu.staged_runner import StagedRunner
 from optgen.execute.cpu.staged_table import StagedTable
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.kernel import BufferTensors

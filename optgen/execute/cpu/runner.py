@@ -6,11 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.chain import Chain, ChainLink
-from optgen.execute.cpu.staged_table import StagedTable
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
@@ -85,43 +82,6 @@ class CpuRunner:
         self._call.run()
         for callback in self._callbacks:
             callback.check()
-
-
-class StagedRunner:
-    """A step of which some tables are updated in stages: they come before the kernels that are one native call, as an
-    error in them leaves everything as it was."""
-
-    launches = None
-
-    def __init__(
-        self,
-        staged: Sequence[StagedTable],
-        tables: Sequence[CpuTable],
-        counts: Tensor,
-        exchange: Exchange | None,
-    ) -> None:
-        self._staged, self._counts = staged, counts.view()
-        self._rest = CpuRunner(tables, counts, exchange)
-        self._members = np.concatenate([table.order for table in staged])
-        self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in tables)])
-        threads = pool.num_threads()
-        for table in staged:
-            if threads > 1 and int(table.sizes.sum()) >= pool.MIN_SHARED_ELEMENTS:
-                table.use_threads(pool.pool())
-
-    def run(self) -> None:
-        counts = self._counts
-        counts[self._members] += 1
-        step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
-        for k, table in enumerate(self._staged):
-            try:
-                table.run(counts, step)
-            except ArithmeticError:
-                counts[table.left] -= 1
-                for later in self._staged[k + 1 :]:
-                    counts[later.order] -= 1
-                raise
-        self._rest.run()
 
 
 def _nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from optgen import arguments
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers, calls
 from optgen.execute.buffers import Array, Tensor
+from optgen.execute.calls import Request
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.staged_kernel import LoadedPlan
 from optgen.execute.cpu.table import CpuTable
@@ -19,7 +20,7 @@ from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
+from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 from optgen.threads.pool import Pool
 
 if TYPE_CHECKING:
@@ -29,12 +30,8 @@ HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "determin
 """The `matmul` of a rule -> how products are computed."""
 
 
-Value = float | None | list[float | None]
-"""A hyper-parameter: one number, or one for each member."""
-
-
 class Workspace:
-    """The arrays between stages: one block of memory, which the parameters of a step use one after the other."""
+    """The arrays between stages: one block of memory, which parameters of a step use one after the other."""
 
     def __init__(self) -> None:
         self.memory = buffers.aligned((0,), "float64")
@@ -45,6 +42,10 @@ class Workspace:
             return False
         self.memory = buffers.aligned((-(-nbytes // 8),), "float64")
         return True
+
+
+Value = float | None | list[float | None]
+"""A hyper-parameter: one number, or one for each member."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,13 @@ class MembersRun:
     """The stages of a plan, for one parameter, or for several that reduce `over params`: each stage updates all of them
     before the next one begins."""
 
-    def __init__(
-        self, loaded: LoadedPlan, native: NativeKernel, members: Sequence[Member], workspace: Workspace, matmul: str
-    ) -> None:
-        self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
-        self.members, self.workspace = members, workspace
+    def __init__(self, loaded: LoadedPlan, native: NativeKernel, members: Sequence[Member], matmul: str) -> None:
+        self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
         self._shared = {array.key for array in self.plan.arrays if array.is_shared}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places = [self._layout(member) for member in members]
-        self._undone = sorted(self.plan.written_before_failure())
         self._memory: Array | None = None
         self._threads: Pool | None = None
 
@@ -93,50 +90,56 @@ class MembersRun:
         shapes, dtypes, sizes = {}, {}, {}
         for array in self.plan.arrays:
             is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-            shapes[array.key] = shape = (
-                (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
-            )
+            own = (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
+            shapes[array.key] = shape = own
             dtypes[array.key] = dtype = self._elements if is_element else "float64"
             nbytes = int(np.prod(shape, dtype=np.int64)) * buffers.numpy_dtype(dtype).itemsize
             sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
         found, end = offsets(self.plan, sizes)
         return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
 
-    def _bind(self) -> None:
-        """Bind the stages to the workspace, where it is elsewhere than in the last step."""
-        self.workspace.reserve(sum(nbytes for _, nbytes in self._places))
-        if self._memory is self.workspace.memory:
+    def _bind(self, workspace: Workspace) -> None:
+        """Bind the stages to a workspace, where it is elsewhere than in the last step."""
+        workspace.reserve(sum(nbytes for _, nbytes in self._places))
+        if self._memory is workspace.memory:
             return
-        self._memory = self.workspace.memory
+        self._memory = workspace.memory
         base = self._memory.ctypes.data
         self._arrays: list[dict[str, Tensor]] = []
         for places, nbytes in self._places:
-            made = {
-                key: Tensor(key, base + begin, shape, dtype, True, None)
-                for key, (begin, shape, dtype) in places.items()
-            }
+            made = {}
+            for key, (begin, shape, dtype) in places.items():
+                made[key] = Tensor(key, base + begin, shape, dtype, True, None)
             self._arrays.append(made | {key: self._arrays[0][key] for key in self._shared if self._arrays})
             base += nbytes
-        self._stages = [self._made(stage) for stage in self.plan.stages]
+        self._stages = self._all_made(self.plan.stages)
 
     def each(self, key: str) -> list[Tensor]:
         """The memory of a value, for each member."""
         place = self.plan.places.get(key, key)
-        return [
-            own[place] if place in own else member.tensors[place]
-            for own, member in zip(self._arrays, self.members, strict=True)
-        ]
+        pairs = zip(self._arrays, self.members, strict=True)
+        return [own[place] if place in own else member.tensors[place] for own, member in pairs]
 
     # ------------------------------------------------------------ stages
 
-    def _made(self, stage: Stage) -> _KernelCall | _Call | _LoopCall:
-        match stage:
-            case KernelStage():
-                return self._kernel_call(stage)
-            case CallStage():
-                return _Call(stage, [x.key for x in stage.operands])
-            case LoopStage(body=body):
-                return _LoopCall(stage, [self._made(x) for x in body])
+    def _all_made(self, stages: Sequence[Stage]) -> list[_KernelCall | _Call | _Factorizations | _LoopCall]:
+        """Stages, those factorizations together that follow each other and do not read each other's results."""
+        found: list[_KernelCall | _Call | _Factorizations | _LoopCall] = []
+        for stage in stages:
+            match stage:
+                case KernelStage():
+                    found.append(self._kernel_call(stage))
+                case CallStage(function=function) if function in FALLIBLE:
+                    last = found[-1] if found else None
+                    if isinstance(last, _Factorizations) and last.is_apart(stage):
+                        found[-1] = _Factorizations([*last.stages, stage])
+                    else:
+                        found.append(_Factorizations([stage]))
+                case CallStage():
+                    found.append(_Call(stage))
+                case LoopStage(body=body):
+                    found.append(_LoopCall(stage, self._all_made(body)))
+        return found
 
     def _kernel_call(self, section: KernelStage) -> _KernelCall:
         kernel, members = self.kernels[section], self.members
@@ -165,26 +168,31 @@ class MembersRun:
             shape = self.shape(PARAMETER, member)
         return t._replace(shape=shape).view()
 
-    def run(self, values: Mapping[str, Value], counts: Sequence[int], seed: int, gradients: Array) -> None:
-        """Update the members, which these are the counts of, with gradients at these addresses. Of `values`, some may
-        be lists of one for each member."""
-        self._bind()
+    def run(
+        self,
+        workspace: Workspace,
+        values: Mapping[str, Value],
+        counts: Sequence[int],
+        seed: int,
+        gradients: Array,
+    ) -> Iterator[list[Request]]:
+        """Update the members, which these are the counts of, with gradients at these addresses, a row for each. Of
+        `values`, some may be lists of one for each member. Yields calls that may fail: they are to be computed before
+        the next is asked for."""
+        self._bind(workspace)
         self.current: dict[str, list[Tensor]] = {}
         self.values, self.counts, self.seed, self.gradients = dict(values), counts, seed, gradients
-        if not self._undone:
-            self._run_stages()
-            return
-        kept = [(t.view(), t.view().copy()) for name in self._undone for t in self.each(name)]
-        try:
-            self._run_stages()
-        except ArithmeticError:
-            for array, before in kept:
-                array[...] = before
-            raise
-
-    def _run_stages(self) -> None:
         for stage in self._stages:
-            stage.run(self)
+            yield from stage.run(self)
+
+    def written(self) -> list[Array]:
+        """The arrays of the caller that an update changes."""
+        return [member.tensors[name].view() for name in sorted(self.plan.written()) for member in self.members]
+
+    def arguments_of(self, stage: CallStage) -> tuple[list[Array], list[float], Array]:
+        """The operands of a call, its numbers, and where the result goes."""
+        numbers = [arguments.number(x, self.numbers) for x in stage.numbers]
+        return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
 
     @property
     def numbers(self) -> dict[str, float | None]:
@@ -205,7 +213,7 @@ class _KernelCall:
                 self.places.setdefault(b.memory, []).append(k)
         self.hyper = [name for name in kernel.native.hyper if name not in DIMENSIONS and name not in own]
 
-    def run(self, run: MembersRun) -> None:
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
         table = self.table
         table.set_hyper({name: run.values[name] for name in self.hyper})
         table.set_seed(run.seed)
@@ -217,18 +225,33 @@ class _KernelCall:
                 addresses = np.array([t.address for t in tensors], np.uintp)
                 table.set_pointers(self.places[key], addresses[:, None])
         table.run()
+        return ()
 
 
 class _Call:
-    """A product, or another function of matrices."""
+    """A product, or another function that all matrices have a result of."""
 
-    def __init__(self, stage: CallStage, keys: Sequence[str]) -> None:
-        self.stage, self.keys = stage, keys
+    def __init__(self, stage: CallStage) -> None:
+        self.stage = stage
 
-    def run(self, run: MembersRun) -> None:
-        numbers = [arguments.number(x, run.numbers) for x in self.stage.numbers]
-        operands, out = [run.matrix(key) for key in self.keys], run.matrix(self.stage.target)
-        calls.call(self.stage, operands, numbers, out, run.how)
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
+        calls.call(self.stage, *run.arguments_of(self.stage), run.how)
+        return ()
+
+
+class _Factorizations:
+    """Calls that may fail, which are computed at the same time."""
+
+    def __init__(self, stages: Sequence[CallStage]) -> None:
+        self.stages = stages
+
+    def is_apart(self, stage: CallStage) -> bool:
+        """Whether another call can be computed at the same time."""
+        read = {x.key for of in (*self.stages, stage) for x in of.operands}
+        return not read & {of.target for of in (*self.stages, stage)}
+
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
+        return ([Request(stage, *run.arguments_of(stage)) for stage in self.stages],)
 
 
 def _length(axis: str, member: Member) -> int:
@@ -238,10 +261,10 @@ def _length(axis: str, member: Member) -> int:
 class _LoopCall:
     """Stages that are repeated. Of a value that is carried, a turn reads the array that the last one wrote."""
 
-    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _LoopCall]) -> None:
+    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _Factorizations | _LoopCall]) -> None:
         self.stage, self.body = stage, body
 
-    def run(self, run: MembersRun) -> None:
+    def run(self, run: MembersRun) -> Iterator[list[Request]]:
         stage = self.stage
         latest = {key: run.current.get(key) or run.each(key) for key, _ in stage.carried}
         before = {key: run.current.get(key) for key, _ in stage.carried}
@@ -251,7 +274,7 @@ class _LoopCall:
             for key, new in stage.carried:
                 run.current[key], run.current[new] = latest[key], run.each(f"{new}~" if turn % 2 else new)
             for x in self.body:
-                x.run(run)
+                yield from x.run(run)
             latest = {key: run.current[new] for key, new in stage.carried}
         for key, new in stage.carried:
             run.current[new] = latest[key]

@@ -1,16 +1,17 @@
-"""The parameters of a step whose updates are several kernels with calls between them: one after the other, in one
-workspace."""
+"""The parameters of a step whose updates are several kernels with calls between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from optgen import arguments
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.cpu.stage_calls import Member, MembersRun, Workspace
+from optgen.execute.calls import Request
+from optgen.execute.cpu.stage_calls import Member, MembersRun, Value, Workspace
 from optgen.execute.cpu.staged_kernel import LoadedPlan, StagedKernel
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
@@ -20,6 +21,36 @@ from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
 from optgen.shapes import sizes
 from optgen.threads.pool import Pool
+
+
+@dataclass(frozen=True)
+class Update:
+    """What is to be done in a step for a parameter, or for several that share values; `place` is the number of the
+    first one among all parameters."""
+
+    run: MembersRun
+    place: int
+    kernel: StagedKernel
+    values: Mapping[str, Value]
+    counts: Sequence[int]
+    seed: int
+    gradients: Array
+
+    @property
+    def may_fail(self) -> bool:
+        return self.run.plan.may_fail
+
+    @property
+    def has_finite_gradients(self) -> bool:
+        views = (
+            self.run.param._replace(address=int(address), dtype=self.kernel.variant.dtype).view()
+            for address in self.gradients
+        )
+        return all(np.isfinite(x).all() for x in views)
+
+    def start(self, workspace: Workspace) -> Iterator[list[Request]]:
+        """Make the update: see `MembersRun.run`."""
+        return self.run.run(workspace, self.values, self.counts, self.seed, self.gradients)
 
 
 class StagedTable:
@@ -44,7 +75,6 @@ class StagedTable:
         self._seed = 0
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
         self._threads: Pool | None = None
-        self._workspace = Workspace()
         self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
         self._joint: MembersRun | None = None
 
@@ -77,56 +107,26 @@ class StagedTable:
 
     # ------------------------------------------------------------ a step
 
-    def run(self, counts: Array, step: int) -> None:
-        """Update every member; `counts` are the update counts of all parameters, this update included, and `step` the
-        largest of them. An ArithmeticError names a parameter that has no factorization: it is left as it was, and so
-        are the members behind it, whose numbers are in `left`."""
-        self.left: list[int] = []
+    def updates(self, counts: Array, step: int) -> list[Update]:
+        """The updates of the members; `counts` are the update counts of all parameters, these updates included, and
+        `step` the largest of them."""
         if self.kernel.is_joint:
-            self._run_jointly(counts, step)
-            return
-        ready = [(k, i, self._values_of(i) | {"step": float(step)}) for k, i in enumerate(self.members)]
-        runs = [self._run(k, i, values, int(counts[i])) for k, i, values in ready]
-        self._check_finite(runs)
-        for (k, i, values), run in zip(ready, runs, strict=True):
-            try:
-                run.run(values, [int(counts[i])], self._seed, self._gradients[k])
-            except ArithmeticError as error:
-                self.left = list(self.members[k:])
-                raise ArithmeticError(f"{self._params[i].name}: {error}; it is left as it was") from error
+            return [self._joint_update(counts, step)]
+        found = []
+        for k, i in enumerate(self.members):
+            values, count = self._values_of(i) | {"step": float(step)}, int(counts[i])
+            run = self._run(k, i, values, count)
+            found.append(Update(run, i, self.kernel, {**values}, [count], self._seed, self._gradients[k]))
+        return found
 
-    def _run_jointly(self, counts: Array, step: int) -> None:
-        """Update all members, stage by stage: they share values."""
+    def _joint_update(self, counts: Array, step: int) -> Update:
+        """The update of all members together, as they share values."""
         if self._joint is None:
             each = [self._member(i, self._values_of(i)) for i in self.members]
             self._joint = self._new_run(self.kernel.plan((), first=False), each)
         own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        self._joint.run(own | {"step": float(step)}, counts[self.order].tolist(), self._seed, self._gradients)
-
-    def _member(self, i: int, values: Mapping[str, float | None]) -> Member:
-        own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-        return Member(self._params[i], own, self._ids[i], values)
-
-    def _new_run(self, plan: LoadedPlan, members: Sequence[Member]) -> MembersRun:
-        run = MembersRun(plan, self.kernel.native, members, self._workspace, self.kernel.variant.matmul)
-        if self._threads is not None:
-            run.use_threads(self._threads)
-        return run
-
-    def _check_finite(self, runs: Sequence[MembersRun]) -> None:
-        """ArithmeticError naming a parameter with a gradient that has a NaN or an infinity, where a matrix of it would
-        be factorized. Nothing has been written."""
-        for k, run in enumerate(runs):
-            if not run.plan.may_fail:
-                continue
-            for address in self._gradients[k]:
-                gradient = run.param._replace(address=int(address), dtype=self.kernel.variant.dtype).view()
-                if not np.isfinite(gradient).all():
-                    self.left = list(self.members)
-                    raise ArithmeticError(
-                        f"grads[{self.members[k]}]: it has a NaN or an infinity, and {self.kernel.optimizer.name} "
-                        "factorizes matrices of it; nothing was updated"
-                    )
+        values, each_count = own | {"step": float(step)}, counts[self.order].tolist()
+        return Update(self._joint, self.members[0], self.kernel, values, each_count, self._seed, self._gradients)
 
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""
@@ -139,6 +139,16 @@ class StagedTable:
         if key not in self._runs:
             self._runs[key] = self._new_run(self.kernel.plan(due, first=key[2]), [self._member(i, values)])
         return self._runs[key]
+
+    def _member(self, i: int, values: Mapping[str, float | None]) -> Member:
+        own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
+        return Member(self._params[i], own, self._ids[i], values)
+
+    def _new_run(self, plan: LoadedPlan, members: Sequence[Member]) -> MembersRun:
+        run = MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul)
+        if self._threads is not None:
+            run.use_threads(self._threads)
+        return run
 
 
 def is_due(timing: Timing, count: int, values: Mapping[str, float | None]) -> bool:
