@@ -80,8 +80,11 @@ class _Builder:
         return with_children(expr, [self._after_start(x) for x in children(expr)])
 
     def is_exact(self, name: str) -> bool:
-        """Whether a buffer keeps every bit of its values: numbers, and elements in the dtype of the arithmetic."""
+        """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the
+        arithmetic."""
         b, axes = self.buffers[name], self.states.get(name, PARAMETER)
+        if b.entries:
+            return False
         return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[self.compute])
 
     def axes(self, key: str) -> Axes:

@@ -7,7 +7,7 @@ equal bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,27 +26,62 @@ CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], No
 def interpret_plan(
     plan: Plan,
     kernel_of: Callable[[KernelStage], Kernel],
-    tensor: TensorUpdate,
+    tensors: Sequence[TensorUpdate],
     call: CallFunction,
     *,
     last_two: bool = False,
     seed: int = 0,
 ) -> None:
-    """Execute one update of one tensor, in place."""
-    _PlanRun(plan, kernel_of, tensor, call, last_two, seed).stages(plan.stages)
+    """Execute one update of tensors, in place: of one, or of all that share values."""
+    runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
+    for run in runs:
+        run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.is_shared}
+    _PlanRun(runs, kernel_of, call, seed).stages(plan.stages)
 
 
+@dataclass(frozen=True)
 class _PlanRun:
-    def __init__(
-        self,
-        plan: Plan,
-        kernel_of: Callable[[KernelStage], Kernel],
-        tensor: TensorUpdate,
-        call: CallFunction,
-        last_two: bool,
-        seed: int,
-    ) -> None:
-        self.plan, self.kernel_of, self.tensor, self.call, self.seed = plan, kernel_of, tensor, call, seed
+    runs: Sequence[_TensorRun]
+    kernel_of: Callable[[KernelStage], Kernel]
+    call: CallFunction
+    seed: int
+
+    def stages(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            match stage:
+                case KernelStage():
+                    kernel = self.kernel_of(stage)
+                    interpret(kernel, [run.update(stage, kernel) for run in self.runs], self.seed)
+                case CallStage():
+                    for run in self.runs:
+                        run.call(stage, self.call)
+                case LoopStage():
+                    self.loop(stage)
+
+    def loop(self, loop: LoopStage) -> None:
+        initial = [{key: run.arrays[key] for key, _ in loop.carried} for run in self.runs]
+        slots = [{new: (run.arrays[new], run.arrays[f"{new}~"]) for _, new in loop.carried} for run in self.runs]
+        for turn in range(int(arguments.number(loop.count, self.runs[0].values))):
+            for run, own in zip(self.runs, slots, strict=True):
+                if loop.index is not None:
+                    run.values[loop.index] = turn
+                for _, new in loop.carried:
+                    run.arrays[new] = own[new][turn % 2]
+            self.stages(loop.body)
+            for run in self.runs:
+                for key, new in loop.carried:
+                    run.arrays[key] = run.arrays[new]
+        for run, before in zip(self.runs, initial, strict=True):
+            for key, new in loop.carried:
+                run.arrays[new] = run.arrays[key]
+                run.arrays[key] = before[key]
+
+
+class _TensorRun:
+    """The arrays and numbers of one tensor."""
+
+    def __init__(self, plan: Plan, tensor: TensorUpdate, last_two: bool) -> None:
+        self.plan, self.tensor = plan, tensor
         shape = tensor.buffers["w"].shape
         self.own = sizes(shape, last_two)
         self.values = {**tensor.hyper, **self.own}
@@ -68,18 +103,8 @@ class _PlanRun:
         place = self.plan.places.get(key, key)
         return self.arrays[place] if place in self.arrays else self.tensor.buffers[place]
 
-    def stages(self, stages: Sequence[Stage]) -> None:
-        for stage in stages:
-            match stage:
-                case KernelStage():
-                    self.section(stage)
-                case CallStage():
-                    self.call_stage(stage)
-                case LoopStage():
-                    self.loop(stage)
-
-    def section(self, section: KernelStage) -> None:
-        kernel = self.kernel_of(section)
+    def update(self, section: KernelStage, kernel: Kernel) -> TensorUpdate:
+        """The tensor as a kernel takes it."""
         buffers = {
             b.memory: self.array(b.memory).reshape(-1) if _is_line(b) else self.array(b.memory) for b in kernel.buffers
         }
@@ -88,12 +113,12 @@ class _PlanRun:
         if section.domain != PARAMETER:
             own = sizes(domain, bool(self.lead))
             hyper = {**self.values, **own, **{f"parameter.{name}": x for name, x in self.own.items()}}
-        interpret(kernel, [replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)], self.seed)
+        return replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)
 
-    def call_stage(self, stage: CallStage) -> None:
+    def call(self, stage: CallStage, call: CallFunction) -> None:
         operands = [self.matrix(x.key) for x in stage.operands]
         numbers = [arguments.number(x, self.values) for x in stage.numbers]
-        self.call(stage, operands, numbers, self.matrix(stage.target))
+        call(stage, operands, numbers, self.matrix(stage.target))
 
     def matrix(self, key: str) -> Array:
         """An array as a call takes it: that of a parameter is a matrix."""
@@ -101,21 +126,6 @@ class _PlanRun:
         if key in self.arrays or found.ndim <= 2 + len(self.lead):
             return found
         return found.reshape(self.shape(PARAMETER))
-
-    def loop(self, loop: LoopStage) -> None:
-        initial = {key: self.arrays[key] for key, _ in loop.carried}
-        slots = {new: (self.arrays[new], self.arrays[f"{new}~"]) for _, new in loop.carried}
-        for turn in range(int(arguments.number(loop.count, self.values))):
-            if loop.index is not None:
-                self.values[loop.index] = turn
-            for _, new in loop.carried:
-                self.arrays[new] = slots[new][turn % 2]
-            self.stages(loop.body)
-            for key, new in loop.carried:
-                self.arrays[key] = self.arrays[new]
-        for key, new in loop.carried:
-            self.arrays[new] = self.arrays[key]
-            self.arrays[key] = initial[key]
 
 
 def _is_line(buffer: Any) -> bool:
