@@ -28,7 +28,7 @@ GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
-    "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
+    "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step, and optimizer('lbfgs') once",
 }
 """PyTorch's optimizers that are no specs, and what to do."""
 

@@ -49,7 +49,7 @@ Value = float | None | list[float | None]
 
 
 @dataclass(frozen=True)
-class Member:
+class RunMember:
     """A parameter that a run updates: its tensors by buffer, the number by which its draws differ, its sizes and the
     params that are dimensions."""
 
@@ -63,7 +63,7 @@ class MembersRun:
     """The stages of a plan, for one parameter, or for several that reduce `over params`: each stage updates all of them
     before the next one begins."""
 
-    def __init__(self, loaded: LoadedPlan, native: NativeKernel, members: Sequence[Member], matmul: str) -> None:
+    def __init__(self, loaded: LoadedPlan, native: NativeKernel, members: Sequence[RunMember], matmul: str) -> None:
         self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
         self._shared = {array.key for array in self.plan.arrays if array.is_shared}
@@ -76,16 +76,16 @@ class MembersRun:
     def use_threads(self, threads: Pool) -> None:
         self._threads = threads
 
-    def _lead(self, member: Member) -> tuple[int, ...]:
+    def _lead(self, member: RunMember) -> tuple[int, ...]:
         shape, last_two = member.param.shape, self.native.last_two
         return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
 
-    def shape(self, axes: Axes, member: Member) -> tuple[int, ...]:
+    def shape(self, axes: Axes, member: RunMember) -> tuple[int, ...]:
         return (*self._lead(member), *(_length(axis, member) for axis in axes)) if axes else ()
 
     # ------------------------------------------------------------ the workspace
 
-    def _layout(self, member: Member) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
+    def _layout(self, member: RunMember) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
         """The place, shape and dtype of each array of a member, and the bytes of all."""
         shapes, dtypes, sizes = {}, {}, {}
         for array in self.plan.arrays:
@@ -254,7 +254,7 @@ class _Factorizations:
         return ([Request(stage, *run.arguments_of(stage)) for stage in self.stages],)
 
 
-def _length(axis: str, member: Member) -> int:
+def _length(axis: str, member: RunMember) -> int:
     return int(axis) if axis.isdigit() else int(member.values[axis] or 0)
 
 

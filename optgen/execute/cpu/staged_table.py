@@ -11,7 +11,7 @@ import numpy as np
 from optgen import arguments
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
-from optgen.execute.cpu.stage_calls import Member, MembersRun, Value, Workspace
+from optgen.execute.cpu.stage_calls import MembersRun, RunMember, Value, Workspace
 from optgen.execute.cpu.staged_kernel import LoadedPlan, StagedKernel
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
@@ -140,11 +140,11 @@ class StagedTable:
             self._runs[key] = self._new_run(self.kernel.plan(due, first=key[2]), [self._member(i, values)])
         return self._runs[key]
 
-    def _member(self, i: int, values: Mapping[str, float | None]) -> Member:
+    def _member(self, i: int, values: Mapping[str, float | None]) -> RunMember:
         own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-        return Member(self._params[i], own, self._ids[i], values)
+        return RunMember(self._params[i], own, self._ids[i], values)
 
-    def _new_run(self, plan: LoadedPlan, members: Sequence[Member]) -> MembersRun:
+    def _new_run(self, plan: LoadedPlan, members: Sequence[RunMember]) -> MembersRun:
         run = MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul)
         if self._threads is not None:
             run.use_threads(self._threads)
