@@ -192,7 +192,7 @@ def _section(entry: DocEntry) -> Iterator[str]:
 def _as_written(optimizer: Optimizer) -> str:
     """The sections with equations as they are written, without notes."""
     lines = optimizer.source.lines
-    first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:", line))
+    first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:|phase\s", line))
     return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
 
 

@@ -152,6 +152,15 @@ API_NAMES = frozenset(
 """Arguments that every optimizer has in Python. No param or flag can have their names."""
 
 
+METHODS = frozenset((
+    "add_param_group", "advance", "capturable", "clip_norm", "defaults", "describe", "donate_grads", "due",
+    "evaluate", "found_inf", "grad_norm", "grad_scale", "gradient_factor", "hooked", "in_backward", "launch",
+    "load_state_dict", "numbers_of", "param_groups", "phases", "prepare", "profile", "rebind", "rule", "run",
+    "seed", "source", "spelling", "state", "state_dict", "state_keys", "step", "updates_rows", "zero_grad",
+))  # fmt: skip
+"""Attributes that steps and optimizers have in Python. No phase, which is a method of both, can have their names."""
+
+
 def is_reduction(call: Call) -> bool:
     """Whether a call of a known function reduces."""
     function = FUNCTIONS.get(call.function)

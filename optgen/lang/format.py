@@ -19,6 +19,7 @@ from optgen.lang.uses import is_composed
 _VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
 _GUARDS = ("EVERY", "IF", "OTHERWISE")
+_SECTIONS = ("SECTION", "PHASE")
 _INDENT = "  "
 
 
@@ -38,7 +39,7 @@ def format_text(source: Source) -> str:
         paragraph = []
         for line in lines:
             first = line.tokens[0].type if line.tokens else ""
-            if first == "SECTION":
+            if first in _SECTIONS:
                 indent = _INDENT
             if first == "END":
                 indent = indent.removesuffix(_INDENT)
@@ -135,7 +136,7 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
             (indent or _INDENT if comment.span.column > 1 else "") + comment.text.rstrip(),
         )  # one in column 1 is a remark
         return
-    if line.tokens[0].type == "SECTION":
+    if line.tokens[0].type in _SECTIONS:
         indent = ""
     name = layout.cells[0]
     if layout.kind:

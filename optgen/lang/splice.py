@@ -44,6 +44,10 @@ class Part:
         found |= {line[-2].text for line in lines if line[0].type == "REPEAT" and line[-3].type == "AS"}
         return found - set(RESERVED_PARAMS)
 
+    @property
+    def has_phases(self) -> bool:
+        return any(line[0].type == "PHASE" for line in self.update)
+
     def params(self) -> set[str]:
         return {line[1].text for line in self.declarations if line[0].type == "PARAM"}
 
@@ -68,6 +72,9 @@ def read_part(source: Source) -> Part:
             part.header = tokens
         elif tokens[0].type == "SECTION":
             section = part.update if tokens[0].text == "update" else part.evaluate
+        elif tokens[0].type == "PHASE":
+            section = part.update
+            section.append(tokens)
         elif tokens[0].type == "CITE":
             part.cite = tokens
         elif tokens[0].type == "AXES":
@@ -178,7 +185,7 @@ def negated(guard: Tokens) -> Tokens:
 def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
     """An equation or a state where `outer` holds too. `otherwise` becomes `if outer`, as the first case that holds is
     taken."""
-    if not outer or tokens[0].type in ("REPEAT", "END"):
+    if not outer or tokens[0].type in ("REPEAT", "END", "PHASE"):
         return tokens
     start = value_end(tokens)
     ends = (i for i in range(start, len(tokens)) if tokens[i].type in ("IF", "OTHERWISE", "STRING"))
@@ -189,5 +196,5 @@ def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
 
 def groups(lines: Sequence[Tokens]) -> Iterator[list[Tokens]]:
     """Adjacent lines for one name: the cases of an equation."""
-    for _, cases in groupby(lines, key=lambda line: line[0].text):
+    for _, cases in groupby(lines, key=lambda line: line[0].text if line[0].type == "NAME" else id(line)):
         yield list(cases)

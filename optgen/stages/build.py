@@ -34,7 +34,8 @@ class _Builder:
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
         self.known_numbers = {*optimizer.all_params(), *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
-        starts = [(s, x) for s in program.states if first and (x := optimizer.start(s)) is not None]
+        late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
+        starts = [(s, x) for s in late if (x := optimizer.start(s)) is not None]
         began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
         self.started = {s.name for s, _ in starts}
         later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)

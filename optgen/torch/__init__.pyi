@@ -2357,6 +2357,120 @@ class EFSignSGD(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class ExtraAdam(SpecOptimizer):
+    """Extra-Adam: Adam with extrapolation, for games and saddle points
+
+    Gidel, Berard, Vignoud, Vincent & Lacoste-Julien 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t − 1))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t − 1))
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+        phase correct:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t))
+        wₜ     = startₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
+
+class ExtraGradient(SpecOptimizer):
+    """the extragradient method, for games and saddle points
+
+    Korpelevich 1976, Ekonomika i Matematicheskie Metody 12(4); Gidel et al. 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+        phase correct:
+        wₜ     = startₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
+
 class FAdam(SpecOptimizer):
     """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information
 

@@ -6,7 +6,7 @@ import copyreg
 import functools
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
@@ -130,9 +130,21 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         "source": source,
         "spelling": spelling,
         "state_keys": StateKeys(),
-    }
+    } | {phase: _phase_method(phase, spec) for phase in spec.phases}
     made: Any = SpecClass(python_name(spec.name), (SpecOptimizer,), body)
     return cast(type[SpecOptimizer], made)
+
+
+def _phase_method(phase: str, spec: Optimizer) -> Callable[[SpecOptimizer], None]:
+    """The method of a phase."""
+
+    def compute(self: SpecOptimizer) -> None:
+        self._compute_phase(phase)
+
+    others = ", then ".join(spec.phases)
+    compute.__name__, compute.__qualname__ = phase, f"{python_name(spec.name)}.{phase}"
+    compute.__doc__ = f"The phase '{phase}' of a step, with the gradients that there are. A step is {others}."
+    return compute
 
 
 def _bind(

@@ -67,7 +67,7 @@ def _class(cls: type[SpecOptimizer]) -> str:
             lines.append("    *,")
         default = "" if p.default is inspect.Parameter.empty else f" = {p.default!r}".replace("'", '"')
         lines.append(f"    {p.name}: {_annotation(cls, p)}{default},")
-    lines += [") -> None: ...", ""]
+    lines += [") -> None: ...", *(f"def {phase}(self) -> None: ..." for phase in cls.spec.phases), ""]
     bases = f"TorchOptimizer, torch.optim.{name}" if is_torchs else "SpecOptimizer"
     return f"class {name}({bases}):\n" + textwrap.indent("\n".join(lines), "    ")
 
