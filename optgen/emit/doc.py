@@ -101,8 +101,8 @@ All have `maximize`. What else differs from the specs above:
 `optgen.load("optax/adam")` computes what `optax.adam` computes, with its arguments. Where optax wants a rate, there is
 a default here; `None` is not a bound, `inf` is. `betas` are `beta1` and `beta2`, and the pair `init_step` of `dog` is
 `init_step_type` and `init_step`. A mask is a flag of each parameter. A schedule is a rate, or another argument, that is
-given at each step, as is `loss`, optax's `value`, to `polyak_sgd`, `momo` and `momo_adam`. `rescale_grad` and `clip_gradient`
-act before all else. `runtime.optimizer` does not have these optimizers.
+given at each step, as is `loss`, optax's `value`, to `polyak_sgd`, `momo` and `momo_adam`. `rescale_grad` and
+`clip_gradient` act before all else. `runtime.optimizer` does not have these optimizers.
 
 Weights agree with those of optax 0.2.8 to 1e-9 in float64 over ten steps, with each argument; to 1e-6 in `adafactor`
 and with `warmup_steps`, as optax computes functions of the step in float32 there
