@@ -301,12 +301,16 @@ class Optimizer:
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     @property
+    def has_products(self) -> bool:
+        """Whether there are products or functions of matrices."""
+        values = [*(e.value for e in self.update), *self.starts()]
+        return any(is_of_matrices(e) for value in values for e in walk(value))
+
+    @property
     def has_stages(self) -> bool:
         """Whether some variant may be more than one kernel."""
-        values = [*(e.value for e in self.update), *self.starts()]
-        special = any(is_of_matrices(e) for value in values for e in walk(value))
         return (
-            special
+            self.has_products
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
         )

@@ -34,7 +34,7 @@ class Builtin:
 
 
 _ELEMENTWISE = """
-sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32
+sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32 bfloat16
 """
 
 FUNCTIONS: Mapping[str, Builtin] = {
@@ -146,6 +146,7 @@ API_NAMES = frozenset(
         "master",
         "storage",
         "target",
+        "matmul",
         "lazy_update",
     )
 )

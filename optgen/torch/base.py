@@ -35,6 +35,13 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
+MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
+
+
+def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
+    """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
+    by default."""
+    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
 
 
 class SpecClass(type):
@@ -45,7 +52,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
-    its arguments as keys of groups. `state_keys` says what is kept beside the spec's states.
+    its arguments as keys of groups. `state_keys` says what is kept beside the spec's states. `matmul` is how matrices
+    are multiplied in groups that do not say it.
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
@@ -57,6 +65,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     source: ClassVar[str]
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
+    matmul: ClassVar[str] = "float32"
     makes_states_at_construction: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
@@ -77,9 +86,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        matmul: str | None = None,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward, donate_grads)
-        super().__init__(params, {**defaults, "storage": storage, "master": master, "capturable": capturable})
+        options = {"storage": storage, "master": master, "capturable": capturable}
+        super().__init__(params, {**defaults, **options, **({} if matmul is None else {"matmul": matmul})})
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
@@ -245,6 +256,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
         """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
         return has_sparse_rows(param.grad)
+
+    def rule_flags(self, matmul: str) -> Mapping[str, bool]:
+        """Flags of the spec that follow from how matrices are multiplied."""
+        return {}
 
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""

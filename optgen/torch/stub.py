@@ -42,6 +42,7 @@ ANNOTATIONS = {
     "clip_norm": "float | None",
     "in_backward": "bool",
     "donate_grads": "bool",
+    "matmul": 'Literal["float32", "bfloat16", "deterministic"]',
 }
 """The types of the arguments that every class has."""
 
@@ -77,7 +78,7 @@ def _short_docstring(cls: type[SpecOptimizer]) -> str:
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
     lines += [f"    {line}" for line in equations(cls.spec)]
     lines += ["", "Args:", f"    those of {cls.spec.title}, and:"]
-    more = arguments_beside(CLASSES[cls.__name__].base)
+    more = arguments_beside(CLASSES[cls.__name__], cls.spec)
     return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in more.items())])
 
 
