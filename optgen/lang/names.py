@@ -119,7 +119,7 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
         help = f"only states and w have one: write {name.id}"
         scope.report("E211", f"'{name.id}' is {what or 'no state'} and has no new value", name.span, help)
         scope.failed.add(name.key)
-    elif evaluate and (name.primed or name.id in (*TENSORS[1:], *scope.inputs)):
+    elif evaluate and (name.primed or name.id in (*TENSORS[1:], *scope.inputs, *scope.given)):
         help = "'eval:' computes from w, the states, params and t, after a step and without a gradient"
         scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help, "eval")
         scope.failed.add(name.key)

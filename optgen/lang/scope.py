@@ -32,6 +32,11 @@ class Scope:
     reported: dict[Diagnostic, None] = field(default_factory=dict)
 
     @property
+    def given(self) -> list[str]:
+        """The inputs that are numbers, which each step is given."""
+        return [p.name for p in self.params.values() if p.given]
+
+    @property
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(self.reported)
 

@@ -13,15 +13,15 @@ from optgen.lang.splice import (
     groups,
     guard_of,
     guarded,
+    is_plain,
     joined,
     name,
     negated,
     renamed,
     token,
-    value_end,
     with_default,
 )
-from optgen.lang.syntax import Token, read_lines
+from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -185,7 +185,7 @@ class Splicing:
             if field in ("grad", "g") and len(value) > 1:
                 gradients.append((name(prefix + field, use.span), token("EQUAL", "="), *value))
                 values[field] = (name(prefix + field, use.span),)
-            elif field in part.params() and (_is_number(value) or (len(value) == 1 and value[0].type == "NONE")):
+            elif field in part.params() and is_plain(value):
                 numbers[field] = value
             elif field in part.params() or field in HANDED:
                 values[field] = value  # a name, or what stands for a number
@@ -248,10 +248,6 @@ def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
     if start < len(header) and end == start + 1:
         raise UseError("'for' without a flag", header[start].span, "write: optimizer Muon for matrix")
     return (*header[:start], *header[end:]), header[start + 1 : end]
-
-
-def _is_number(value: Tokens) -> bool:
-    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"])
 
 
 def _lex(text: str) -> Tokens:

@@ -1340,6 +1340,50 @@ class AggMo(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class ALIG(SpecOptimizer):
+    """ALI-G: adaptive learning rates for interpolation with gradients.
+
+    Berrada, Zisserman & Kumar 2020, arXiv:1906.05661.
+
+        d    = g + wd*w
+        rate = min(lr, loss/(sum(d^2, over params) + epsilon))
+        mom' = momentum*mom - rate*d        if heavy
+        w'   = w - rate*d + momentum*mom'   if heavy
+        w'   = w - rate*d                   otherwise
+
+    Parameters
+    ----------
+    learning_rate: largest rate.
+    momentum: decay of the velocity, with Nesterov's step; 0 keeps none, in [0, 1).
+    epsilon: added to the squared norm of all gradients, in (0, inf).
+    loss: an input, which each step is given: the loss whose gradients these are, not negative where it is least.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    epsilon: float
+    loss: float | None
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.0,
+        epsilon: float = 1e-05,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Amos(SpecOptimizer):
     """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale.
 
