@@ -1,6 +1,6 @@
 """The files that a spec is made of, found without parsing it: what the cache of checked and of composed specs goes by.
 
-More files than a spec takes may be found, as the words of a comment are looked up, too. Another text of such a file then
+More files than a spec takes may be found, as the words of a comment are looked up, too. Another text of such a file
 has the spec checked again, which changes nothing.
 """
 

@@ -163,7 +163,8 @@ def _section(entry: DocEntry) -> Iterator[str]:
     yield _table(("argument", "default", "values", ""), _arguments(o))
     yield _remarks(o)
     yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
-    yield _table(("input", ""), ((f"`{x.name}`", _plain(x.doc)) for x in o.inputs))
+    numbers = [(f"`{p.name}`", _joined(p.doc, "a number that each step is given")) for p in o.params if p.given]
+    yield _table(("input", ""), [*((f"`{x.name}`", _plain(x.doc)) for x in o.inputs), *numbers])
     yield _table(("variant", "sweeps", "bytes", "operations", "rows alone"), _costs(entry))
 
 
@@ -193,7 +194,10 @@ def _written(optimizer: Optimizer, expr: Expr) -> str:
 
 def _arguments(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     """Parameters and flags in the order of the spec, which is that of constructors."""
-    declared: list[Param | Flag] = [*optimizer.params, *(f for f in optimizer.flags if f.condition is None)]
+    declared: list[Param | Flag] = [
+        *(p for p in optimizer.params if not p.given),
+        *(f for f in optimizer.flags if f.condition is None),
+    ]
     for x in sorted(declared, key=lambda x: x.span.line):
         yield _param(x) if isinstance(x, Param) else _flag(x)
 

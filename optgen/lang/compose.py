@@ -19,6 +19,7 @@ from optgen.lang.splice import (
     Part,
     Renaming,
     choices_of,
+    is_plain,
     name,
     read_part,
     renamed,
@@ -111,7 +112,7 @@ def _with(use: Use, line: Tokens, value: Tokens) -> Tokens:
     """The line of a param or of a flag, with a value for its default."""
     shown = f"{use.name}: {line[1].text} = {' '.join(t.text for t in value)}"
     if line[0].type == "PARAM":
-        if [t.type for t in value] not in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"]):
+        if not is_plain(value):
             raise ValueError(f"{shown} is no number")
         return with_default(line, value)
     choices = choices_of(line)

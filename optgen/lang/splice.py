@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.lang.syntax import Token, read_lines
+from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform
 from optgen.model import RESERVED_PARAMS
 
@@ -165,18 +165,12 @@ def with_choice(line: Tokens, value: Token) -> Tokens:
     return tuple(swapped.get(i, t) for i, t in enumerate(line))
 
 
+def is_plain(value: Tokens) -> bool:
+    """Whether a param can have this value as its default: a number, or none."""
+    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"])
+
+
 # ---------------------------------------------------------------- guards
-
-
-def value_end(tokens: Tokens) -> int:
-    """The index at which the timing or the guard of an equation begins, or the options of a declaration."""
-    depth = 0
-    start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
-    for i, t in enumerate(tokens):
-        depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
-        if i > start and depth == 0 and t.type in ("EVERY", "IF", "OTHERWISE", "STRING", "IN", "ALIAS"):
-            return i
-    return len(tokens)
 
 
 def guard_of(tokens: Tokens) -> Tokens:

@@ -13,16 +13,16 @@ from optgen.lang.splice import (
     groups,
     guard_of,
     guarded,
+    is_plain,
     joined,
     name,
     negated,
     renamed,
     timed,
     token,
-    value_end,
     with_default,
 )
-from optgen.lang.syntax import Token, read_lines
+from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -204,7 +204,7 @@ class Splicing:
                 own = name(self._fresh(prefix + field), use.span)
                 gradients.append((own, token("EQUAL", "="), *value))
                 values[field] = (own,)
-            elif field in part.params() and field not in HANDED and (_is_number(value) or _is_none(value)):
+            elif field in part.params() and field not in HANDED and is_plain(value):
                 numbers[field] = value
             elif field in part.params() or field in HANDED:
                 values[field] = value  # a name, or what stands for a number
@@ -275,14 +275,6 @@ def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
     if start < len(header) and end == start + 1:
         raise UseError("'for' without a flag", header[start].span, "write: optimizer Muon for matrix")
     return (*header[:start], *header[end:]), header[start + 1 : end]
-
-
-def _is_number(value: Tokens) -> bool:
-    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"])
-
-
-def _is_none(value: Tokens) -> bool:
-    return [t.type for t in value] == ["NONE"]
 
 
 def _lex(text: str) -> Tokens:
