@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Expr, Name, Number, Unary, children, walk, with_children
+from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Unary, children, walk, with_children
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
+from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
@@ -39,8 +40,10 @@ class _Builder:
         self.started = {s.name for s, _ in starts}
         later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)
         self.program = Program(program.optimizer, program.flags, program.states, (*began, *later))
-        self.kinds = infer_values(self.program, base_names(optimizer, program.states), _never)
-        self.kinds |= {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
+        own: dict[str, ValueKind | None] = {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
+        computed = tuple(e for e in began if not _is_draw(e.value))  # draws have the dimensions of their states
+        known = base_names(optimizer, program.states) | own
+        self.kinds = infer_values(replace(self.program, equations=(*computed, *later)), known, _never) | own
         self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
         self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
         self.states = {"w": PARAMETER} | {s.name: s.axes for s in program.states}
@@ -236,6 +239,10 @@ class _Builder:
         assert value is not None
         kind = Kind.TENSOR if held or value.kind is Kind.TENSOR else value.kind
         return _relative_kind(self.axes(key), domain, kind)
+
+
+def _is_draw(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def _started(state: Name) -> Name:
