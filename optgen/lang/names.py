@@ -16,7 +16,7 @@ from optgen.lang.builtins import (
     TENSORS,
     is_reduction,
 )
-from optgen.lang.histories import check_entry
+from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
 from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
@@ -140,9 +140,7 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     if name in scope.failed and name not in scope.states:
         return None
     if target.at is not None:
-        help = f"{name}' = ... adds an entry" if name in scope.states else "an equation defines all elements"
-        scope.report("E308", f"{target.key} is defined by itself", target.span, help)
-        return None
+        return equation if check_element(equation, scope) else None
     what = scope.what(name)
     if name in scope.states or name == "w":
         if evaluate and name != "w":

@@ -9,6 +9,7 @@ from optgen import pipeline
 from optgen.compiled import NativeKernel
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.kernel import LoadedKernel
+from optgen.expressions import is_of_matrices, walk
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
@@ -29,15 +30,17 @@ class StagedKernel(LoadedKernel):
 
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         program = optimizer.program(variant.flags)
+        calls = any(is_of_matrices(e) for equation in program.equations for e in walk(equation.value))
+        self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings()
         native = NativeKernel(
             pipeline.symbol(optimizer, variant),
             variant.dtype,
             tuple(buffers(optimizer, variant, program)),
             (),
             lazy=False,
-            shared=False,
+            shared=is_joint,
             sweeps=1,
-            cut="tensors",
+            cut="never" if is_joint else "tensors",
             last_two=optimizer.last_two,
             levels=(),
             object=b"",
