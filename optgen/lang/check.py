@@ -169,7 +169,8 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
 
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     """Limit the draws of all variants together to the number of draw ids."""
-    draws = [e for line in update for e in walk(line.value) if isinstance(e, Call) and e.function in DRAWS]
+    values = [*(s.init for s in scope.states.values()), *(line.value for line in update)]
+    draws = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
