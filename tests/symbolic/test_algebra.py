@@ -90,7 +90,16 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
     raise TypeError(expr)
 
 
-WITHOUT = {"adashift", "lans", "lars", "lbsgd", "novograd", "sophia"}  # conditions on norms, long ones, floor
+WITHOUT = {
+    "gravity",
+    "spam",
+    "adashift",
+    "lans",
+    "lars",
+    "lbsgd",
+    "novograd",
+    "sophia",
+}  # conditions on norms, long ones, floor
 WITHOUT |= {"adopt", "optax/adopt", "optax/sophia", "schedulefree_radam"}  # powers of t - 1, floor, a sum that is 0
 """Those that have no closed form in some variant, beside those that draw, or reduce rows, columns or all parameters."""
 
