@@ -247,7 +247,7 @@ BATCHES: tuple[Shape, ...] = (
 )
 """Of matrices, with rows of several blocks, with tiny ones, and with none."""
 PAST = optgen.parse("""\
-optimizer Past "histories of every kind, of a length that is given and of one that is not, and their oldest entries"
+optimizer Past "histories of every kind, of a length that is given and of one that is not, and draws that are held"
 param lr = 0.01
 param c  = 0.5
 param n: int = 3 in [3, 64]
@@ -260,7 +260,9 @@ state R[3]: row    = 0
 state C[5]: col    = c
 
 update:
-  a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2)
+  z  = normal()   every n
+  u  = uniform()  every 2 from 3
+  a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2) + z*u
   b  = max(v[-1], v[-2], g^2)
   R' = max(a, per row) + 0.1*R[-3] - 0.2*R[-1]
   C' = max(b, per col) + 0.1*C[-5] + C[-2]/(1 + abs(C[-4]))
