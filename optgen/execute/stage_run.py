@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from optgen import arguments
 from optgen.compiled import NativeKernel
-from optgen.execute import buffers, calls
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
-from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.staged_kernel import LoadedPlan
-from optgen.execute.cpu.table import CpuTable
+from optgen.execute.hyper import Values
+from optgen.execute.kernel import LoadedKernel
+from optgen.execute.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
 from optgen.stages.plan import FALLIBLE, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
-from optgen.threads.pool import Pool
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -29,18 +28,70 @@ HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "determin
 """The `matmul` of a rule -> how products are computed."""
 
 
+class DeviceMemory(Protocol):
+    """Memory of a device, which is free again when this object is gone."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class StageTable(Protocol):
+    """One tensor, and the kernel that updates it."""
+
+    counts: Array
+    """The count of updates, this one included, which the kernel reads."""
+
+    def set_hyper(self, values: Values) -> None: ...
+
+    def set_seed(self, seed: int) -> None: ...
+
+    def set_pointers(self, buffers: Sequence[int], addresses: Array | int) -> None: ...
+
+    def run(self) -> None:
+        """Run the kernel, before what is computed next on the device."""
+
+
+class StageDevice(Protocol):
+    """Where stages are computed; what is asked for is done in order."""
+
+    at_once: int
+    """How many parameters are updated side by side."""
+
+    def block(self, nbytes: int) -> tuple[DeviceMemory, int]:
+        """New memory, and its address."""
+
+    def table(self, kernel: Any, domain: Tensor, held: Mapping[str, Sequence[Tensor]], id: int) -> StageTable:
+        """A table of one tensor; `held` are its buffers but the gradients."""
+
+    def view(self, tensor: Tensor) -> Any:
+        """The memory of a tensor as an array that `call` takes."""
+
+    def call(
+        self, stage: CallStage, operands: Sequence[Any], numbers: Sequence[float], out: Any, how: How = "native"
+    ) -> None:
+        """Compute a call that cannot fail."""
+
+    def factorize(self, requests: Sequence[Request]) -> None:
+        """Compute calls that may fail: see `calls.factorize`."""
+
+    def keep(self, tensor: Tensor) -> Callable[[], None]:
+        """Copy a tensor; returns what writes the copy back."""
+
+    def is_finite(self, tensor: Tensor) -> bool:
+        """Whether a gradient has no NaN and no infinity, if that is known before it is factorized."""
+
+
 class Workspace:
     """The arrays between stages: one block of memory, which parameters of a step use one after the other."""
 
     def __init__(self) -> None:
-        self.memory = buffers.aligned((0,), "float64")
+        self.block: DeviceMemory | None = None
+        self.address = 0
 
-    def reserve(self, nbytes: int) -> bool:
-        """Have at least so many bytes; whether they are elsewhere afterwards."""
-        if nbytes <= self.memory.nbytes:
-            return False
-        self.memory = buffers.aligned((-(-nbytes // 8),), "float64")
-        return True
+    def reserve(self, nbytes: int, device: StageDevice) -> None:
+        """Have at least so many bytes."""
+        if self.block is None or nbytes > self.block.nbytes:
+            self.block, self.address = device.block(nbytes)
 
 
 class Numbers(Protocol):
@@ -62,7 +113,9 @@ class ParameterRun:
         id: int,
         values: Mapping[str, float | None],
         matmul: str,
+        device: StageDevice,
     ) -> None:
+        self.device = device
         self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
         self.param, self.tensors, self.id = param, tensors, id
         self._sizes = {name: x for name, x in values.items() if x is not None}
@@ -70,11 +123,7 @@ class ParameterRun:
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places, self._nbytes = self._layout()
-        self._memory: Array | None = None
-        self._threads: Pool | None = None
-
-    def use_threads(self, threads: Pool) -> None:
-        self._threads = threads
+        self._memory: DeviceMemory | None = None
 
     def _batch(self) -> tuple[int, ...]:
         shape, last_two = self.param.shape, self.native.last_two
@@ -102,14 +151,13 @@ class ParameterRun:
 
     def _bind(self, workspace: Workspace) -> None:
         """Bind the stages to a workspace, where it is elsewhere than in the last step."""
-        workspace.reserve(self._nbytes)
-        if self._memory is workspace.memory:
+        workspace.reserve(self._nbytes, self.device)
+        if self._memory is workspace.block:
             return
-        self._memory = workspace.memory
-        base = self._memory.ctypes.data
+        self._memory, base = workspace.block, workspace.address
         self._arrays: dict[str, Tensor] = {}
         for key, (begin, shape, dtype) in self._places.items():
-            self._arrays[key] = Tensor(key, base + begin, shape, dtype, True, None)
+            self._arrays[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
         self._stages = self._all_made(self.plan.stages)
 
     def tensor(self, key: str) -> Tensor:
@@ -144,9 +192,7 @@ class ParameterRun:
         if section.domain != PARAMETER:
             domain = domain._replace(shape=self.shape(section.domain))
         held = {b.name: [self._as_buffer(b)] for b in kernel.native.buffers if not is_gradient(b.name)}
-        table = CpuTable(kernel, [0], [domain], held, [self.id], [None])
-        if self._threads is not None:
-            table.use_threads(self._threads)
+        table = self.device.table(kernel, domain, held, self.id)
         own = {}
         if section.domain != PARAMETER:
             known = sizes(self.param.shape, self.native.last_two)
@@ -157,13 +203,13 @@ class ParameterRun:
         t = self.tensor(b.name)
         return t._replace(shape=(t.size,)) if b.kind in (Kind.ROW, Kind.COL) else t
 
-    def matrix(self, key: str) -> Array:
+    def matrix(self, key: str) -> Any:
         """An array as a call takes it."""
         t = self.current.get(key) or self.tensor(key)
         shape = t.shape
         if t.name not in self._arrays and len(shape) > 2 + len(self._lead):
             shape = self.shape(PARAMETER)
-        return t._replace(shape=shape).view()
+        return self.device.view(t._replace(shape=shape))
 
     def run(
         self,
@@ -181,11 +227,11 @@ class ParameterRun:
         for stage in self._stages:
             yield from stage.run(self)
 
-    def written(self) -> list[Array]:
-        """The arrays of the caller that an update changes."""
-        return [self.tensors[name].view() for name in sorted(self.plan.written())]
+    def written(self) -> list[Tensor]:
+        """The tensors of the caller that an update changes."""
+        return [self.tensors[name] for name in sorted(self.plan.written())]
 
-    def arguments_of(self, stage: CallStage) -> tuple[list[Array], list[float], Array]:
+    def arguments_of(self, stage: CallStage) -> tuple[list[Any], list[float], Any]:
         """The operands of a call, its numbers, and where the result goes."""
         numbers = [arguments.number(x, self.values) for x in stage.numbers]
         return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
@@ -194,7 +240,7 @@ class ParameterRun:
 class _KernelCall:
     """A kernel over one tensor."""
 
-    def __init__(self, kernel: CpuKernel, table: CpuTable, own: Mapping[str, float]) -> None:
+    def __init__(self, kernel: LoadedKernel, table: StageTable, own: Mapping[str, float]) -> None:
         self.table = table
         table.set_hyper(own)
         self.gradients = kernel.gradients
@@ -222,7 +268,7 @@ class _Call:
         self.stage = stage
 
     def run(self, run: ParameterRun) -> Iterable[list[Request]]:
-        calls.call(self.stage, *run.arguments_of(self.stage), run.how)
+        run.device.call(self.stage, *run.arguments_of(self.stage), run.how)
         return ()
 
 
