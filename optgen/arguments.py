@@ -18,7 +18,7 @@ from optgen.diagnostics import suggest
 from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import Flag, FlagValue, Kind, Optimizer, Param
+from optgen.model import PHASE, Flag, FlagValue, Kind, Optimizer, Param
 from optgen.truth import COMPARISONS
 
 _PACKAGES = ("optgen", "runtime")
@@ -66,7 +66,7 @@ def resolve_flags(
     """All flags: the chosen ones, and the derived ones by the parameter values. Raises ValueError if a `require` fails.
 
     Without the `sizes` of a parameter, the flags that depend on them are left out. `sparse`: the parameter is updated
-    row by row.
+    row by row. `chosen` may name the phase of a step, which is else the first.
     """
     flags: dict[str, FlagValue] = {}
     known: dict[str, float | None] = {**values, **(sizes or {})}
@@ -81,6 +81,8 @@ def resolve_flags(
             flags[flag.name] = value
     if optimizer.reads_sparse():
         flags["sparse"] = sparse
+    if optimizer.phases:
+        flags[PHASE] = chosen.get(PHASE, optimizer.phases[0])
     for require in optimizer.requires:
         if holds(require.condition) is False:
             raise ValueError(f"{optimizer.name}: {require.message}")

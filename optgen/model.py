@@ -173,7 +173,7 @@ class Equation:
 
     Adjacent equations for one target form a case group, of which the first match is taken. `otherwise` is parsed as
     `is_otherwise`, with guard None. One with `timing` is a match in some updates only. One in a `loop` is computed in
-    each of its turns.
+    each of its turns. One in a `phase` is computed in that phase of a step.
     """
 
     target: Name
@@ -183,6 +183,7 @@ class Equation:
     is_otherwise: bool = False
     timing: Timing | None = None
     loop: Loop | None = None
+    phase: str | None = None
 
 
 FlagValue = bool | str
@@ -213,6 +214,8 @@ COUNTS = ("t", "step")
 DIMENSIONS = ("rank", "size", "rows", "cols", "matrices")
 EPSILON = "machine_epsilon"
 """The machine epsilon of the parameter's dtype."""
+PHASE = "phase"
+"""The flag of variants that says which phase of a step is computed, where a step has phases."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,7 @@ class Optimizer:
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
     aliases: tuple[str, ...] = ()  # other names of the optimizer
     last_two: bool = False
+    phases: tuple[str, ...] = ()  # of a step, in order; none where one gradient is enough for it
 
     _repr_latex_: ClassVar[Callable[[Optimizer], str]]
     """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
@@ -290,12 +294,16 @@ class Optimizer:
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     @property
+    def has_products(self) -> bool:
+        """Whether there are products or functions of matrices."""
+        values = [*(e.value for e in self.update), *self.starts()]
+        return any(is_of_matrices(e) for value in values for e in walk(value))
+
+    @property
     def has_stages(self) -> bool:
         """Whether some variant may be more than one kernel."""
-        values = [*(e.value for e in self.update), *self.starts()]
-        special = any(is_of_matrices(e) for value in values for e in walk(value))
         return (
-            special
+            self.has_products
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
         )
@@ -309,7 +317,7 @@ class Optimizer:
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
         special = any(is_of_matrices(e) for value in values for e in walk(value))
         own = any(s.kind is Kind.MATRIX for s in program.states)
-        timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.update)
+        timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
 
     def timings(self) -> tuple[Timing, ...]:
@@ -322,8 +330,10 @@ class Optimizer:
         return [g for g in guards if g is not None]
 
     def flag_values(self) -> dict[str, tuple[FlagValue, ...]]:
-        """The values that each flag can have. `sparse` is among the flags if a guard reads it."""
+        """The values that each flag can have. `sparse` is among the flags if a guard reads it, and the phase if a step
+        has phases."""
         values: dict[str, tuple[FlagValue, ...]] = {f.name: f.choices or (False, True) for f in self.flags}
+        values |= {PHASE: self.phases} if self.phases else {}
         return values | ({"sparse": (False, True)} if self.reads_sparse() else {})
 
     def variants(self) -> Iterator[dict[str, FlagValue]]:
@@ -363,6 +373,18 @@ class Optimizer:
         for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
             yield from (Name(term, False, x.span) for term, _ in (x.at.terms if x.at is not None else ()))
 
+    def of_phase(self, flags: Flags) -> tuple[Equation, ...]:
+        """The equations of the phase of a variant; all, if steps have no phases."""
+        return tuple(e for e in self.update if e.phase is None or e.phase == flags[PHASE])
+
+    def starts_in(self, state: StateDecl, flags: Flags) -> bool:
+        """Whether a state that starts from an expression does so in the phase of a variant: the first one that sets
+        it."""
+        set_in = [e.phase for e in self.update if e.target.id == state.name and e.target.primed]
+        return not self.phases or min(map(self.phases.index, filter(None, set_in)), default=0) == self.phases.index(
+            str(flags[PHASE])
+        )
+
     def reads_sparse(self) -> bool:
         """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""
         guarded: tuple[StateDecl | Equation, ...] = (*self.states, *self.update, *self.evaluate)
@@ -372,17 +394,22 @@ class Optimizer:
     def program(self, flags: Flags, *, evaluate: bool = False, due: Collection[Timing] | None = None) -> Program:
         """The equations of one variant: guards are decided, and the first match of each case group is taken.
 
-        `due` are the timings of an update (None: all of them). A state of which no case is due keeps its value.
+        `due` are the timings of an update (None: all of them). A state of which no case is due keeps its value, and so
+        does one that the phase does not set.
         """
         states = tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
-        lines = self.evaluate if evaluate else self.update
+        lines = self.evaluate if evaluate else self.of_phase(flags)
         chosen: list[Equation] = []
         for _, cases in itertools.groupby(lines, key=lambda e: (e.target.key, e.loop)):
             matches = [e for e in cases if e.guard is None or truth(e.guard, flags)]
             taken = next((e for e in matches if due is None or e.timing is None or e.timing in due), None)
             if taken is not None:
-                chosen.append(Equation(taken.target, taken.value, taken.span, loop=taken.loop))
+                chosen.append(Equation(taken.target, taken.value, taken.span, loop=taken.loop, phase=taken.phase))
             elif matches and matches[0].target.primed:
                 kept = replace(matches[0].target, primed=False)
                 chosen.append(Equation(matches[0].target, kept, matches[0].span))
+        if self.phases and not evaluate:
+            own = {e.target.key for e in chosen}
+            names = [(Name(s.name, True, s.span), s.span) for s in states if f"{s.name}'" not in own]
+            chosen += [Equation(name, replace(name, primed=False), span) for name, span in names]
         return Program(self.name, dict(flags), states, tuple(chosen))

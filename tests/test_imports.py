@@ -50,6 +50,7 @@ LAYERS: dict[str, list[str]] = {
         "active evaluation watch",
         "donation",
         "step",
+        "phased",
         "rule",
     ],
     "optgen.execute.cpu": [

@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, command, flags_text, read, source_named, variants
-from optgen.model import Flags, Optimizer, Timing
+from optgen.model import PHASE, Flags, Optimizer, Timing
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
@@ -125,6 +125,8 @@ def _first_steps(optimizer: Optimizer) -> str:
 
     found: list[tuple[Flags, str]] = []
     for flags in variants(optimizer):
+        if flags.get(PHASE) != next(iter(optimizer.phases), None):
+            continue  # it follows gradients at other weights
         try:
             found.append((flags, Unicode(optimizer).render(first_step(optimizer, flags)).text))
         except NoClosedForm as error:

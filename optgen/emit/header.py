@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from optgen.backends.step_struct import c_fields
 from optgen.emit.manifest_json import BuiltKernel
 from optgen.ir import Buffer
-from optgen.model import Kind, Optimizer, Param
+from optgen.model import PHASE, Kind, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 
 STEP = f"""\
@@ -64,6 +64,10 @@ def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
     """The text of `<symbol>.h`."""
     symbol = built.symbol
     purpose = "The weights to evaluate with; no count changes" if built.variant.evaluate else "One step, in place"
+    if optimizer.phases and not built.variant.evaluate:
+        phase, first = built.variant.flags[PHASE], optimizer.phases[0]
+        purpose = f"The phase {phase} of a step ({', then '.join(optimizer.phases)}), in place; it advances t"
+        purpose += "" if phase == first else ", so take 1 from t before the call"
     made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
     parts = [
         STEP,

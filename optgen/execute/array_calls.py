@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from optgen.execute.calls import Request
@@ -31,11 +32,13 @@ class ArrayCalls:
     def call(
         self, stage: CallStage, operands: Sequence[Any], numbers: Sequence[float], out: Any, how: str = "native"
     ) -> None:
-        """Compute a call that cannot fail; products are the library's, `how` being "native"."""
+        """Compute a call that cannot fail. Products are the library's, of factors that are rounded before if `how` is
+        "bfloat16"."""
         given = [_turned(a, x.transposed) for a, x in zip(operands, stage.operands, strict=True)]
         match stage.function:
             case "product":
-                out[...] = _product(given[0], given[1], stage.vectors)
+                a, b = map(_rounded, given) if how == "bfloat16" else given
+                out[...] = _product(a, b, stage.vectors)
             case "transpose":
                 out[...] = given[0].swapaxes(-1, -2)
             case "identity":
@@ -107,6 +110,11 @@ class ArrayCalls:
 
 def _turned(a: Any, is_transposed: bool) -> Any:
     return a.swapaxes(-1, -2) if is_transposed else a
+
+
+def _rounded(a: Any) -> Any:
+    """Numbers rounded to bfloat16, in their own dtype."""
+    return a.bfloat16().to(a.dtype) if hasattr(a, "bfloat16") else a.astype(ml_dtypes.bfloat16).astype(a.dtype)
 
 
 def _product(a: Any, b: Any, vectors: Sequence[int]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
@@ -16,6 +16,7 @@ from optgen.execute.donation import check_donated
 from optgen.execute.garbage import without_collections
 from optgen.execute.gradients import gradients_per_param
 from optgen.execute.kernel import LoadedKernel
+from optgen.execute.phased import PhasedStep
 from optgen.execute.piece import AnyPiece, Box, Exchange
 from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
@@ -25,7 +26,7 @@ from optgen.execute.storage import row_length
 from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import FlagValue, Kind, Optimizer
+from optgen.model import PHASE, FlagValue, Kind, Optimizer
 from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
@@ -106,7 +107,9 @@ class UpdateRule:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
         if self._is_staged(shape, flags or {}):
             return "tensors"
-        return self._built(shape, flags or {}).shard_granularity
+        phases = [{PHASE: phase} for phase in self.spec.phases] or [{}]
+        found = [self._built(shape, {**(flags or {}), **phase}).shard_granularity for phase in phases]
+        return max(found, key=get_args(ShardGranularity).index)
 
     def flops(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
         """The floating-point operations of products and factorizations in an update of a parameter of this shape, the
@@ -143,7 +146,7 @@ class UpdateRule:
     @property
     def lazy(self) -> bool:
         """Whether a row-sparse gradient of a matrix updates only its rows, as no value depends on several rows."""
-        return self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
+        return not self.spec.phases and self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
 
     def init(
         self,
@@ -193,7 +196,7 @@ class UpdateRule:
         exchange: Exchange | None = None,
         capturable: bool = False,
         donate_grads: bool = False,
-    ) -> BoundStep:
+    ) -> BoundStep | PhasedStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
         `params`, and every other sequence with an entry for each of them, can be any iterable, as `net.parameters()`.
@@ -218,6 +221,9 @@ class UpdateRule:
         step needs others: call `rebind`, or compute `p.grad` anew. The step raises RuntimeError if that was forgotten.
         They are dense, and of the dtype in which the step computes: float32 or float64.
 
+        Of a spec with phases, the result is a `PhasedStep`, which has a method for each. Such a spec takes a row-sparse
+        gradient as a dense one, and its steps are not capturable.
+
         Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
         host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
         that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
@@ -232,6 +238,10 @@ class UpdateRule:
         own_pieces = self.pieces(pieces, len(objects))
         if donate_grads:
             check_donated(self.dtype, self.target.name)
+        if self.spec.phases and capturable:
+            raise ValueError(
+                f"{self.spec.name}: a step has phases, and code of the caller between them: not capturable"
+            )
         with without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)
@@ -240,25 +250,35 @@ class UpdateRule:
             sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
             if state is None:
                 state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
+            lazy = lazy and not self.spec.phases
             by_row = [lazy and x for x in sparse]
             count = gradients_per_param(listed or [])
-            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, count, donated=donate_grads)
-            return BoundStep(
-                self,
-                device,
-                tensors,
-                kernels,
-                state,
-                inputs,
-                grads=listed,
-                grad_sources=objects,
-                lazy=lazy,
-                flags=own_flags,
-                ids=ids,
-                pieces=own_pieces,
-                exchange=exchange,
-                donate_grads=donate_grads,
-            )
+            own_ids = None if ids is None else list(ids)
+            own_inputs = {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()}
+            initial = state
+
+            def bound(flags: list[dict[str, FlagValue]]) -> BoundStep:
+                kernels = self.kernels(tensors, by_row, flags, own_pieces, count, donated=donate_grads)
+                return BoundStep(
+                    self,
+                    device,
+                    tensors,
+                    kernels,
+                    initial,
+                    own_inputs,
+                    grads=listed,
+                    grad_sources=objects,
+                    lazy=lazy,
+                    flags=flags,
+                    ids=own_ids,
+                    pieces=own_pieces,
+                    exchange=exchange,
+                    donate_grads=donate_grads,
+                )
+
+            if not self.spec.phases:
+                return bound(own_flags)
+            return PhasedStep({p: bound([{**own, PHASE: p} for own in own_flags]) for p in self.spec.phases})
 
     def evaluate(
         self,
@@ -387,7 +407,7 @@ class UpdateRule:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
         if self._is_staged(shape, flags):
-            raise ValueError(f"{self.spec.name}: products take whole matrices, and not boxes of them")
+            raise ValueError(f"{self.spec.name}: products take whole matrices; keep such a parameter unsharded")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws

@@ -47,7 +47,8 @@ class StagedKernel(LoadedKernel):
         super().__init__(variant, native, address=0)
         self.optimizer = optimizer
         self.timings = optimizer.timings()
-        self.starts = any(optimizer.start(s) is not None for s in program.states)
+        late = [s for s in program.states if optimizer.start(s) is not None]
+        self.starts = any(optimizer.starts_in(s, variant.flags) for s in late)
         self._load, self._folds = load, folds
         self._kernels: dict[KernelStage, LoadedKernel] = {}
         self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 from optgen.execute import buffers, checks, evaluation, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
-from optgen.execute.buffers import Tensor
+from optgen.execute.buffers import Array, Tensor
 from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
@@ -191,6 +191,16 @@ class BoundStep:
                 "on the CPU, or a capturable one, is one call: call the step itself"
             )
         return self._launches
+
+    @property
+    def members(self) -> list[int]:
+        """The numbers of the parameters that the last step that was prepared updates."""
+        return self._members
+
+    @property
+    def counts(self) -> Array:
+        """The update counts of all parameters, which steps advance, in the memory of the CPU."""
+        return self._counts.view()
 
     @exclusive
     def rebind(self, grads: Iterable[Any]) -> None:

@@ -54,8 +54,9 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
         storage = "float32" if small else "float64"
     dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
     init = 0.0 if late else _initial(state.init)
+    starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
     entries = str(variant.sizes.get(state.entries, state.entries))
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=late, dims=dims, entries=entries)
+    return Buffer(state.name, True, init, state.kind, storage, starts_late=starts_late, dims=dims, entries=entries)
 
 
 def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:

@@ -284,6 +284,8 @@ class _Lowering:
                 return self.round(x)
             case "float32", [x]:
                 return x if x.type.dtype == "f32" else self.emit(ir.Convert(self.emit(ir.Convert(x))))
+            case "bfloat16", [x]:
+                return self.bfloat16(x)
             case "sign", [x]:
                 return self.sign(x)
             case "clip", [x, bound]:
@@ -319,6 +321,20 @@ class _Lowering:
         sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
         signed = self.emit(ir.FromBits(self.emit(ir.Int("or", self.emit(ir.Bits(rounded)), sign))))
         return self.emit(ir.Select(self.emit(ir.Compare("lt", size, large)), signed, x))
+
+    def bfloat16(self, x: Value) -> Value:
+        """The float32 nearest to x, and the bfloat16 nearest to that, which is its upper half; a NaN stays."""
+        if x.type.dtype != "f32":
+            return self.emit(ir.Convert(self.bfloat16(self.emit(ir.Convert(x)))))
+        bits = self.emit(ir.Bits(x))
+
+        def number(n: int) -> Value:
+            return self.emit(ir.IntConst(n), wanted="i32")
+
+        even = self.emit(ir.Int("and", self.emit(ir.Shift("shr", bits, 16)), number(1)))
+        moved = self.emit(ir.Int("add", self.emit(ir.Int("add", bits, number(0x7FFF))), even))
+        rounded = self.emit(ir.FromBits(self.emit(ir.Int("and", moved, number(-1 << 16)))))
+        return self.emit(ir.Select(self.emit(ir.Compare("ne", x, x)), x, rounded))
 
     def min_or_max(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
         """where(a != a or a > b, a, b): a NaN on either side stays."""

@@ -37,7 +37,8 @@ def whole_work(optimizer: Optimizer, variant: Variant) -> KernelWork:
     kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
     if variant.evaluate:
         return KernelWork(program.equations, own, {"out": "w'"}, kinds, advances=False)
-    starts = {s.name: x for s in program.states if (x := optimizer.start(s)) is not None}
+    late = [s for s in program.states if optimizer.starts_in(s, variant.flags)]
+    starts = {s.name: x for s in late if (x := optimizer.start(s)) is not None}
     stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
     stored |= {"copy": "w'"} if variant.master else {}
     return KernelWork(program.equations, own, stored, kinds, starts=starts)

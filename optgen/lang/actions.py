@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, Text, Unary
+from optgen.lang.builtins import METHODS
 from optgen.lang.expression_actions import (
     ExpressionActions,
     LineError,
@@ -76,6 +77,13 @@ class Section(NamedTuple):
     span: Span
 
 
+class PhaseLine(NamedTuple):
+    """`phase NAME:`."""
+
+    name: str
+    span: Span
+
+
 class RepeatLine(NamedTuple):
     """`repeat turns as number:`."""
 
@@ -91,7 +99,7 @@ class EndLine(NamedTuple):
 
 
 Declaration = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
-Statement = Declaration | Section | RepeatLine | EndLine | Equation
+Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
 class _Option(NamedTuple):
@@ -292,6 +300,13 @@ class Actions(ExpressionActions):
 
     def section(self, items: list[Token]) -> Section:
         return Section(items[0].text, items[0].span)
+
+    def phase(self, items: list[Token]) -> PhaseLine:
+        name = _plain(items[1], "a phase")
+        if name.text.startswith("_") or name.text in METHODS:
+            help = "steps and optimizers have something else of that name in Python; choose another name"
+            raise LineError("E201", f"a phase cannot be called '{name.text}'", name.span, help, "phase")
+        return PhaseLine(name.text, name.span)
 
     def equation(self, items: list[Any]) -> Equation:
         name, *index, _, value, timing, (guard, otherwise) = items

@@ -34,7 +34,7 @@ class Builtin:
 
 
 _ELEMENTWISE = """
-sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32
+sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32 bfloat16
 """
 
 FUNCTIONS: Mapping[str, Builtin] = {
@@ -146,10 +146,20 @@ API_NAMES = frozenset(
         "master",
         "storage",
         "target",
+        "matmul",
         "lazy_update",
     )
 )
 """Arguments that every optimizer has in Python. No param or flag can have their names."""
+
+
+METHODS = frozenset((
+    "add_param_group", "advance", "capturable", "clip_norm", "defaults", "describe", "donate_grads", "due",
+    "evaluate", "found_inf", "grad_norm", "grad_scale", "gradient_factor", "hooked", "in_backward", "launch",
+    "load_state_dict", "numbers_of", "param_groups", "phases", "prepare", "profile", "rebind", "rule", "run",
+    "seed", "source", "spelling", "state", "state_dict", "state_keys", "step", "updates_rows", "zero_grad",
+))  # fmt: skip
+"""Attributes that steps and optimizers have in Python. No phase, which is a method of both, can have their names."""
 
 
 def is_reduction(call: Call) -> bool:

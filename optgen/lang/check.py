@@ -36,6 +36,7 @@ def _parse(source: Source) -> Optimizer:
     place_definitions(draft)
     scope = declare(draft)
     _check_outline(draft, scope)
+    _check_phases(draft, scope)
     _check_definitions(draft, scope)
     update = _check_section(draft.update, scope, evaluate=False)
     evaluate = _check_section(draft.evaluate, scope, evaluate=True)
@@ -43,7 +44,7 @@ def _parse(source: Source) -> Optimizer:
     optimizer = _assemble(draft, scope, update, evaluate)
     _check_stages(optimizer, scope)
     if draft.sections:
-        check_variants(optimizer, scope, draft.sections[0].span)
+        check_variants(optimizer, scope, draft.sections[0].span, draft.phases)
     if scope.errors:
         raise SpecErrors(source, scope.errors)
     return replace(optimizer, warnings=tuple(lint(optimizer)))
@@ -63,6 +64,13 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
     for section in draft.sections:
         if section.name == "eval" and not draft.evaluate:
             scope.report("E210", "'eval:' is empty", section.span, "write w' = ..., the weights to evaluate with")
+
+
+def _check_phases(draft: Draft, scope: Scope) -> None:
+    """Several phases, or none."""
+    if len(draft.phases) == 1 and not draft.broken:
+        name, span = next(iter(draft.phases.items()))
+        scope.report("E110", f"'{name}' is the only phase", span, "write 'update:' in its place", "phase")
 
 
 def _check_definitions(draft: Draft, scope: Scope) -> None:
@@ -87,7 +95,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
     scope.failed.update(x.key for x in lines if isinstance(x, Broken))
     check_loops(equations, scope)
     kept: list[Equation] = []
-    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else x.target.key):
+    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase)):
         cases = [x for x in group if isinstance(x, Equation)]
         _check_cases(cases, scope)
         _check_timings(cases, scope, evaluate=evaluate)
@@ -186,4 +194,5 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         draft.source,
         aliases=header.aliases if header else (),
         last_two=scope.last_two,
+        phases=tuple(draft.phases),
     )

@@ -14,9 +14,9 @@ from pathlib import Path
 from optgen import specfiles
 from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
-from optgen.lang.splice import NOWHERE, Part, Renaming, name, read_part, renamed, token, with_default
+from optgen.lang.splice import NOWHERE, Part, Renaming, is_plain, name, read_part, renamed, token, with_default
 from optgen.lang.splicing import Splicing
-from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
+from optgen.lang.uses import Use, UseError, is_transform, read_chain
 
 _MENTIONS = re.compile(
     r"^[ \t]*(transform[ \t]+\w|otherwise[ \t]+use\b|\w+'?[ \t]*=[ \t]*use[ \t]+\w|optimizer[ \t]+\w+[ \t]+for\b)", re.M
@@ -80,17 +80,13 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
         if field not in transform.params():
             help = suggest(field, transform.params()) or f"it has {listed(sorted(transform.params())) or 'none'}"
             raise ValueError(f"{use.name} has no param '{field}'; {help}")
-        if not _is_plain(value):
+        if not is_plain(value):
             raise ValueError(f"{use.name}: {field} = {' '.join(t.text for t in value)} is no number")
     lines = [with_default(x, use.fields[x[1].text]) if x[1].text in use.fields else x for x in transform.declarations]
     rename = Renaming(renamed({x: f"{use.name}_{x}" for x in both}, NOWHERE)).line
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
     axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))
     return Part(header, base.cite, axes, list(map(rename, lines)), update, evaluate)
-
-
-def _is_plain(value: Tokens) -> bool:
-    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"])
 
 
 # ---------------------------------------------------------------- one spec

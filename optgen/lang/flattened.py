@@ -60,7 +60,7 @@ def columns(tokens: Tokens) -> Iterator[int]:
 def render(part: Part, name: str, origin: Source | None) -> Flattened:
     """The text of a part. `origin` is the text that its tokens have their places in, None if they are of several."""
     rows: list[Tokens] = [part.header, *([part.cite] if part.cite else []), *part.axes, *part.declarations]
-    for section, lines in ((_section("update"), part.update), (_section("eval"), part.evaluate)):
-        rows += [section, *lines] if lines else []
+    rows += [*([] if part.has_phases else [_section("update")]), *part.update]
+    rows += [_section("eval"), *part.evaluate] if part.evaluate else []
     source = Source(name, "\n".join(map(render_tokens, rows)) + "\n")
     return Flattened(source, origin or source, tuple(rows) if origin else ())

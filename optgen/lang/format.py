@@ -13,12 +13,12 @@ from itertools import groupby
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.parser import read_draft
-from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
+from optgen.lang.syntax import CLAUSES, MAX_CHARACTERS, Line, Token, value_end
 from optgen.lang.uses import is_composed
 
 _VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
-_GUARDS = ("EVERY", "IF", "OTHERWISE")
+_SECTIONS = ("SECTION", "PHASE")
 _INDENT = "  "
 
 
@@ -38,7 +38,7 @@ def format_text(source: Source) -> str:
         paragraph = []
         for line in lines:
             first = line.tokens[0].type if line.tokens else ""
-            if first == "SECTION":
+            if first in _SECTIONS:
                 indent = _INDENT
             if first == "END":
                 indent = indent.removesuffix(_INDENT)
@@ -98,21 +98,11 @@ def _paragraph(lines: list[_Layout]) -> Iterator[str]:
 def _cells(tokens: tuple[Token, ...]) -> list[str]:
     """The cells of a line: the name, `= value`, then options and text, or the guard."""
     equal = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
-    end = _value_end(tokens, equal)
+    end = value_end(tokens)
     last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
     if equal == len(tokens):  # an input
         return [render_tokens(tokens[:last]), "", "", render_tokens(tokens[last:])]
     return [render_tokens(part) for part in (tokens[:equal], tokens[equal:end], tokens[end:last], tokens[last:])]
-
-
-def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
-    """The index of the token at which the options or the guard begin."""
-    depth = 0
-    for i, token in enumerate(tokens):
-        depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
-        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", *_GUARDS):
-            return i
-    return len(tokens)
 
 
 def _widths(lines: list[_Layout]) -> list[int]:
@@ -135,7 +125,7 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
             (indent or _INDENT if comment.span.column > 1 else "") + comment.text.rstrip(),
         )  # one in column 1 is a remark
         return
-    if line.tokens[0].type == "SECTION":
+    if line.tokens[0].type in _SECTIONS:
         indent = ""
     name = layout.cells[0]
     if layout.kind:
@@ -174,7 +164,7 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
             text = " " * (open_at[-1] if open_at else len(indent))
             row_begins = True
         if not row_begins:
-            guard = token.type in _GUARDS and tokens[0].type == "NAME" and tokens[i - 1].type not in _GUARDS
+            guard = token.type in CLAUSES and tokens[0].type == "NAME" and tokens[i - 1].type not in CLAUSES
             text += "   " if guard else space_before(tokens, i)
         text += token.text
         row_begins = False

@@ -18,6 +18,7 @@ _FORMS = {
     "def": "def f(x, y) = x*y",
     "require": 'require not (a and b) "a excludes b"',
     "update": "'update:' on a line of its own",
+    "phase": "phase NAME: on a line of its own",
     "eval": "'eval:' on a line of its own",
     "repeat": "repeat n:, the equations of a turn, and a line 'end'",
     "end": "'end' on a line of its own, behind the equations of a loop",
@@ -73,7 +74,7 @@ def _no_statement(line: Line, index: int) -> LineError:
         return LineError("E112", f"unknown section '{first.text}:'", first.span, help)
     near = suggest(first.text, HEADS)
     if token.type in ("NAME", "STRING", "COLON") or near is not None:
-        help = near or f"declarations begin with {', '.join(HEADS[:-2])}"
+        help = near or f"declarations begin with {', '.join(HEADS[:-3])}"
         return LineError("E112", f"unknown declaration '{first.text}'", first.span, help)
     if token.type == "COMPARE":
         return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='", "update")

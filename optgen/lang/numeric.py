@@ -134,6 +134,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "ceil": math.ceil,
     "round": round,
     "float32": float,
+    "bfloat16": float,
     "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
     "normal": lambda: 0.5,
     "uniform": lambda: 0.5,

@@ -16,11 +16,22 @@ from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import Expr, Number, children
-from optgen.lang.actions import Actions, Axes, Cite, Definition, EndLine, Header, RepeatLine, Section, Statement
+from optgen.lang.actions import (
+    Actions,
+    Axes,
+    Cite,
+    Definition,
+    EndLine,
+    Header,
+    PhaseLine,
+    RepeatLine,
+    Section,
+    Statement,
+)
 from optgen.lang.expression_actions import LineError
 from optgen.lang.messages import syntax_error
 from optgen.lang.syntax import BLOCKS, HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
-from optgen.model import Equation, Flag, Input, Loop, Param, Require, StateDecl
+from optgen.model import PHASE, Equation, Flag, Input, Loop, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""
@@ -41,6 +52,7 @@ class Draft:
     definitions: list[Definition] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
+    phases: dict[str, Span] = field(default_factory=dict)
     update: list[Equation | Broken] = field(default_factory=list)
     evaluate: list[Equation | Broken] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)  # those that are open
@@ -107,6 +119,8 @@ def _keep_names(draft: Draft, line: Line) -> None:
     if types[0] == "NAME" and types[1:] != ["NAME"]:
         lines = draft.evaluate if draft.sections and draft.sections[-1].name == "eval" else draft.update
         lines.append(Broken(line.tokens[0].text))
+    elif types[0] == "PHASE":
+        _begin_phase(draft, PhaseLine(f"{len(draft.phases)}", line.tokens[0].span), line.tokens[0].span)
     elif types[0] == "SECTION":
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
@@ -128,10 +142,15 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
     if isinstance(statement, Section):
         if statement.name == "eval" and not draft.sections:
             draft.error("E110", "'eval:' stands before 'update:'", span, "move it behind the equations of the update")
-        if any(s.name == statement.name for s in draft.sections):
+        if statement.name == "update" and draft.phases:
+            help = "the equations of a step are those of 'update:', or those of its phases"
+            draft.error("E110", "'update:' beside phases", span, help)
+        elif any(s.name == statement.name for s in draft.sections):
             draft.error("E110", f"a second '{statement.name}:'", span, "write its equations under the first one")
         _end_loops(draft)
         draft.sections.append(statement)
+    elif isinstance(statement, PhaseLine):
+        _begin_phase(draft, statement, span)
     elif isinstance(statement, RepeatLine | EndLine | Equation):
         if not draft.sections:
             draft.error("E110", "an equation before 'update:'", span, "put 'update:' on a line above the equations")
@@ -168,8 +187,24 @@ def _place_in_section(draft: Draft, statement: RepeatLine | EndLine | Equation) 
         case EndLine(span=span):
             draft.error("E113", "'end' without a 'repeat'", span, "remove it, or write 'repeat n:' above")
         case Equation():
-            equation = replace(statement, loop=draft.loops[-1]) if draft.loops else statement
+            phase = list(draft.phases)[-1] if draft.phases and draft.sections[-1].name == PHASE else None
+            equation = replace(statement, loop=draft.loops[-1] if draft.loops else None, phase=phase)
             (draft.evaluate if evaluates else draft.update).append(equation)
+
+
+def _begin_phase(draft: Draft, line: PhaseLine, span: Span) -> None:
+    """`phase NAME:` in the place of 'update:'."""
+    met = {s.name for s in draft.sections}
+    if line.name in draft.phases:
+        draft.error("E110", f"a second 'phase {line.name}:'", span, "write its equations under the first one")
+    elif "update" in met:
+        help = "the equations of a step are those of 'update:', or those of its phases"
+        draft.error("E110", "a phase beside 'update:'", span, help)
+    elif "eval" in met:
+        draft.error("E110", "a phase behind 'eval:'", span, "move it above 'eval:'")
+    _end_loops(draft)
+    draft.phases.setdefault(line.name, line.span)
+    draft.sections.append(Section(PHASE, span))
 
 
 def _begin_loop(draft: Draft, line: RepeatLine) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.lang.syntax import Token, read_lines
+from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform
 from optgen.model import RESERVED_PARAMS
 
@@ -44,6 +44,10 @@ class Part:
         found |= {line[-2].text for line in lines if line[0].type == "REPEAT" and line[-3].type == "AS"}
         return found - set(RESERVED_PARAMS)
 
+    @property
+    def has_phases(self) -> bool:
+        return any(line[0].type == "PHASE" for line in self.update)
+
     def params(self) -> set[str]:
         return {line[1].text for line in self.declarations if line[0].type == "PARAM"}
 
@@ -68,6 +72,9 @@ def read_part(source: Source) -> Part:
             part.header = tokens
         elif tokens[0].type == "SECTION":
             section = part.update if tokens[0].text == "update" else part.evaluate
+        elif tokens[0].type == "PHASE":
+            section = part.update
+            section.append(tokens)
         elif tokens[0].type == "CITE":
             part.cite = tokens
         elif tokens[0].type == "AXES":
@@ -138,18 +145,12 @@ def with_default(line: Tokens, value: Tokens) -> Tokens:
     return (*line[:start], *value, *line[start + (2 if line[start].type == "ADD" else 1) :])
 
 
+def is_plain(value: Tokens) -> bool:
+    """Whether a param can have this value as its default: a number, or none."""
+    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"])
+
+
 # ---------------------------------------------------------------- guards
-
-
-def value_end(tokens: Tokens) -> int:
-    """The index at which the timing or the guard of an equation begins, or the options of a declaration."""
-    depth = 0
-    start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
-    for i, t in enumerate(tokens):
-        depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
-        if i > start and depth == 0 and t.type in ("EVERY", "IF", "OTHERWISE", "STRING", "IN", "ALIAS"):
-            return i
-    return len(tokens)
 
 
 def guard_of(tokens: Tokens) -> Tokens:
@@ -178,7 +179,7 @@ def negated(guard: Tokens) -> Tokens:
 def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
     """An equation or a state where `outer` holds too. `otherwise` becomes `if outer`, as the first case that holds is
     taken."""
-    if not outer or tokens[0].type in ("REPEAT", "END"):
+    if not outer or tokens[0].type in ("REPEAT", "END", "PHASE"):
         return tokens
     start = value_end(tokens)
     ends = (i for i in range(start, len(tokens)) if tokens[i].type in ("IF", "OTHERWISE", "STRING"))
@@ -189,5 +190,5 @@ def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
 
 def groups(lines: Sequence[Tokens]) -> Iterator[list[Tokens]]:
     """Adjacent lines for one name: the cases of an equation."""
-    for _, cases in groupby(lines, key=lambda line: line[0].text):
+    for _, cases in groupby(lines, key=lambda line: line[0].text if line[0].type == "NAME" else id(line)):
         yield list(cases)

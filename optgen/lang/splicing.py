@@ -13,6 +13,7 @@ from optgen.lang.splice import (
     groups,
     guard_of,
     guarded,
+    is_plain,
     joined,
     name,
     negated,
@@ -20,7 +21,7 @@ from optgen.lang.splice import (
     token,
     with_default,
 )
-from optgen.lang.syntax import Token, read_lines
+from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -98,7 +99,7 @@ class Splicing:
 
     def _keep_eval(self, use: Use, spliced: _Spliced, *, is_whole: bool) -> None:
         """Keep the `eval:` of a spec, where the weight after its step is that of the whole step."""
-        if spliced.evaluate and (not is_whole or self.host.evaluate or "w" in use.fields):
+        if spliced.evaluate and (not is_whole or self.host.evaluate):
             help = "its weights to evaluate with are not those of this one"
             raise UseError(f"{_shown(use)} has 'eval:', which cannot be kept here", use.span, help)
         self.result.evaluate += [guarded(line, self.chosen) for line in spliced.evaluate]
@@ -124,6 +125,9 @@ class Splicing:
     def _splice(self, use: Use, target: Token, outer: Tokens) -> _Spliced:
         """The equations of a used spec, where `outer` holds; its declarations are added to the result."""
         part = self.find(use)
+        if part.has_phases:
+            help = "of transforms with phases, there is one, and it stands last: 'adam with ema, sam'"
+            raise UseError(f"{_shown(use)} has phases, and cannot be used", use.span, help)
         self._agree_on_axes(use, part)
         prefix = "" if use.of_base else f"{use.prefix or use.name.rpartition('/')[2]}_"
         names = {x: prefix + x for x in sorted(part.own_names())}
@@ -132,7 +136,8 @@ class Splicing:
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values)
         for line in part.declarations:
-            self._declare(renaming, at(use.span, line), use, numbers, outer)
+            own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
+            self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
         lines = [renaming.line(at(use.span, line)) for line in part.update]
         first, last = weights[0], weights[-1] + 1
@@ -140,6 +145,16 @@ class Splicing:
         after = [guarded(x, outer) for x in lines[last:]]
         evaluate = [Renaming(values | renamed({"w": "w"}, use.span)).line(at(use.span, x)) for x in part.evaluate]
         return _Spliced(before, lines[first:last], after, evaluate)
+
+    def _as_made(self, line: Tokens, use: Use, made: Renaming, later: Renaming) -> Renaming:
+        """The renaming of a declaration: a state that starts as the weight starts as the one that there is."""
+        if line[0].type != "STATE" or "w" not in use.fields or not any(t.text == "w" for t in line[2:]):
+            return later
+        start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+        if line[start].text != "w" or value_end(line) != start + 1:
+            help = "it is not known when the state starts; leave 'w = ...' out"
+            raise UseError(f"'{line[1].text}' of {_shown(use)} starts from an expression of w", use.span, help)
+        return made
 
     def _take(self, use: Use, names: set[str]) -> None:
         both = sorted(names & self.taken)
@@ -170,7 +185,7 @@ class Splicing:
             if field in ("grad", "g") and len(value) > 1:
                 gradients.append((name(prefix + field, use.span), token("EQUAL", "="), *value))
                 values[field] = (name(prefix + field, use.span),)
-            elif field in part.params() and (_is_number(value) or (len(value) == 1 and value[0].type == "NONE")):
+            elif field in part.params() and is_plain(value):
                 numbers[field] = value
             elif field in part.params() or field in HANDED:
                 values[field] = value  # a name, or what stands for a number
@@ -233,10 +248,6 @@ def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
     if start < len(header) and end == start + 1:
         raise UseError("'for' without a flag", header[start].span, "write: optimizer Muon for matrix")
     return (*header[:start], *header[end:]), header[start + 1 : end]
-
-
-def _is_number(value: Tokens) -> bool:
-    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"])
 
 
 def _lex(text: str) -> Tokens:

@@ -25,10 +25,12 @@ MAX_NAME = 64
 MAX_BRACKETS = 64
 """The largest depth of nested brackets. Later stages recurse over expressions."""
 
-HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "def", "update", "eval")
+HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "def", "update", "phase", "eval")
 """The words that begin a declaration or a section."""
 BLOCKS = ("repeat", "end")
 """The words that begin and end a part of a section."""
+CLAUSES = ("EVERY", "IF", "OTHERWISE")
+"""The types of tokens with which the timing or the guard of an equation begins."""
 KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
     [
         "in",
@@ -196,6 +198,17 @@ _INFIX = ("ADD", "MULTIPLY", "POWER", "COMPARE", "EQUAL", "AND", "OR", "BAR")
 def begins_statement(code: Sequence[Token]) -> bool:
     """Whether tokens begin like a declaration or an equation, which cannot stand inside brackets."""
     return bool(code) and (code[0].text in (*HEADS, *BLOCKS) or [t.type for t in code[:2]] == ["NAME", "EQUAL"])
+
+
+def value_end(tokens: Sequence[Token]) -> int:
+    """The index at which the options of a declaration begin, or the timing or the guard of an equation."""
+    depth = 0
+    start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
+    for i, t in enumerate(tokens):
+        depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
+        if i > start and depth == 0 and t.type in ("IN", "ALIAS", "STRING", *CLAUSES):
+            return i
+    return len(tokens)
 
 
 def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:

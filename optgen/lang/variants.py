@@ -16,7 +16,8 @@ from optgen.lang.kinds import base_names, check_start, infer_values
 from optgen.lang.loops import check_carried, is_visible, loops_around
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
-from optgen.model import Flags, Loop, Optimizer, Program, StateDecl
+from optgen.model import PHASE, Flags, Loop, Optimizer, Program, StateDecl
+from optgen.truth import truth
 
 MAX_VARIANTS = 4096
 """The largest number of combinations of flags. With more, checking or building them could take minutes."""
@@ -35,8 +36,9 @@ class _Findings:
         self.met.setdefault((code, message, span, help, section), []).append(flags)
 
 
-def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
-    """Report the errors of single variants. `update` is the place where a missing `w'` is reported."""
+def check_variants(optimizer: Optimizer, scope: Scope, update: Span, phases: Mapping[str, Span]) -> None:
+    """Report the errors of single variants. `update` is the place where a missing `w'` is reported, or in a spec with
+    phases that of the phase."""
     count = prod(len(v) for v in optimizer.flag_values().values())
     if count > MAX_VARIANTS or count * len(optimizer.update) > MAX_LINES:
         help = "join flags that exclude each other into one with choices: flag kind = 'a' | 'b' | 'c'"
@@ -49,7 +51,7 @@ def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
         scope.report("E411", "the requirements exclude everything", optimizer.requires[0].span, help)
     findings = _Findings()
     for flags in variants:
-        _Walk(optimizer, scope, flags, findings).run(update)
+        _Walk(optimizer, scope, flags, findings).run(phases.get(str(flags.get(PHASE)), update))
     for (code, message, span, help, section), where in findings.met.items():
         scope.report(code, message + describe(where, variants), span, help, section)
 
@@ -59,6 +61,7 @@ def distinct_variants(optimizer: Optimizer) -> list[Flags]:
     read = {e.id for g in optimizer.guards() for e in walk(g) if isinstance(e, Name)}
     # The flags that test `p set` count as read: they decide whether p is known to be set in a variant.
     read |= {f.name for f in optimizer.flags if f.condition and any(isinstance(e, IsSet) for e in walk(f.condition))}
+    read |= {PHASE}
     seen: dict[tuple[tuple[str, object], ...], Flags] = {}
     for flags in optimizer.variants():
         kept = {name: value for name, value in flags.items() if name in read}
@@ -75,7 +78,7 @@ def describe(where: list[Flags], variants: list[Flags]) -> str:
         if all(f[name] == value for f in where) and not all(f[name] == value for f in variants):
             words.append(f"{name} == '{value}'" if isinstance(value, str) else name if value else f"not {name}")
     if words:
-        return f" when {' and '.join(words)}"
+        return f" when {' and '.join(words)}".replace(f"when {PHASE} ==", "in phase")
     example = describe(where[:1], variants).removeprefix(" when ")
     return f" in some variants, as when {example}"
 
@@ -100,7 +103,7 @@ class _Walk:
             self._section(self.optimizer.program(self.flags, due=()))
         for state in program.states:
             self._start(state)
-            if not self._is_defined(program, state.name + "'"):
+            if not self._is_updated(program, state.name + "'"):
                 name = state.name
                 help = f"write {name}' = ... ({name}' = {name} keeps it), or guard the state as its equations are"
                 self.report("E209", f"state '{name}' is never updated", state.span, help)
@@ -123,6 +126,12 @@ class _Walk:
         names = base_names(self.optimizer, ()) | dict.fromkeys(self.scope.failed)
         check_start(state, start, names, self.report)
 
+    def _is_updated(self, program: Program, key: str) -> bool:
+        """Whether a state has a new value, if in another phase."""
+        lines = (e for e in self.optimizer.update if e.target.key == key) if self.optimizer.phases else ()
+        others = any(e.guard is None or truth(e.guard, self.flags) for e in lines)
+        return others if self.optimizer.phases else self._is_defined(program, key)
+
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)
 
@@ -133,7 +142,8 @@ class _Walk:
         loops: dict[str, Loop | None] = {}
         places: dict[str, Span] = {}
         for e in program.equations:
-            places.setdefault(e.target.key, e.span)
+            if not self.optimizer.phases or e.phase is not None:  # and not what keeps a state
+                places.setdefault(e.target.key, e.span)
         for equation in program.equations:
             target = equation.target
             missing = target.id in self.scope.states and target.id not in states
@@ -181,6 +191,9 @@ class _Walk:
             help = f", or use the value before the step: {name.id}" if name.primed else ""
             message = f"{key} is used before its definition on line {places[key].line}"
             self.report("E204", message, name.span, f"move that line up{help}")
+        elif self.optimizer.phases and name.primed and name.id in states:
+            help = f"write {name.id}, which is what the phases above have set; or set it in this phase"
+            self.report("E204", f"{key} is not set", name.span, help, "phase")
         elif name.id in scope.locals:
             help = "define it in every variant that reads it, or guard this line"
             self.report("E205", f"'{name.id}' is not defined", name.span, help)

@@ -33,7 +33,8 @@ class _Builder:
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
         self.known_numbers = {*optimizer.all_params(), *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
-        starts = [(s, x) for s in program.states if first and (x := optimizer.start(s)) is not None]
+        late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
+        starts = [(s, x) for s in late if (x := optimizer.start(s)) is not None]
         began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
         self.started = {s.name for s, _ in starts}
         later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)
@@ -183,7 +184,8 @@ class _Builder:
         named = {key for node in kernel.nodes for key in names_of(node.value)}
         light = {node.key: node for node in block.definitions(named)}
         order = _ordered(own | light)
-        stored = [*kernel.stores, *((key, key) for key in own if key in self.arrays)]
+        weights = [("copy", key) for name, key in kernel.stores if name == "w" and "copy" in self.buffers]
+        stored = [*kernel.stores, *weights, *((key, key) for key in own if key in self.arrays)]
         needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
         outer = needed - own.keys() - light.keys()
         reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
@@ -213,7 +215,7 @@ class _Builder:
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         """The buffers of a kernel: those of the caller first, each with its scales."""
-        own = [b for b in self.buffers if b in names or (b == "copy" and "w" in names)]
+        own = [b for b in self.buffers if b in names]
         scaled = [x for b in own for x in (b, f"{b}.scale") if x in self.buffers]
         return [*scaled, *sorted(x for x in names if x in self.arrays)]
 

@@ -165,6 +165,9 @@ class Latex(Renderer):
     def end(self) -> str:
         return r"\text{end}"
 
+    def phase(self, name: str) -> str:
+        return rf"\text{{phase {_escape(name)}}}\colon"
+
     def updates(self, first: str, every: str) -> str:
         return rf"t = {first}, {first} + {every}, \ldots"
 

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary, walk
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Loop, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PHASE, Equation, Flags, Loop, Optimizer
 from optgen.symbolic.symbols import Symbol, symbol
 
 _NOWHERE = Span(0, 0, 0)
@@ -163,6 +163,10 @@ class Renderer(ABC):
     @abstractmethod
     def end(self) -> str:
         """The line that ends a loop."""
+
+    @abstractmethod
+    def phase(self, name: str) -> str:
+        """The line above the equations of a phase."""
 
     @abstractmethod
     def updates(self, first: str, every: str) -> str:
@@ -320,7 +324,11 @@ class Renderer(ABC):
         shown = (GRADIENT, *equations) if reads_g else equations
         found: list[EquationLine] = []
         open_loops: list[Loop] = []
-        for (_, loop), group in groupby(shown, key=lambda e: (e.target.key, e.loop)):
+        within: str | None = None
+        for (_, loop, phase), group in groupby(shown, key=lambda e: (e.target.key, e.loop, e.phase)):
+            if phase is not None and phase != within:
+                within = phase
+                found.append(EquationLine(self.phase(phase), "", ()))
             around = _chain(loop)
             while open_loops and open_loops != around[: len(open_loops)]:
                 open_loops.pop()
@@ -371,6 +379,7 @@ def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> t
     if flags is None:
         return (*starts, *(optimizer.evaluate if evaluate else optimizer.update))
     expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse() else set())
+    expected |= {PHASE} if optimizer.phases else set()
     if set(flags) != expected:
         wrong = ", ".join(sorted(set(flags) ^ expected))
         raise ValueError(f"{optimizer.name}: a variant is a value for each of its flags; missing or unknown: {wrong}")

@@ -148,6 +148,9 @@ class Unicode(Renderer):
     def end(self) -> str:
         return "end"
 
+    def phase(self, name: str) -> str:
+        return f"phase {name}:"
+
     def updates(self, first: str, every: str) -> str:
         return f"t = {first}, {first} + {every}, ..."
 

@@ -2357,6 +2357,120 @@ class EFSignSGD(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class ExtraAdam(SpecOptimizer):
+    """Extra-Adam: Adam with extrapolation, for games and saddle points
+
+    Gidel, Berard, Vignoud, Vincent & Lacoste-Julien 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t − 1))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t − 1))
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+        phase correct:
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        m̂ₜ     = mₜ/(1 − β₁^(2·t))
+        v̂ₜ     = vₜ/(1 − β₂^(2·t))
+        wₜ     = startₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
+
+class ExtraGradient(SpecOptimizer):
+    """the extragradient method, for games and saddle points
+
+    Korpelevich 1976, Ekonomika i Matematicheskie Metody 12(4); Gidel et al. 2019, arXiv:1802.10551.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        phase extrapolate:
+        startₜ = wₜ₋₁
+        wₜ     = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+        phase correct:
+        wₜ     = startₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+    def extrapolate(self) -> None: ...
+    def correct(self) -> None: ...
+
 class FAdam(SpecOptimizer):
     """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information
 
@@ -3286,6 +3400,180 @@ class MARS(SpecOptimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+    ) -> None: ...
+
+class Muon(TorchOptimizer, torch.optim.Muon):
+    """torch.optim.Muon, with kernels of optgen.
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982.
+
+    ::
+
+                           ⎧ momentum_bufferₜ₋₁ + (1 − momentum)·(gₜ − momentum_bufferₜ₋₁)   if 1 − momentum < 0.5
+        momentum_bufferₜ = ⎨
+                           ⎩ gₜ − (gₜ − momentum_bufferₜ₋₁)·(1 − (1 − momentum))             otherwise
+                           ⎧ ({gₜ + momentum·(momentum_bufferₜ − gₜ) if momentum < 0.5; momentum_bufferₜ − (momentum_bufferₜ − gₜ)·(1 − momentum) otherwise})   if nesterov
+        dₜ               = ⎨
+                           ⎩ momentum_bufferₜ                                                                                                                   otherwise
+                           ⎧ dₜᵀ   if tall
+        Xₜ               = ⎨
+                           ⎩ dₜ    otherwise
+        Rₜ               = bfloat16(Xₜ)   if rounded
+                           ⎧ bfloat16(Rₜ/bfloat16(max(‖Rₜ‖, ε)))   if rounded
+        Yₜ               = ⎨
+                           ⎩ Xₜ/max(‖Xₜ‖, ε)                       otherwise
+        repeat ns_steps times:
+                           ⎧ bfloat16(Yₜ@Yₜᵀ)   if rounded
+          Aₜ             = ⎨
+                           ⎩ Yₜ@Yₜᵀ             otherwise
+                           ⎧ bfloat16(b·Aₜ + c·Aₜ@Aₜ)   if rounded
+          Bₜ             = ⎨
+                           ⎩ b·Aₜ + c·Aₜ@Aₜ             otherwise
+                           ⎧ bfloat16(a·Yₜ + Bₜ@Yₜ)   if rounded
+          Yₜ             ← ⎨
+                           ⎩ a·Yₜ + Bₜ@Yₜ             otherwise
+        end
+                           ⎧ Yₜᵀ   if tall
+        Oₜ               = ⎨
+                           ⎩ Yₜ    otherwise
+                           ⎧ √(max(1, rows/cols))     if adjust_lr_fn = 'original'
+        sₜ               = ⎨
+                           ⎩ 0.2·√(max(rows, cols))   otherwise
+        wₜ               = (1 − lr·weight_decay)·wₜ₋₁ − lr·sₜ·Oₜ
+        where tall: rows > cols
+
+    Args:
+        those of torch.optim.Muon, and:
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float = 0.001,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-07,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+        *,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
+    ) -> None: ...
+
+class MuonAdamW(SpecOptimizer):
+    """Muon for matrices, AdamW for other parameters
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon.
+
+    ::
+
+        gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
+        muon_mₜ    = muon_momentum·muon_mₜ₋₁ + (1 − muon_momentum)·gₜ   if matrix
+                     ⎧ (1 − muon_momentum)·gₜ + muon_momentum·muon_mₜ   if matrix and muon_nesterov
+        muon_dₜ    = ⎨
+                     ⎩ muon_mₜ                                          if matrix
+                     ⎧ muon_dₜᵀ   if matrix and muon_tall
+        muon_Xₜ    = ⎨
+                     ⎩ muon_dₜ    if matrix
+        muon_Yₜ    = muon_Xₜ/max(‖muon_Xₜ‖, muon_epsilon)   if matrix
+        repeat muon_ns_steps times:
+          muon_Aₜ  = muon_Yₜ@muon_Yₜᵀ   if matrix
+          muon_Yₜ  ← muon_a·muon_Yₜ + (muon_b·muon_Aₜ + muon_c·muon_Aₜ@muon_Aₜ)@muon_Yₜ   if matrix
+        end
+                     ⎧ muon_Yₜᵀ   if matrix and muon_tall
+        muon_Oₜ    = ⎨
+                     ⎩ muon_Yₜ    if matrix
+                     ⎧ √(max(1, rows/cols))     if matrix and muon_adjust_lr = 'original'
+        muon_sₜ    = ⎨ 0.2·√(max(rows, cols))   if matrix and muon_adjust_lr = 'match_rms_adamw'
+                     ⎩ 1                        if matrix
+        wₜ         = (1 − lr·wd)·wₜ₋₁ − lr·muon_sₜ·muon_Oₜ   if matrix
+                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not matrix and adam_correct_bias
+        adam_rateₜ = ⎨
+                     ⎩ adam_lr                                        if not matrix
+        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not matrix
+        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not matrix
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not matrix
+        where matrix: rank = 2 and not plain
+        where muon_tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        adam_lr: the rate of AdamW
+        weight_decay: weight decay, in [0, inf)
+        muon_momentum: in [0, 1)
+        muon_a: a param of the spec
+        muon_b: a param of the spec
+        muon_c: a param of the spec
+        muon_epsilon: in [0, inf)
+        muon_ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        adam_beta1: decay of the first moment, in [0, 1)
+        adam_beta2: decay of the second moment, in [0, 1)
+        adam_epsilon: added to the root of the second moment, in [0, inf)
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        rescale_grad: factor on the gradient
+        plain: AdamW for this matrix too, as for embeddings and the last layer
+        muon_nesterov: a flag of the spec
+        muon_adjust_lr: the factor on lr, by the shape
+        adam_correct_bias: make up for the moments' start at 0
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.02,
+        adam_lr: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.1,
+        muon_momentum: float | torch.Tensor = 0.95,
+        muon_a: float | torch.Tensor = 3.4445,
+        muon_b: float | torch.Tensor = -4.775,
+        muon_c: float | torch.Tensor = 2.0315,
+        muon_epsilon: float | torch.Tensor = 1e-07,
+        muon_ns_steps: float | torch.Tensor = 5,
+        adam_beta1: float | torch.Tensor = 0.9,
+        adam_beta2: float | torch.Tensor = 0.999,
+        adam_epsilon: float | torch.Tensor = 1e-06,
+        clip_gradient: float | torch.Tensor | None = None,
+        rescale_grad: float | torch.Tensor = 1.0,
+        *,
+        plain: bool = False,
+        muon_nesterov: bool = True,
+        muon_adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
+        adam_correct_bias: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
 class NAG(SpecOptimizer):
@@ -4747,6 +5035,74 @@ class SMORMS3(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class SOAP(SpecOptimizer):
+    """SOAP: improving and stabilizing Shampoo using Adam
+
+    Vyas et al. 2024, arXiv:2409.11321.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Uₜ₋₁ = eigenvectors(gₜ@gₜᵀ)   if t = 1
+        Vₜ₋₁ = eigenvectors(gₜᵀ@gₜ)   if t = 1
+        mₜ   = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ   = β₂·vₜ₋₁ + (1 − β₂)·(Uₜ₋₁ᵀ@gₜ@Vₜ₋₁)²
+               ⎧ √(1 − β₂ᵗ)/(1 − β₁ᵗ)   if correct
+        cₜ   = ⎨
+               ⎩ 1                      otherwise
+        nₜ   = Uₜ₋₁ᵀ@mₜ@Vₜ₋₁/(√vₜ + ε)
+        wₜ   = wₜ₋₁ − lr·(cₜ·Uₜ₋₁@nₜ@Vₜ₋₁ᵀ + wd·wₜ₋₁)
+        Lₜ   = shampoo_beta·Lₜ₋₁ + (1 − shampoo_beta)·gₜ@gₜᵀ
+        Rₜ   = shampoo_beta·Rₜ₋₁ + (1 − shampoo_beta)·gₜᵀ@gₜ
+        Uₜ   = orthonormal(Lₜ@Uₜ₋₁)   if t = k, k + k, ...
+        Vₜ   = orthonormal(Rₜ@Vₜ₋₁)   if t = k, k + k, ...
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        betas: in [0, 1); in [0, 1)
+        shampoo_beta: in [0, 1)
+        eps: in (0, inf)
+        k: updates between two rotations of the basis, in [1, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        correct: the bias of the means
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.003,
+        weight_decay: float | torch.Tensor = 0.01,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
+        shampoo_beta: float | torch.Tensor = 0.95,
+        eps: float | torch.Tensor = 1e-08,
+        k: float | torch.Tensor = 10,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        correct: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class SWATS(SpecOptimizer):
     """Improving generalization performance by switching from Adam to SGD
 
@@ -5015,6 +5371,79 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+    ) -> None: ...
+
+class Shampoo(SpecOptimizer):
+    """Shampoo: preconditioned stochastic tensor optimization
+
+    Gupta, Koren and Singer 2018, arXiv:1802.09568; Anil et al. 2020, arXiv:2002.09018.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Lₜ₋₁ = ε·identity(rows)   if t = 1
+        Rₜ₋₁ = ε·identity(cols)   if t = 1
+        Pₜ₋₁ = identity(rows)   if t = 1
+        Qₜ₋₁ = identity(cols)   if t = 1
+               ⎧ β·Lₜ₋₁ + (1 − β)·gₜ@gₜᵀ   if mean
+        Lₜ   = ⎨
+               ⎩ Lₜ₋₁ + gₜ@gₜᵀ             otherwise
+               ⎧ β·Rₜ₋₁ + (1 − β)·gₜᵀ@gₜ   if mean
+        Rₜ   = ⎨
+               ⎩ Rₜ₋₁ + gₜᵀ@gₜ             otherwise
+        Pₜ   = inverse_root(Lₜ, 4)   if t = 1, 1 + every_k, ...
+        Qₜ   = inverse_root(Rₜ, 4)   if t = 1, 1 + every_k, ...
+        dₜ   = Pₜ@gₜ@Qₜ
+        mₜ   = momentum·mₜ₋₁ + dₜ   if heavy
+               ⎧ mₜ   if heavy
+        uₜ   = ⎨
+               ⎩ dₜ   otherwise
+        wₜ   = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
+        where heavy: momentum > 0
+        where mean: β < 1
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: in [0, 1)
+        beta: decay of the statistics; 1: they are sums, in (0, 1]
+        eps: what they start from, on the diagonal, in (0, inf)
+        every_k: updates between two computations of the roots, in [1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.0,
+        beta: float | torch.Tensor = 1.0,
+        eps: float | torch.Tensor = 0.0001,
+        every_k: float | torch.Tensor = 1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
 class Signum(SpecOptimizer):

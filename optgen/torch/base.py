@@ -33,6 +33,13 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
+MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
+
+
+def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
+    """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
+    by default."""
+    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
 
 
 class SpecClass(type):
@@ -43,7 +50,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
-    its arguments as keys of groups. `state_keys` says what is kept beside the spec's states.
+    its arguments as keys of groups. `state_keys` says what is kept beside the spec's states. `matmul` is how matrices
+    are multiplied in groups that do not say it.
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
@@ -55,10 +63,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     source: ClassVar[str]
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
+    matmul: ClassVar[str] = "float32"
     makes_states_at_construction: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
     donate_grads: bool = False
+    _due: int = 0  # the number of the phase that a step goes on with
 
     _step_supports_amp_scaling = True
 
@@ -74,9 +84,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        matmul: str | None = None,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward, donate_grads)
-        super().__init__(params, {**defaults, "storage": storage, "master": master, "capturable": capturable})
+        options = {"storage": storage, "master": master, "capturable": capturable}
+        super().__init__(params, {**defaults, **options, **({} if matmul is None else {"matmul": matmul})})
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
@@ -116,9 +128,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
 
+        An optimizer whose steps have phases computes each with gradients of its own: `closure` is called once for each,
+        without gradients of before, and computes the loss and its gradients. The first loss is returned. RuntimeError
+        without a `closure`.
+
         TypeError or ValueError names a value of a group, a parameter or a gradient that is wrong. Then no weight, state
         or count has changed, of any group.
         """
+        if self.spec.phases:
+            return self._step_in_phases(closure)
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -126,8 +144,40 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._update()
         return loss
 
-    def _update(self) -> None:
-        """One update of all groups."""
+    def _step_in_phases(self, closure: Callable[[], Any] | None) -> Any:
+        """All phases of a step, each with the gradients that `closure` computes."""
+        phases, name = self.spec.phases, type(self).__name__
+        if closure is None:
+            calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
+            raise RuntimeError(
+                f"{name}: a step has phases, each with gradients of its own: call step(closure), whose closure "
+                f"computes the loss and calls backward; or {calls}"
+            )
+        losses = []
+        for phase in phases:
+            self._check_due(phase)
+            self.zero_grad()
+            with torch.enable_grad():
+                losses.append(closure())
+            self._compute_phase(phase)
+        return losses[0]
+
+    def _compute_phase(self, phase: str) -> None:
+        """One phase of a step, of all groups; RuntimeError if another one is due."""
+        self._check_due(phase)
+        self._update(phase)
+        phases = self.spec.phases
+        self._due = (self._due + 1) % len(phases)
+        if not self._due:
+            self._opt_called = True  # for schedulers, which else look for calls of `step`
+
+    def _check_due(self, phase: str) -> None:
+        due = self.spec.phases[self._due]
+        if phase != due:
+            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due, and not '{phase}'")
+
+    def _update(self, phase: str | None = None) -> None:
+        """One update of all groups, or one phase of it."""
         if self._backward is not None:
             self._backward.finish()
             return
@@ -140,7 +190,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         for step in steps:
             if on_gpu:
                 step.read_scaler()
-            step.prepare(factor)
+            step.prepare(factor, phase)
         if self.gpu_scaler.tensors:
             self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
         for step in steps:
@@ -189,6 +239,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
         return has_sparse_rows(param.grad)
 
+    def rule_flags(self, matmul: str) -> Mapping[str, bool]:
+        """Flags of the spec that follow from how matrices are multiplied."""
+        return {}
+
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
         return naming.describe(self.param_groups, param)
@@ -235,6 +289,13 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         kept: dict[str, Any] = next(iter(self.state.values()), {})
         return {name: kept[name] for name in names if name in kept}
 
+    def state_dict(self) -> dict[str, Any]:
+        """The states and group values, as PyTorch has them; RuntimeError between the phases of a step."""
+        if self._due:
+            due = self.spec.phases[self._due]
+            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
+        return super().state_dict()
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
 
@@ -242,15 +303,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         converted if not. ValueError if groups or shapes differ; then nothing has changed.
         """
         loading.load_state_dict(self, state_dict)
+        self._due = 0
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"seed": self.seed, "clip_norm": self.clip_norm}
         own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
+        own |= {"due": self._due} if self._due else {}
         return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
+        self._due = own.pop("due", 0)
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._forget_steps()

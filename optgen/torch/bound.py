@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from optgen.execute.kernel import LoadedKernel
+from optgen.execute.phased import PhasedStep
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
+from optgen.execute.step import BoundStep
 from optgen.torch import state as states
 from optgen.torch.capturable import GpuScalars, shown
 from optgen.torch.identity import same_objects
@@ -209,10 +211,11 @@ class BoundTensors:
 
     def read_scaler(self, scale: torch.Tensor, found_inf: torch.Tensor) -> None:
         """Have the next updates divide gradients by a number on the GPU, and change nothing where another is not 0."""
+        assert isinstance(self._step, BoundStep)  # which one for graphs is
         self._step.grad_scale, self._step.found_inf = scale, found_inf
 
-    def prepare(self) -> None:
-        """Take parameters, gradients and counts as they are now, for `run`.
+    def prepare(self, phase: str | None) -> None:
+        """Take parameters, gradients and counts as they are now, for `run`, which computes this phase of a step.
 
         TypeError or ValueError if one cannot be used, or not without being bound anew; then nothing has changed.
         """
@@ -222,8 +225,12 @@ class BoundTensors:
                 memory.read_grad()
         for scalars in self._scalars:
             scalars.read()
-        if self._by_row:
-            self._prepare_rows()
+        if isinstance(self._step, PhasedStep):
+            assert phase is not None
+            self._step.resume(phase, self._with_gradient())
+            self._step.prepare(phase, **self._pending)
+        elif self._by_row:
+            self._prepare_rows(self._step)
         else:
             self._step.prepare(**self._pending)
 
@@ -268,15 +275,16 @@ class BoundTensors:
     def _with_gradient(self) -> list[int]:
         return [i for i, p in enumerate(self.params) if p.grad is not None]
 
-    def _prepare_rows(self) -> None:
+    def _prepare_rows(self, step: BoundStep) -> None:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
             self._pending = self._values
         else:
             self._own_counts[:] = self.counts[members]
-            self._step.rebind([row_sparse(self._memories[i]) for i in members])
+            step.rebind([row_sparse(self._memories[i]) for i in members])
         own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
+        assert isinstance(self._step, BoundStep)
         self._step.prepare(**own)
 
 

@@ -6,7 +6,7 @@ import copyreg
 import functools
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
@@ -16,9 +16,10 @@ from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
-from optgen.torch.base import ARGUMENTS, SpecClass, SpecOptimizer
+from optgen.torch.base import SpecClass, SpecOptimizer, arguments_of
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
+from optgen.torch.torch_classes import Arguments
 
 MAXIMIZE = "go up along the gradients, and not down"
 
@@ -43,13 +44,18 @@ def by_source(source: str) -> type[SpecOptimizer]:
 
 
 def _is_known(source: str) -> bool:
-    return source in specfiles.available() or source in torch_classes.SOURCES
+    return source in _available() or source in torch_classes.SOURCES
+
+
+def _available() -> tuple[str, ...]:
+    """The names of the specs whose classes have names here."""
+    return (*specfiles.available(), *specfiles.available("matrix"))
 
 
 @functools.cache
 def _names() -> Mapping[str, str]:
     """The names of the specs that come along, by their texts."""
-    return {api.read(name).text: name for name in specfiles.available()}
+    return {api.read(name).text: name for name in _available()}
 
 
 @functools.cache
@@ -71,7 +77,7 @@ def class_names() -> Mapping[str, str]:
     torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
     taken = {name.lower() for name in dir(torch.optim)}
     found = {name: row.source for name, row in torch_classes.CLASSES.items()}
-    for name in specfiles.available():
+    for name in _available():
         own = pipeline.checked(api.read(name)).name
         if own.lower() in torchs:
             found.setdefault(own, torchs[own.lower()])
@@ -107,8 +113,8 @@ copyreg.pickle(SpecClass, _reduce)
 def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     if MASTER in [*(s.name for s in spec.states), *(given.name for given in spec.inputs)]:
         raise ValueError(f"{spec.name}: state[p]['{MASTER}'] is the float32 weight of p; choose another name")
-    spelling = of_spec(spec)
-    signature = _signature(spelling)
+    spelling, more = of_spec(spec), arguments_of(spec, SpecOptimizer.matmul)
+    signature = _signature(spelling, more)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = _bind(spec, spelling, signature, (self, *args), kwargs)
@@ -118,21 +124,33 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             self,
             values.pop("params"),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
-            **{name: values[name] for name in ARGUMENTS},
+            **{name: values[name] for name in more},
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
         "__module__": "optgen.torch",
-        "__doc__": _docstring(spec, spelling),
+        "__doc__": _docstring(spec, spelling, more),
         "spec": spec,
         "source": source,
         "spelling": spelling,
         "state_keys": StateKeys(),
-    }
+    } | {phase: _phase_method(phase, spec) for phase in spec.phases}
     made: Any = SpecClass(python_name(spec.name), (SpecOptimizer,), body)
     return cast(type[SpecOptimizer], made)
+
+
+def _phase_method(phase: str, spec: Optimizer) -> Callable[[SpecOptimizer], None]:
+    """The method of a phase."""
+
+    def compute(self: SpecOptimizer) -> None:
+        self._compute_phase(phase)
+
+    others = ", then ".join(spec.phases)
+    compute.__name__, compute.__qualname__ = phase, f"{python_name(spec.name)}.{phase}"
+    compute.__doc__ = f"The phase '{phase}' of a step, with the gradients that there are. A step is {others}."
+    return compute
 
 
 def _bind(
@@ -153,7 +171,7 @@ def _bind(
     return given
 
 
-def _signature(spelling: Spelling) -> inspect.Signature:
+def _signature(spelling: Spelling, more: Arguments) -> inspect.Signature:
     kind = inspect.Parameter
     flags = {"maximize", *spelling.flags}
     parameters = [kind("self", kind.POSITIONAL_OR_KEYWORD), kind("params", kind.POSITIONAL_OR_KEYWORD)]
@@ -161,12 +179,12 @@ def _signature(spelling: Spelling) -> inspect.Signature:
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
     keywords = {name: spelling.defaults[name] for name in spelling.flags}
-    keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in ARGUMENTS.items()}}
+    keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in more.items()}}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
 
 
-def _docstring(spec: Optimizer, spelling: Spelling) -> str:
+def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
     items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]
@@ -177,5 +195,5 @@ def _docstring(spec: Optimizer, spelling: Spelling) -> str:
         lines.append(f"    {key}: " + "; ".join(describe(items[name]) for name in names))
     lines += [f"    {name}: {describe(items[name])}" for name in spelling.flags]
     lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
-    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
+    lines += [f"    {name}: {text}" for name, (_, text) in more.items()]
     return "\n".join(lines)

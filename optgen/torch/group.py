@@ -39,20 +39,26 @@ class GroupStep:
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
         self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
+        self._phase: str | None = None
+        self._learning: set[int] = set()  # the parameters of a step with phases
 
     def read_scaler(self) -> None:
         """From now on, have updates on a GPU read the optimizer's `gpu_scaler`."""
         if not self._reads_scaler:
             self._reads_scaler = self._scales_gradient = self._is_stale = True
 
-    def prepare(self, gradient_factor: float) -> None:
-        """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor.
+    def prepare(self, gradient_factor: float, phase: str | None = None) -> None:
+        """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor, and
+        computes a phase of a step that has phases.
 
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
         """
         if self._is_on_gpu:
             check_capture(self._name, self.groups)
+        if phase is not None:
+            self._check_learning(phase)
+        self._phase = phase
         try:
             self._take(gradient_factor)
         except BaseException:
@@ -74,13 +80,27 @@ class GroupStep:
                 bound.set(self._values_for(bound, changes), factor)
         try:
             for bound in self._bound:
-                bound.prepare()
+                bound.prepare(self._phase)
         except (TypeError, ValueError):
             # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
             self._rebuild()
             for bound in self._bound:
                 with naming(bound.bound_params, self._optimizer.describe):
-                    bound.prepare()
+                    bound.prepare(self._phase)
+
+    def _check_learning(self, phase: str) -> None:
+        """ValueError naming a parameter that has a gradient in one phase of a step only."""
+        first, params = self._optimizer.spec.phases[0], self._all_params()
+        now = {id(p) for p in params if p.grad is not None}
+        if phase == first:
+            self._learning = now
+        for p in params:
+            if (id(p) in now) != (id(p) in self._learning):
+                has, had = ("a", "none") if id(p) in now else ("no", "one")
+                raise ValueError(
+                    f"{self._optimizer.describe(p)} has {has} gradient in the phase '{phase}', and had {had} in "
+                    f"'{first}': all phases of a step update the same parameters"
+                )
 
     def run(self) -> None:
         """One update of the parameters that have gradients, after `prepare`."""
@@ -186,6 +206,10 @@ class GroupStep:
             with naming([p], optimizer.describe):
                 check_layout(p)
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
+            if by_row and optimizer.spec.phases:
+                raise ValueError(
+                    f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
+                )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
             buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
         return buckets

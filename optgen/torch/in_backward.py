@@ -95,6 +95,9 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError naming what of an optimizer, or of a group that is added to it, needs more than one gradient."""
     name = type(optimizer).__name__
     refuse_clipping(name, optimizer.clip_norm)
+    if optimizer.spec.phases:
+        phases = " and ".join(optimizer.spec.phases)
+        raise ValueError(f"{name}: in_backward=True, but a step has phases, {phases}; leave in_backward out")
     if optimizer.spec.joins_params:
         raise ValueError(
             f"{name}: in_backward=True, but {name} shares values between all parameters, whose gradients are not "

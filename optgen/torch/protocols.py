@@ -19,6 +19,7 @@ class Owner(Protocol):
     spec: ClassVar[Optimizer]
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
+    matmul: ClassVar[str]
     makes_states_at_construction: ClassVar[bool]
     seed: int
     clip_norm: float | None
@@ -33,6 +34,9 @@ class Owner(Protocol):
 
     def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
         """Whether only the rows are updated that a parameter's gradient has."""
+
+    def rule_flags(self, matmul: str) -> Mapping[str, bool]:
+        """Flags of the spec that follow from how matrices are multiplied."""
 
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""

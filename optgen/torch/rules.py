@@ -54,6 +54,7 @@ def load(
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
     values = {name: x for name, x in given.values.items() if x != params[name].default}
+    matmul = options.matmul or optimizer.matmul
     with optimizer.spelling.spelt(optimizer.spec):
         return api.load(
             optimizer.spec,
@@ -63,8 +64,8 @@ def load(
             target=like.device.type,
             scales_gradient=scales_gradient,
             blocks_by_row=True,
-            matmul="float32",
-            **{**values, **given.chosen, **flags},
+            matmul=matmul,
+            **{**values, **given.chosen, **optimizer.rule_flags(matmul), **flags},
         )
 
 

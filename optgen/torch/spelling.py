@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,8 +15,8 @@ from optgen.model import Flag, FlagValue, Optimizer, Param
 
 STORAGE_OPTIONS = ("storage", "master")
 """The keys of a group that say how its states and weights are kept."""
-OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable")
-"""Keys of every parameter group, beside those of the spec."""
+OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "matmul")
+"""Keys of parameter groups beside those of the spec; all groups have all but the last one."""
 OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
 RESERVED = ("params", "param_names", *OPTIONS, "differentiable", *OF_ALL_GROUPS)
@@ -30,6 +30,7 @@ TUPLES = {
     "eps": ("eps1", "eps2"),
     "etas": ("etaminus", "etaplus"),
     "step_sizes": ("step_size_min", "step_size_max"),
+    "ns_coefficients": ("a", "b", "c"),
 }
 """The keys that hold several params, as PyTorch has them."""
 
@@ -40,12 +41,18 @@ GroupKeys = Mapping[str, tuple[str, ...]]
 @dataclass(frozen=True)
 class Spelling:
     """The arguments of a spec as keys of a group: `params` says which params a key holds, `flags` are the same in
-    both. `defaults` are the values of all keys, in the order of the signature. Errors call the spec `name`."""
+    both. `defaults` are the values of all keys, in the order of the signature. `unset` is what None means, of flags
+    that PyTorch lets be None. Errors call the spec `name`."""
 
     params: GroupKeys
     flags: tuple[str, ...]
     defaults: Mapping[str, Any]
     name: str
+    unset: Mapping[str, FlagValue] = field(default_factory=dict)
+
+    def flags_of(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        """The flags that a group sets."""
+        return {name: self.unset.get(name) if group[name] is None else group[name] for name in self.flags}
 
     def read(self, group: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, FlagValue]]:
         """The params and flags that a group sets, by the spec's names; tensors of one element are read.
@@ -65,7 +72,7 @@ class Spelling:
             if len(each) != len(names):
                 raise ValueError(f"{key}: expected {len(names)} numbers ({', '.join(names)}), not {len(each)}")
             values |= {name: _number(key, x) for name, x in zip(names, each, strict=True)}
-        return values, {name: group[name] for name in self.flags}
+        return values, self.flags_of(group)
 
     def key_of(self, name: str) -> str:
         """The key that holds a param."""
@@ -162,8 +169,9 @@ def of_torch(spec: Optimizer, name: str, defaults: Mapping[str, Any]) -> Spellin
     for key, names in TUPLES.items():
         if key in defaults and key not in params:
             keys[key] = tuple(name for name in names if name in params)
-    flags = tuple(f.name for f in spec.flags if f.condition is None and f.name in defaults)
-    return Spelling(keys, flags, dict(defaults), name)
+    flags = {f.name: f.default for f in spec.flags if f.condition is None and f.name in defaults}
+    unset = {key: x for key, x in flags.items() if x is not None and defaults[key] is None}
+    return Spelling(keys, tuple(flags), dict(defaults), name, unset)
 
 
 def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> arguments.Arguments:

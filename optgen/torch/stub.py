@@ -42,6 +42,7 @@ ANNOTATIONS = {
     "clip_norm": "float | None",
     "in_backward": "bool",
     "donate_grads": "bool",
+    "matmul": 'Literal["float32", "bfloat16", "deterministic"]',
 }
 """The types of the arguments that every class has."""
 
@@ -67,7 +68,7 @@ def _class(cls: type[SpecOptimizer]) -> str:
             lines.append("    *,")
         default = "" if p.default is inspect.Parameter.empty else f" = {p.default!r}".replace("'", '"')
         lines.append(f"    {p.name}: {_annotation(cls, p)}{default},")
-    lines += [") -> None: ...", ""]
+    lines += [") -> None: ...", *(f"def {phase}(self) -> None: ..." for phase in cls.spec.phases), ""]
     bases = f"TorchOptimizer, torch.optim.{name}" if is_torchs else "SpecOptimizer"
     return f"class {name}({bases}):\n" + textwrap.indent("\n".join(lines), "    ")
 
@@ -77,7 +78,7 @@ def _short_docstring(cls: type[SpecOptimizer]) -> str:
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
     lines += [f"    {line}" for line in equations(cls.spec)]
     lines += ["", "Args:", f"    those of {cls.spec.title}, and:"]
-    more = arguments_beside(CLASSES[cls.__name__].base)
+    more = arguments_beside(CLASSES[cls.__name__], cls.spec)
     return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in more.items())])
 
 

@@ -17,17 +17,18 @@ from torch.optim.optimizer import _device_dtype_check_for_fused
 from optgen import api, pipeline
 from optgen.model import Optimizer
 from optgen.symbolic.unicode import unicode
-from optgen.torch.base import ARGUMENTS, SpecOptimizer
+from optgen.torch.base import SpecOptimizer, arguments_of
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
-GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable")
+Arguments = Mapping[str, tuple[Any, str]]
+"""Defaults, and what arguments are, by name."""
+GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "matmul")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
-    "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
 }
 """PyTorch's optimizers that are no specs, and what to do."""
@@ -53,7 +54,8 @@ class TorchClass:
     """One of PyTorch's optimizers: its class, and in what it differs from a spec's.
 
     `takes_sparse` says whether a sparse gradient updates its rows only, or is read as a dense one, in a group; it
-    raises PyTorch's error where PyTorch takes none.
+    raises PyTorch's error where PyTorch takes none. `matmul` is how PyTorch multiplies matrices; where that is in
+    bfloat16, the spec has a flag `rounded` for what else it rounds so.
     """
 
     base: type[torch.optim.Optimizer]
@@ -61,6 +63,7 @@ class TorchClass:
     takes_sparse: Callable[[Group], bool] | None = None
     takes_dense: bool = True
     takes_complex: bool = True
+    matmul: str = "float32"
     sparse_error: str = "{name} does not support sparse gradients"
 
     @property
@@ -101,6 +104,7 @@ CLASSES: Mapping[str, TorchClass] = {
         TorchClass(_T.Rprop),
         TorchClass(_T.ASGD, StateKeys(numbers=("eta", "mu"))),
         TorchClass(_T.Adafactor, takes_complex=False),
+        TorchClass(_T.Muon, StateKeys(has_step=False), takes_complex=False, matmul="bfloat16"),
         TorchClass(_T.SparseAdam, StateKeys(counts_in_python=True), takes_sparse=_takes_rows, takes_dense=False),
     )
 }
@@ -124,9 +128,14 @@ class TorchOptimizer(SpecOptimizer):
         takes = self.torch_class.takes_sparse
         return takes is not None and super().updates_rows(group, param) and takes(group)
 
+    def rule_flags(self, matmul: str) -> Mapping[str, bool]:
+        """Whether the spec rounds where PyTorch computes in bfloat16."""
+        return {"rounded": matmul == "bfloat16"} if self.torch_class.matmul == "bfloat16" else {}
+
     def _choose(self, given: Mapping[str, Any]) -> None:
         """Give all groups the arguments of ours that are no defaults; without any, their keys are PyTorch's."""
-        chosen = {name: given[name] for name in GROUP_ARGUMENTS if name in given and given[name] != ARGUMENTS[name][0]}
+        defaults = arguments_beside(self.torch_class, self.spec)
+        chosen = {name: given[name] for name in GROUP_ARGUMENTS if name in given and given[name] != defaults[name][0]}
         self.defaults.update(chosen)
         for group in self.param_groups:
             for name, x in chosen.items():
@@ -147,7 +156,8 @@ def refuse_differentiable(group: Group) -> None:
 def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
-    spec, more_arguments = pipeline.checked(api.read(row.source)), arguments_beside(base)
+    spec = pipeline.checked(api.read(row.source))
+    more_arguments = arguments_beside(row, spec)
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
         own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
@@ -155,23 +165,24 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)
 
-    __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
+    __init__.__signature__ = _signature(base, more_arguments)  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
-        "__doc__": _docstring(base, spec),
+        "__doc__": _docstring(base, spec, more_arguments),
         "spec": spec,
         "source": row.source,
-        "spelling": of_torch(spec, row.name, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
+        "spelling": of_torch(spec, row.name, base([torch.zeros(1, 1)]).defaults),  # type: ignore[call-arg]
         "state_keys": row.keys,
+        "matmul": row.matmul,
         "torch_class": row,
     }
     return type(row.name, (TorchOptimizer, base), {**body, **more})
 
 
-def arguments_beside(base: type[torch.optim.Optimizer]) -> Mapping[str, tuple[Any, str]]:
+def arguments_beside(row: TorchClass, spec: Optimizer) -> Arguments:
     """The arguments of ours that one of PyTorch's classes has not."""
-    theirs = inspect.signature(base.__init__).parameters
-    return {name: x for name, x in ARGUMENTS.items() if name not in theirs}
+    theirs = inspect.signature(row.base.__init__).parameters
+    return {name: x for name, x in arguments_of(spec, row.matmul).items() if name not in theirs}
 
 
 def equations(spec: Optimizer) -> list[str]:
@@ -179,18 +190,18 @@ def equations(spec: Optimizer) -> list[str]:
     return [line for line in unicode(spec).splitlines() if "rescale_grad" not in line]
 
 
-def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
+def _signature(base: type[torch.optim.Optimizer], more: Arguments) -> inspect.Signature:
     """PyTorch's arguments, and ours after them, by keyword only."""
     signature = inspect.signature(base.__init__)
     kind = inspect.Parameter
-    own = [kind(name, kind.KEYWORD_ONLY, default=x) for name, (x, _) in arguments_beside(base).items()]
+    own = [kind(name, kind.KEYWORD_ONLY, default=x) for name, (x, _) in more.items()]
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
-def _docstring(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
+def _docstring(base: type[torch.optim.Optimizer], spec: Optimizer, more: Arguments) -> str:
     """PyTorch's docstring, and what ours adds."""
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
     lines += [f"    {line}" for line in equations(spec)]
     lines += ["", f"Arguments beside those of {base.__name__}:", ""]
-    lines += [f"    {name}: {text}" for name, (_, text) in arguments_beside(base).items()]
+    lines += [f"    {name}: {text}" for name, (_, text) in more.items()]
     return "\n".join(lines)

@@ -21,12 +21,14 @@ FIXED = (int, float, str, type(None), np.generic)
 
 
 class GroupOptions(NamedTuple):
-    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured."""
+    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured; and how
+    matrices are multiplied, None where that is the optimizer's default."""
 
     storage: str | tuple[tuple[str, str], ...] | None
     master: bool
     maximize: bool
     capturable: bool
+    matmul: str | None
 
     @property
     def storages(self) -> str | dict[str, str] | None:
@@ -44,7 +46,10 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
     for key, x in (("master", master), ("maximize", maximize)):
         if x is not True and x is not False and x not in (0, 1):
             raise ValueError(f"{key}: True or False, not {x!r}")
-    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")))
+    matmul = group.get("matmul")
+    if matmul is not None:
+        arguments.check_matmul(matmul)
+    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")), matmul)
 
 
 class GroupValues:
@@ -89,7 +94,7 @@ class GroupValues:
         moved = on_gpu.moved(self.on_gpu)
         group = on_gpu.as_numbers(self._spelling, group)
         flags_same = options == self.options and all(
-            group[key] == before.flags.get(key) for key in self._spelling.flags
+            x == before.flags.get(key) for key, x in self._spelling.flags_of(group).items()
         )
         changed: dict[str, Any] | None = self._changed_params(group) if flags_same else None
         if changed is None or not self._deciding.isdisjoint(changed):

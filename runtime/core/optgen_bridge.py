@@ -78,7 +78,7 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
 
 def can_be_lazy(spec: Spec) -> bool:
     """Whether, in some variant, rows can be updated without the others: nothing is summed but within a row."""
-    return any(
+    return not spec.phases and any(
         all(call.scope == "row" for call in _reductions(spec.program(flags).equations)) for flags in spec.variants()
     )
 
@@ -333,18 +333,28 @@ class Binding:
             and all(map(operator.is_, map(_DATA, self._held), self._states))
         )
 
-    def __call__(self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any]) -> None:
-        """One update. An ArithmeticError names a parameter without a factorization; nothing has changed then.
+    def __call__(
+        self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any], phase: str | None = None
+    ) -> None:
+        """One update, or one phase of it. An ArithmeticError names a parameter without a factorization; nothing has
+        changed then.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
         numbers, or lists of one for each parameter.
         """
         self._take(grads)
-        if counts != self._expected:
+        if phase is not None and phase != self._step.phases[0]:
+            self._counts[:] = counts
+        elif counts != self._expected:
             self._counts[:] = counts
             self._counts -= 1
         try:
-            self._step(**values)
+            if phase is None:
+                self._step(**values)
+            else:
+                self._step.resume(phase, range(len(counts)))
+                self._step.prepare(phase, **values)
+                self._step.run()
         except ArithmeticError as error:
             raise _renamed(error, self._names) from None
         self._expected = [count + 1 for count in counts]

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from runtime import autograd
@@ -116,19 +116,57 @@ class Trainer:
 
     # ------------------------------------------------------------ steps
 
-    def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
+    def step(
+        self,
+        batch_size: int,
+        ignore_stale_grad: bool = False,
+        *,
+        phase: str | None = None,
+        closure: Callable[[], Any] | None = None,
+    ) -> Any:
         """One update, with gradients divided by `batch_size`: `allreduce_grads` and `update` in one.
+
+        `closure` computes the loss and its gradients, and returns the loss: it is called before the update, and its
+        result returned. An optimizer whose steps have phases, such as 'adam with sam', has it called before each phase,
+        and the first loss is returned. Without it, `phase` names the one that is computed: a step is then several
+        calls, each after a backward pass. Phases come in their order; MXNetError names the one that is due.
 
         A gradient that no backward pass has written since the last step is an error (UserWarning is raised, and nothing
         changes) or, with `ignore_stale_grad`, leaves its parameter as it is. Where the kvstore updates the weights,
         these are, as in MXNet, gradients that were never written, and `ignore_stale_grad` takes them as they are.
         """
+        if closure is None:
+            self._step(batch_size, ignore_stale_grad, phase)
+            return None
+        losses = []
+        for part in self._optimizer.phases or (phase,):
+            losses.append(closure())
+            self._step(batch_size, ignore_stale_grad, part)
+        return losses[0]
+
+    def _step(self, batch_size: int, ignore_stale_grad: bool, phase: str | None) -> None:
+        """One update, or one phase of it."""
+        self._begin(phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
         if self._kvstore is not None:
             self._allreduce()
         if not self._update_on_kvstore:
             self._update(ignore_stale_grad)
+
+    def _begin(self, phase: str | None) -> None:
+        """Have the optimizer compute a phase; ArgumentError unless it has one of that name, or none and gets none."""
+        name, phases = type(self._optimizer).__name__, self._optimizer.phases
+        if phase is None and phases:
+            calls = ", then ".join(f"step(..., phase='{x}')" for x in phases)
+            raise ArgumentError(
+                f"{name}: a step has phases, each with gradients of its own: pass a closure that computes the loss and "
+                f"calls backward, or call {calls}"
+            )
+        if phase is not None and phase not in phases:
+            raise ArgumentError(f"{name} has no phase '{phase}'; it has {', '.join(phases) or 'none'}")
+        if phases:
+            self._optimizer.phase = phase
 
     def allreduce_grads(self) -> None:
         """Sum the gradients over all contexts, and write the sum to each: for when gradients are changed before
@@ -139,8 +177,9 @@ class Trainer:
         if self._kvstore is not None:
             self._allreduce()
 
-    def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """The update alone, after `allreduce_grads`."""
+    def update(self, batch_size: int, ignore_stale_grad: bool = False, *, phase: str | None = None) -> None:
+        """The update alone, after `allreduce_grads`; `phase` is as for `step`."""
+        self._begin(phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
         self._refuse_on_kvstore("update")

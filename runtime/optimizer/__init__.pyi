@@ -2061,6 +2061,99 @@ class EFSignSGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class ExtraAdam(SpecOptimizer):
+    """Extra-Adam: Adam with extrapolation, for games and saddle points.
+
+    Gidel, Berard, Vignoud, Vincent & Lacoste-Julien 2019, arXiv:1802.10551.
+
+        phase extrapolate:
+          d      = g + wd*w
+          m'     = grown(m, d, beta1)
+          v'     = grown(v, d^2, beta2)
+          m_hat  = m'/(1 - beta1^(2*t - 1))
+          v_hat  = v'/(1 - beta2^(2*t - 1))
+          start' = w
+          w'     = w - lr*m_hat/(sqrt(v_hat) + epsilon)
+
+        phase correct:
+          d     = g + wd*w
+          m'    = grown(m, d, beta1)
+          v'    = grown(v, d^2, beta2)
+          m_hat = m'/(1 - beta1^(2*t))
+          v_hat = v'/(1 - beta2^(2*t))
+          w'    = start - lr*m_hat/(sqrt(v_hat) + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.5,
+        beta2: float = 0.9,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ExtraGradient(SpecOptimizer):
+    """the extragradient method, for games and saddle points.
+
+    Korpelevich 1976, Ekonomika i Matematicheskie Metody 12(4); Gidel et al. 2019, arXiv:1802.10551.
+
+        phase extrapolate:
+          start' = w
+          w'     = w - lr*(g + wd*w)
+
+        phase correct:
+          w' = start - lr*(g + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class FAdam(SpecOptimizer):
     """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information.
 

@@ -104,6 +104,8 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "param_names": tuple(spec.all_params()),
         "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
         "per_param_names": tuple(per_param),
+        "phases": spec.phases,
+        "phase": next(iter(spec.phases), None),
         "__doc__": _doc(spec),
         "__module__": "runtime.optimizer",
         **beyond,
@@ -187,8 +189,9 @@ def _doc(spec: Spec) -> str:
     lines = [f"{spec.title or spec.name}.", ""]
     if spec.cite:
         lines += [f"{spec.cite}.", ""]
-    first = spec.update[0].span.line
-    equations = "\n".join(spec.source.lines[first - 1 :]).rstrip()
+    headings = [k for k, line in enumerate(spec.source.lines) if line.startswith("phase ")]
+    first = headings[0] if spec.phases else spec.update[0].span.line - 1
+    equations = "\n".join(spec.source.lines[first:]).rstrip()
     lines += textwrap.indent(textwrap.dedent(equations), "    ").split("\n")
     lines += ["", "Parameters", "----------"]
     for p in spec.params:

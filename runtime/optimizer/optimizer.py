@@ -75,6 +75,12 @@ class Optimizer:
     """The parameters of which only a piece is updated here, by a store that has cut them: then their weights, gradients
     and states are one-dimensional."""
 
+    phases: tuple[str, ...] = ()
+    """Where a step has several gradients: the names of its parts, in order."""
+
+    phase: str | None = None
+    """The one of `phases` that updates compute; None where there are none."""
+
     donates_grads = False
     """Whether updates may use the memory of gradients, whose values then mean nothing; an Updater sets it."""
 

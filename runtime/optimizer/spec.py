@@ -76,6 +76,7 @@ class SpecOptimizer(Optimizer):
         self._bindings: dict[
             Index, optgen_bridge.Binding
         ] = {}  # by the first of the parameters that are updated together
+        self._due: dict[tuple[int, Index], int] = {}  # the phases that steps go on with, by device and parameter
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
         self._by_device = {0: (self._bindings, self._shared)}
         self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
@@ -121,6 +122,7 @@ class SpecOptimizer(Optimizer):
             "_bindings": bindings,
             "_shared": shared,
             "_by_device": {self._device: (bindings, shared)},
+            "_due": {},
         }
         return super().__getstate__() | fresh
 
@@ -258,19 +260,40 @@ class SpecOptimizer(Optimizer):
         binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states, grads, self.donates_grads):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
+        counted = self.phase is None or self._begins_step(indices)
         num_update = self.num_update
-        if self.counts_first:
+        if counted and self.counts_first:
             self._update_count(indices)
         rates = self._version, self._get_lrs(indices), self._get_wds(indices)
-        if not self.counts_first:
+        if counted and not self.counts_first:
             self._update_count(indices)
         counts = list(map(self._index_update_count.__getitem__, indices))
         try:
-            binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]))
+            binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]), self.phase)
         except ArithmeticError:
-            self._uncount(indices, num_update)
+            if counted:
+                self._uncount(indices, num_update)
             raise
         binding.sent = rates
+        if self.phase is not None:
+            after = (self.phases.index(self.phase) + 1) % len(self.phases)
+            self._due.update(((self._device, i), after) for i in indices)
+
+    def _begins_step(self, indices: Sequence[Index]) -> bool:
+        """Whether the phase is the first of a step; MXNetError if another one is due for some parameter."""
+        for i in indices:
+            due = self.phases[self._due.get((self._device, i), 0)]
+            if due != self.phase:
+                raise MXNetError(
+                    f"{type(self).__name__}: of parameter '{self.name_of(i)}' the phase '{due}' is due, and not "
+                    f"'{self.phase}'"
+                )
+        return self.phase == self.phases[0]
+
+    @property
+    def due(self) -> str | None:
+        """The phase that some parameter is waiting for, in the middle of a step; None between steps."""
+        return next((self.phases[k] for k in self._due.values() if k), None)
 
     def _values(self, lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""

@@ -34,7 +34,13 @@ from runtime.optimizer.state_trees import Coded, converted, joined
 
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
-_APART = ("exchange", "lr_scheduler", "_device", "_version")  # None or a number at times, but no one's hyper-parameter
+_APART = (
+    "exchange",
+    "lr_scheduler",
+    "phase",
+    "_device",
+    "_version",
+)  # None or a number at times, but no one's hyper-parameter
 COUNTS = ("num_update", "begin_num_update")
 _NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient")
 _ALWAYS = (*COUNTS, "seed")  # restored even from a file without hyper-parameters
@@ -54,6 +60,9 @@ class HoldsStates(Protocol):
 
 def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: bool) -> bytes:
     """The content of a state file; `with_arguments`: with the hyper-parameters, too."""
+    due = getattr(optimizer, "due", None)
+    if due is not None:
+        raise MXNetError(f"{type(optimizer).__name__}: the phase '{due}' is due; save states between steps")
     writer = _Writer()
     values = scalars(optimizer)
     header = {

@@ -253,6 +253,7 @@ _UNARY: tuple[str, ...] = (
     "sign({})",
     "floor({})",
     "float32({})",
+    "bfloat16({})",
     "tanh({})",
     "exp(-abs({}))",
 )

@@ -198,6 +198,7 @@ def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
                 if state in own:
                     assert same_bits(step.state.arrays[state][i], own[state]), (state, shapes[i], count)
             assert same_bits(weights[i], own["copy" if rule.master else "w"]), (shapes[i], count)
+            assert not rule.master or same_bits(weights[i], own["w"].astype(dtype)), "of the master"
 
 
 @pytest.mark.parametrize("mode", ["float32", "float64"])

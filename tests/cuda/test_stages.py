@@ -20,6 +20,7 @@ from optgen.execute.array_calls import ArrayCalls
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.calls import Request
 from optgen.execute.cuda import stages
+from optgen.execute.stage_run import HOW
 from optgen.execute.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.stages.interp import interpret_plan
@@ -34,6 +35,7 @@ LIBRARY = {name: optgen.load(name).spec for name in ("muon_adamw", "shampoo", "s
 MODES: dict[str, dict[str, Any]] = {
     "float32": {},
     "float64": {"dtype": "float64"},
+    "products of bfloat16": {"matmul": "bfloat16"},
     "float16-master": {"dtype": "float16", "master": True},
     "int8": {"storage": "int8_dynamic"},
 }
@@ -45,12 +47,12 @@ def gpu(cupy: ModuleType) -> Iterator[Gpu]:
         yield gpu
 
 
-def call(stage: CallStage, operands: Any, numbers: Any, out: Array) -> None:
+def call(stage: CallStage, operands: Any, numbers: Any, out: Array, how: str) -> None:
     calls = ArrayCalls(np)
     if stage.function in FALLIBLE:
         calls.factorize([Request(stage, operands, numbers, out)])
     else:
-        calls.call(stage, operands, numbers, out)
+        calls.call(stage, operands, numbers, out, how)
 
 
 def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int) -> None:
@@ -60,7 +62,8 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1, folds=False)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
-    interpret_plan(plan, build, TensorUpdate(arrays, values, count), call, last_two=rule.spec.last_two)
+    own_call = functools.partial(call, how=HOW[rule.matmul])
+    interpret_plan(plan, build, TensorUpdate(arrays, values, count), own_call, last_two=rule.spec.last_two)
 
 
 def host(x: Any) -> Array:
@@ -124,8 +127,8 @@ def test_a_factorization_that_fails_leaves_all_as_it_was(gpu: Gpu, name: str) ->
 
 def test_what_a_gpu_refuses(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     params, grads = pair(gpu, (3, 3))
-    with pytest.raises(ValueError, match=r"matmul='bfloat16': on GPUs products are those of PyTorch or CuPy"):
-        optgen.load("muon", target="cuda", matmul="bfloat16").bind(params, grads)
+    with pytest.raises(ValueError, match=r"matmul='deterministic': on GPUs products are those of PyTorch or CuPy"):
+        optgen.load("muon", target="cuda", matmul="deterministic").bind(params, grads)
     with pytest.raises(ValueError, match="capturable: Muon has products of matrices, which no graph can have"):
         optgen.load("muon", target="cuda").bind(params, grads, capturable=True)
     step = optgen.load("muon", target="cuda").bind(params, grads)

@@ -18,9 +18,11 @@ from optgen import RowSparse, specfiles
 Array = Any
 STEPS = 100
 SHAPES = ((), (33,), (7, 5), (4, 3, 3, 2))
-NOT_SPECS = {"LBFGS", "Muon", "Optimizer"}
+NOT_SPECS = {"LBFGS", "Optimizer"}
 HOW = {"foreach", "fused", "capturable", "differentiable"}
 """Arguments of torch's that say how to compute a step, and not what."""
+HOW_PRECISE = ("single", "rounded")
+"""Flags that say in which precision torch computes."""
 KEYS = {"accumulator": "sum"}
 """States that are named otherwise in torch: `sum` is a function of the language."""
 
@@ -32,7 +34,7 @@ def spec_name(cls: type) -> str:
 def values_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of torch's as those of a spec, which has a param for each number of a tuple."""
     pairs = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "eps": ("eps1", "eps2")}
-    pairs["step_sizes"] = ("step_size_min", "step_size_max")
+    pairs |= {"step_sizes": ("step_size_min", "step_size_max"), "ns_coefficients": ("a", "b", "c")}
     values: dict[str, Any] = {}
     for name, value in arguments.items():
         values |= zip(pairs[name], value, strict=True) if isinstance(value, tuple) else [(name, value)]
@@ -251,8 +253,9 @@ def test_every_class_has_a_spec_with_its_arguments_and_defaults() -> None:
         signature = inspect.signature(cls).parameters
         defaults = {name: x.default for name, x in signature.items() if name not in {"params", *HOW}}
         declared = {p.name: p.default for p in spec.params}
-        declared |= {f.name: f.default for f in spec.flags if f.condition is None and f.name != "single"}
-        assert (spec.name, declared) == (f"Torch{cls.__name__}", values_of(defaults))
+        declared |= {f.name: f.default for f in spec.flags if f.condition is None and f.name not in HOW_PRECISE}
+        expected = values_of(defaults) | ({"adjust_lr_fn": "original"} if "adjust_lr_fn" in defaults else {})
+        assert (spec.name, declared) == (f"Torch{cls.__name__}", expected)
 
 
 def test_scalars_of_float32_are_rounded_in_a_float64_run() -> None:

@@ -61,7 +61,7 @@ def test_it_changes_nothing_on_the_cpu(name: str) -> None:
 
 def test_every_class_takes_it_once() -> None:
     for name in (*CLASSES, "Lion"):
-        opt = getattr(optgen.torch, name)([torch.zeros(3)], capturable=True)
+        opt = getattr(optgen.torch, name)([torch.zeros(3, 1)], capturable=True)
         assert opt.param_groups[0]["capturable"] is True
     assert "capturable" not in optgen.torch.SGD([torch.zeros(3)]).param_groups[0]
     with pytest.raises(ValueError, match="'capturable' is an argument of every PyTorch optimizer"):

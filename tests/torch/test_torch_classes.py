@@ -35,10 +35,15 @@ def give_gradient(p: torch.Tensor, grad: torch.Tensor, name: str) -> None:
     p.grad = grad.to_sparse() if INFOS[name].only_supports_sparse_grads else grad
 
 
+def shapes_for(name: str, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Shapes that an optimizer takes: for Muon, matrices in place of vectors."""
+    return tuple((*shape, 1) if name == "Muon" and len(shape) == 1 else shape for shape in shapes)
+
+
 def stepped(name: str, kwargs: dict[str, Any], dtype: torch.dtype = torch.float32) -> Any:
     """An optimizer after three steps."""
     generator = torch.Generator().manual_seed(0)
-    params = [torch.randn(shape, dtype=dtype, generator=generator) for shape in ((5, 3), (4,))]
+    params = [torch.randn(shape, dtype=dtype, generator=generator) for shape in shapes_for(name, (5, 3), (4,))]
     optimizer = ours(name)(params, **kwargs)
     for _ in range(3):
         for p in params:
@@ -55,14 +60,14 @@ def test_a_class_is_both_torchs_and_ours(name: str) -> None:
     cls, base = ours(name), getattr(torch.optim, name)
     assert issubclass(cls, base) and (cls.__name__, cls.__module__) == (name, "optgen.torch")
     signature, of_base = inspect.signature(cls), inspect.signature(base)
-    own = [name for name in ARGUMENTS if name not in of_base.parameters]
+    own = [name for name in (*ARGUMENTS, *(["matmul"] * (name == "Muon"))) if name not in of_base.parameters]
     assert list(signature.parameters) == [*of_base.parameters, *own]
     for key, p in of_base.parameters.items():
         assert (p.kind, p.default) == (signature.parameters[key].kind, signature.parameters[key].default)
     assert (inspect.getdoc(base) or "") in cls.__doc__ and "wₜ" in cls.__doc__ and "clip_norm: " in cls.__doc__
-    optimizer = cls([torch.zeros(3)])
-    assert optimizer.param_groups[0].keys() == base([torch.zeros(3)]).param_groups[0].keys()
-    assert repr(optimizer) == repr(base([torch.zeros(3)]))
+    optimizer, theirs = cls([torch.zeros(3, 1)]), base([torch.zeros(3, 1)])
+    assert optimizer.param_groups[0].keys() == theirs.param_groups[0].keys()
+    assert repr(optimizer) == repr(theirs)
     assert by_source(cls.source) is optgen.torch.optimizer(cls.source) is cls
     assert type(pickle.loads(pickle.dumps(optimizer))) is cls
 
@@ -71,7 +76,9 @@ def test_names() -> None:
     assert optgen.torch.RMSProp is optgen.torch.RMSprop, "names of torch's, case ignored, are torch's"
     assert optgen.torch.optimizer("rmsprop").__name__ == "RMSProp"
     assert set(CLASSES) < set(dir(optgen.torch))
-    for name, hint in (("Muon", "torch.optim.Muon"), ("LBFGS", "torch.optim.LBFGS"), ("Adamm", "did you mean 'Adam'")):
+    assert optgen.torch.optimizer("muon") is not optgen.torch.Muon, "which is torch's"
+    assert optgen.torch.SOAP is optgen.torch.optimizer("soap") and optgen.torch.SOAP.__name__ == "SOAP"
+    for name, hint in (("LBFGS", "torch.optim.LBFGS"), ("Adamm", "did you mean 'Adam'")):
         with pytest.raises(AttributeError, match=hint.replace(".", r"\.")):
             getattr(optgen.torch, name)
 
@@ -150,13 +157,14 @@ def test_the_loss_falls_or_rises(name: str, contiguous: bool) -> None:
             generator = torch.Generator().manual_seed(1)
             weight, bias, x = (torch.randn(shape, generator=generator) for shape in ((10, 5, 2), (10, 2), (5,)))
             w, b = (weight[..., 0].clone(), bias[:, 0].clone()) if contiguous else (weight[..., 0], bias[:, 0])
+            b = b.view(shapes_for(name, (10,))[0])
             params = [w.requires_grad_(), b.requires_grad_()]
             optimizer = ours(name)(params, **copy.deepcopy(kwargs))
             schedulers = [make(optimizer) for make in plan]
 
             def loss(optimizer: Any = optimizer, params: Any = params, x: torch.Tensor = x) -> torch.Tensor:
                 optimizer.zero_grad()
-                value = (params[0].mv(x) + params[1]).pow(2).sum()
+                value = (params[0].mv(x) + params[1].view(10)).pow(2).sum()
                 value.backward()
                 for p in params:
                     give_gradient(p, p.grad, name)
@@ -179,7 +187,7 @@ def test_no_gradients_and_zero_gradients_move_nothing(name: str) -> None:
         optimizer = ours(name)([p], **kwargs)
         optimizer.step(lambda: torch.tensor([1]))
         assert torch.equal(p, before) and (name == "Adagrad" or not optimizer.state_dict()["state"])
-        if kwargs.get("weight_decay", 0) or name in ("AdamW", "ASGD"):
+        if kwargs.get("weight_decay", 0) or name in ("AdamW", "ASGD", "Muon"):
             continue
         p.grad = torch.zeros_like(p)
         if INFOS[name].only_supports_sparse_grads:
@@ -280,7 +288,7 @@ def test_rates_and_decays_of_groups() -> None:
 def test_errors_and_equations_are_those_of_a_class_of_pytorch(name: str) -> None:
     cls = ours(name)
     with pytest.raises(ValueError, match=f"^{name}: states of float32 parameters cannot be stored as 'int7'"):
-        cls([torch.ones(3)], storage="int7")
+        cls([torch.ones(3, 1)], storage="int7")
     assert "The steps are kernels of optgen" in cls.__doc__ and "rescale_grad" not in cls.__doc__
 
 

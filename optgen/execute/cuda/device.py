@@ -57,10 +57,10 @@ class Cuda:
         return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST), make_prologue)
 
     def _staged(self, optimizer: Optimizer, variant: Variant) -> StagedKernel:
-        if variant.matmul != "float32":
+        if variant.matmul == "deterministic":
             raise ValueError(
-                f"matmul={variant.matmul!r}: on GPUs products are those of PyTorch or CuPy in the dtype of the "
-                "arithmetic; leave it out, or use target='cpu'"
+                "matmul='deterministic': on GPUs products are those of PyTorch or CuPy, in an order of their own; use "
+                "target='cpu'"
             )
 
         def load(section: KernelStage, number: int) -> GpuKernel:

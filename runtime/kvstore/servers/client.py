@@ -205,6 +205,13 @@ class ServerStore(WorkerMembership):
         """
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
+        if optimizer.phases:
+            phases = " and ".join(optimizer.phases)
+            raise MXNetError(
+                f"{type(optimizer).__name__}: a step has phases, {phases}, each with gradients at the weights that the "
+                f"one before has set, but servers of a '{self._type}' kvstore update whenever some worker pushes: use "
+                "'dist_sync'"
+            )
         text = serialization.dumps(optimizer)
         if self._connection.shards > 1:
             shard_assignment.check(self._places(), optimizer)

@@ -28,7 +28,11 @@ def trained(kind: str, name: str, arguments: dict, dtype: str) -> list[np.ndarra
         shapes = SHAPES
     except ValueError:  # some update matrices alone
         shapes = MATRICES
-    return steps(started(kind, optimizer, dtype, shapes), range(3), dtype, shapes)
+    store, found = started(kind, optimizer, dtype, shapes), []
+    for k, phase in enumerate(optimizer.phases * 3):
+        optimizer.phase = phase
+        found = steps(store, [k], dtype, shapes)
+    return found or steps(store, range(3), dtype, shapes)
 
 
 for case in (names + CASES)[RANK::RANKS]:

@@ -1,0 +1,149 @@
+"""Steps with several gradients: closures, methods of phases, and what is refused between them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import pytest
+import torch
+
+import optgen.torch
+
+SAM = optgen.torch.optimizer("adamw with sam(rho=0.1)")
+DATA = [torch.randn(8, n, generator=torch.Generator().manual_seed(n)).double() for n in (4, 2)]
+
+
+def network() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2)).double()
+
+
+def backward(net: torch.nn.Module) -> torch.Tensor:
+    loss = ((net(DATA[0]) - DATA[1]) ** 2).mean()
+    loss.backward()
+    return loss.detach()
+
+
+def reference(net: torch.nn.Module, base: torch.optim.Optimizer, limit: float | None) -> torch.Tensor:
+    """A step of SAM as its authors' code has it, with clipped gradients; returns the first loss."""
+
+    def gradients() -> torch.Tensor:
+        base.zero_grad()
+        loss = backward(net)
+        if limit is not None:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), limit)
+        return loss
+
+    first, start = gradients(), copy.deepcopy(net.state_dict())
+    norm = torch.cat([p.grad.flatten() for p in net.parameters()]).norm()
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(p.grad * (0.1 / (norm + 1e-12)))
+    gradients()
+    net.load_state_dict(start)
+    base.step()
+    return first
+
+
+@pytest.mark.parametrize("limit", [None, 0.2])
+@pytest.mark.parametrize("zeroes", [False, True])
+def test_a_closure_is_called_for_each_phase(zeroes: bool, limit: float | None) -> None:
+    net, alike = network(), network()
+    optimizer = SAM(net.parameters(), lr=0.05, clip_norm=limit)
+    base = optgen.torch.optimizer("adamw")(alike.parameters(), lr=0.05)
+    schedules = [torch.optim.lr_scheduler.StepLR(x, 1, 0.9) for x in (optimizer, base)]
+    calls = []
+    optimizer.register_step_post_hook(lambda *_: calls.append("hook"))
+
+    def closure() -> torch.Tensor:
+        calls.append("closure")
+        if zeroes:
+            optimizer.zero_grad()
+        return backward(net)
+
+    for _ in range(4):
+        calls.clear()
+        torch.testing.assert_close(optimizer.step(closure), reference(alike, base, limit), rtol=1e-9, atol=0)
+        assert calls == ["closure", "closure", "hook"]
+        for schedule in schedules:
+            schedule.step()
+        for p, q in zip(net.parameters(), alike.parameters(), strict=True):
+            torch.testing.assert_close(p, q, rtol=1e-9, atol=1e-12)
+    assert {int(states["step"]) for states in optimizer.state.values()} == {4}
+
+
+def test_phases_are_methods_in_their_order() -> None:
+    net, alike = network(), network()
+    optimizer, by_closure = SAM(net.parameters(), lr=0.05), SAM(alike.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 1.0)
+    with pytest.raises(RuntimeError, match=r"call step\(closure\).* or optimizer.ascend\(\), new gradients"):
+        optimizer.step()
+    with pytest.raises(RuntimeError, match="the phase 'ascend' is due, and not 'descend'"):
+        optimizer.descend()
+    for _ in range(3):
+        optimizer.zero_grad()
+        backward(net)
+        optimizer.ascend()
+        for refused in (optimizer.state_dict, optimizer.ascend, lambda: optimizer.step(lambda: backward(net))):
+            with pytest.raises(RuntimeError, match="the phase 'descend' is due"):
+                refused()
+        assert copy.deepcopy(optimizer)._due == 1
+        optimizer.zero_grad()
+        backward(net)
+        optimizer.clip_norm = 1e6  # has the kernels of the second phase made anew
+        optimizer.descend()
+        with warnings.catch_warnings(action="error"):
+            schedule.step()
+        by_closure.step(lambda: backward(alike))
+    for p, q in zip(net.parameters(), alike.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def test_states_and_groups() -> None:
+    net, alike = network(), network()
+    groups = [{"params": list(net[0].parameters())}, {"params": list(net[2].parameters()), "lr": 0.01}]
+    optimizer = SAM(groups, lr=0.05)
+    for _ in range(2):
+        optimizer.step(lambda: backward(net))
+    alike.load_state_dict(net.state_dict())
+    other = SAM([{"params": list(alike[0].parameters())}, {"params": list(alike[2].parameters())}])
+    backward(alike)
+    other.ascend()
+    other.load_state_dict(optimizer.state_dict())  # begins with a first phase
+    alike.load_state_dict(net.state_dict())
+    for _ in range(2):
+        optimizer.step(lambda: backward(net))
+        other.step(lambda: backward(alike))
+    for p, q in zip(net.parameters(), alike.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def test_all_phases_update_the_same_parameters() -> None:
+    net = network()
+    optimizer = optgen.torch.ExtraGradient(net.parameters())
+    backward(net)
+    net[2].bias.grad = None
+    optimizer.extrapolate()
+    before = [p.detach().clone() for p in net.parameters()]
+    backward(net)
+    message = r"parameter 3 of group 0.* has a gradient in the phase 'correct', and had none in 'extrapolate'"
+    with pytest.raises(ValueError, match=message):
+        optimizer.correct()
+    assert all(map(torch.equal, net.parameters(), before))
+    net[2].bias.grad = None
+    optimizer.correct()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"in_backward": True}, "a step has phases, extrapolate and correct")]
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        optgen.torch.ExtraGradient(network().parameters(), **options)
+    embedding = torch.nn.Embedding(4, 2, sparse=True)
+    optimizer = optgen.torch.ExtraGradient(embedding.parameters())
+    embedding(torch.tensor([1])).sum().backward()
+    with pytest.raises(ValueError, match="has a sparse gradient, and steps with phases take dense ones"):
+        optimizer.extrapolate()
