@@ -50,6 +50,8 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
         if param.name in spelt:
             raise TypeError(f"{optimizer.name}: '{spelt[param.name]}' and '{name}' are one argument, given twice")
         spelt[param.name] = name
+        if param.given and x is not None:
+            raise TypeError(f"{optimizer.name}: '{name}' is an input, which each step is given: step({name}=...)")
         values[param.name] = check(optimizer, param, x)
         check_read(optimizer, param, values[param.name])
     return Arguments(values, chosen, resolve_flags(optimizer, values, chosen))
@@ -188,7 +190,7 @@ def find(optimizer: Optimizer, name: str) -> Param:
 def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
     """The checked value of a parameter: a number in its interval, or None for one that may be unset."""
     if x is None:
-        if param.optional:
+        if param.optional or param.given:
             return None
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not None")
     try:
@@ -206,6 +208,13 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
     if math.isnan(value):
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not NaN")
     return None if param.zero_off and value == 0 else value
+
+
+def check_given(optimizer: Optimizer, names: Iterable[str], given: Mapping[str, Any]) -> None:
+    """TypeError naming an input of kind host that a step is not given."""
+    for name in names:
+        if given.get(name) is None:
+            raise TypeError(f"{optimizer.name} reads '{name}', which each step is given: step({name}=...)")
 
 
 def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any]) -> None:

@@ -53,7 +53,8 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
             target, loop = equation.target, equation.loop
             if loop is not None and loop.index is not None:
                 names[loop.index] = NONNEGATIVE
-            names[target.key] = ALL if target.id in carried else bounds_of(equation.value, names)
+            key = target.id if target.at is not None else target.key
+            names[key] = ALL if target.id in carried else bounds_of(equation.value, names)
         wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
         if all(base[name] == value for name, value in wider.items()):
             return names

@@ -69,7 +69,8 @@ class Interval:
 class Param:
     """A hyper-parameter: a host double that may change between steps.
 
-    With a `default` of None it may stay unset. `zero_off`: 0 means unset.
+    With a `default` of None it may stay unset. `zero_off`: 0 means unset. `given`: it is an input that has no value but
+    what each step is given.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Param:
     aliases: tuple[str, ...] = ()
     zero_off: bool = False
     doc: str = ""
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,13 +264,18 @@ class Optimizer:
         table = {p.name: p for p in self.params}
         return table | {name: p for name, p in RESERVED_PARAMS.items() if name not in table}
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The params that each step is given: inputs of kind host."""
+        return tuple(p.name for p in self.params if p.given)
+
     def flag(self, name: str) -> Flag:
         return next(f for f in self.flags if f.name == name)
 
     def start(self, state: StateDecl) -> Expr | None:
         """The expression from which the first update starts a state; None if it has its value when it is made."""
-        init = state.init
-        made = isinstance(init, Number) or (isinstance(init, Name) and (init.id == "w" or init.id in self.all_params()))
+        init, known = state.init, {"w", *self.all_params()} - {*self.given}
+        made = isinstance(init, Number) or (isinstance(init, Name) and init.id in known)
         return None if made else init
 
     def starts(self) -> list[Expr]:

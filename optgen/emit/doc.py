@@ -104,8 +104,8 @@ All but Muon have `maximize`. What else differs from the specs above:
 `optgen.load("optax/adam")` computes what `optax.adam` computes, with its arguments. Where optax wants a rate, there is
 a default here; `None` is not a bound, `inf` is. `betas` are `beta1` and `beta2`, and the pair `init_step` of `dog` is
 `init_step_type` and `init_step`. A mask is a flag of each parameter. A schedule is a rate, or another argument, that is
-given at each step, as is `value`, the loss, to `polyak_sgd`, `momo` and `momo_adam`. `rescale_grad` and `clip_gradient`
-act before all else. `runtime.optimizer` does not have these optimizers.
+given at each step, as is `loss`, optax's `value`, to `polyak_sgd`, `momo` and `momo_adam`. `rescale_grad` and
+`clip_gradient` act before all else. `runtime.optimizer` does not have these optimizers.
 
 Weights agree with those of optax 0.2.8 to 1e-9 in float64 over ten steps, with each argument; to 1e-6 in `adafactor`
 and with `warmup_steps`, as optax computes functions of the step in float32 there
@@ -185,7 +185,8 @@ def _section(entry: DocEntry) -> Iterator[str]:
     yield _table(("argument", "default", "values", ""), _arguments(o))
     yield _remarks(o)
     yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
-    yield _table(("input", ""), ((f"`{x.name}`", _plain(x.doc)) for x in o.inputs))
+    numbers = [(f"`{p.name}`", _joined(p.doc, "a number that each step is given")) for p in o.params if p.given]
+    yield _table(("input", ""), [*((f"`{x.name}`", _plain(x.doc)) for x in o.inputs), *numbers])
     yield _table(("variant", "sweeps", "bytes", "operations", "rows alone"), _costs(entry))
 
 
@@ -215,7 +216,10 @@ def _written(optimizer: Optimizer, expr: Expr) -> str:
 
 def _arguments(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     """Parameters and flags in the order of the spec, which is that of constructors."""
-    declared: list[Param | Flag] = [*optimizer.params, *(f for f in optimizer.flags if f.condition is None)]
+    declared: list[Param | Flag] = [
+        *(p for p in optimizer.params if not p.given),
+        *(f for f in optimizer.flags if f.condition is None),
+    ]
     for x in sorted(declared, key=lambda x: x.span.line):
         yield _param(x) if isinstance(x, Param) else _flag(x)
 

@@ -100,6 +100,7 @@ def _param(param: Param) -> Json:
         "type": "int" if param.is_int else "float",
         "optional": param.optional,
         "zero_off": param.zero_off,
+        "given": param.given,
         "interval": _interval(param.interval),
         "aliases": list(param.aliases),
         "doc": param.doc,

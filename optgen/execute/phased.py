@@ -72,8 +72,9 @@ class PhasedStep:
         step.prepare(**self._later[phase] | changes)
         if not self.is_whole:
             self._check_members(step)
+        kept = {name: x for name, x in changes.items() if name not in self.rule.spec.given}
         for others in self._later.values():
-            others |= changes
+            others |= kept
         self._later[phase] = {}
         self._prepared = True
 

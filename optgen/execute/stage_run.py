@@ -1,8 +1,9 @@
-"""The update of one parameter in stages: kernels that are called with a table of one tensor, calls, and loops."""
+"""The update of parameters in stages: kernels that are called with a table of their tensors, calls, and loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import FALLIBLE, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
+from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -36,10 +37,10 @@ class DeviceMemory(Protocol):
 
 
 class StageTable(Protocol):
-    """One tensor, and the kernel that updates it."""
+    """Some tensors, and the kernel that updates them."""
 
     counts: Array
-    """The count of updates, this one included, which the kernel reads."""
+    """The counts of updates, these included, which the kernel reads."""
 
     def set_hyper(self, values: Values) -> None: ...
 
@@ -60,8 +61,10 @@ class StageDevice(Protocol):
     def block(self, nbytes: int) -> tuple[DeviceMemory, int]:
         """New memory, and its address."""
 
-    def table(self, kernel: Any, domain: Tensor, held: Mapping[str, Sequence[Tensor]], id: int) -> StageTable:
-        """A table of one tensor; `held` are its buffers but the gradients."""
+    def table(
+        self, kernel: Any, domains: Sequence[Tensor], held: Mapping[str, Sequence[Tensor]], ids: Sequence[int]
+    ) -> StageTable:
+        """A table of tensors; `held` are their buffers but the gradients."""
 
     def view(self, tensor: Tensor) -> Any:
         """The memory of a tensor as an array that `call` takes."""
@@ -94,55 +97,58 @@ class Workspace:
             self.block, self.address = device.block(nbytes)
 
 
-class Numbers(Protocol):
-    """What differs from step to step: hyper-parameters by name."""
-
-    def __getitem__(self, name: str, /) -> float | None: ...
+Value = float | None | list[float | None]
+"""A hyper-parameter: one number, or one for each member."""
 
 
-class ParameterRun:
-    """The stages of a plan for one parameter; `tensors` are its own by buffer. `values` has its sizes, and the params
-    that are dimensions."""
+@dataclass(frozen=True)
+class RunMember:
+    """A parameter that a run updates: its tensors by buffer, the number by which its draws differ, its sizes and the
+    params that are dimensions."""
+
+    param: Tensor
+    tensors: Mapping[str, Tensor]
+    id: int
+    values: Mapping[str, float | None]
+
+
+class MembersRun:
+    """The stages of a plan, for one parameter, or for several that reduce `over params`: each stage updates all of them
+    before the next one begins."""
 
     def __init__(
         self,
         loaded: LoadedPlan,
         native: NativeKernel,
-        param: Tensor,
-        tensors: Mapping[str, Tensor],
-        id: int,
-        values: Mapping[str, float | None],
+        members: Sequence[RunMember],
         matmul: str,
         device: StageDevice,
     ) -> None:
         self.device = device
-        self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
-        self.param, self.tensors, self.id = param, tensors, id
-        self._sizes = {name: x for name, x in values.items() if x is not None}
-        self._lead = self._batch()
+        self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
+        self.param = members[0].param
+        self._shared = {array.key for array in self.plan.arrays if array.is_shared}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
-        self._places, self._nbytes = self._layout()
+        self._places = [self._layout(member) for member in members]
         self._memory: DeviceMemory | None = None
 
-    def _batch(self) -> tuple[int, ...]:
-        shape, last_two = self.param.shape, self.native.last_two
+    def _lead(self, member: RunMember) -> tuple[int, ...]:
+        shape, last_two = member.param.shape, self.native.last_two
         return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
 
-    def length(self, axis: str) -> int:
-        return 1 if axis == ONE else int(self._sizes[axis])
-
-    def shape(self, axes: Axes) -> tuple[int, ...]:
-        return (*self._lead, *map(self.length, axes)) if axes else ()
+    def shape(self, axes: Axes, member: RunMember) -> tuple[int, ...]:
+        return (*self._lead(member), *(_length(axis, member) for axis in axes)) if axes else ()
 
     # ------------------------------------------------------------ the workspace
 
-    def _layout(self) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
-        """The place, shape and dtype of each array, and the bytes of all."""
+    def _layout(self, member: RunMember) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
+        """The place, shape and dtype of each array of a member, and the bytes of all."""
         shapes, dtypes, sizes = {}, {}, {}
         for array in self.plan.arrays:
             is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-            shapes[array.key] = shape = self.shape(array.axes)
+            own = (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
+            shapes[array.key] = shape = own
             dtypes[array.key] = dtype = self._elements if is_element else "float64"
             nbytes = int(np.prod(shape, dtype=np.int64)) * buffers.numpy_dtype(dtype).itemsize
             sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
@@ -151,19 +157,24 @@ class ParameterRun:
 
     def _bind(self, workspace: Workspace) -> None:
         """Bind the stages to a workspace, where it is elsewhere than in the last step."""
-        workspace.reserve(self._nbytes, self.device)
+        workspace.reserve(sum(nbytes for _, nbytes in self._places), self.device)
         if self._memory is workspace.block:
             return
         self._memory, base = workspace.block, workspace.address
-        self._arrays: dict[str, Tensor] = {}
-        for key, (begin, shape, dtype) in self._places.items():
-            self._arrays[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
+        self._arrays: list[dict[str, Tensor]] = []
+        for places, nbytes in self._places:
+            made = {}
+            for key, (begin, shape, dtype) in places.items():
+                made[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
+            self._arrays.append(made | {key: self._arrays[0][key] for key in self._shared if self._arrays})
+            base += nbytes
         self._stages = self._all_made(self.plan.stages)
 
-    def tensor(self, key: str) -> Tensor:
-        """The memory of a value."""
+    def each(self, key: str) -> list[Tensor]:
+        """The memory of a value, for each member."""
         place = self.plan.places.get(key, key)
-        return self._arrays[place] if place in self._arrays else self.tensors[place]
+        pairs = zip(self._arrays, self.members, strict=True)
+        return [own[place] if place in own else member.tensors[place] for own, member in pairs]
 
     # ------------------------------------------------------------ stages
 
@@ -187,76 +198,86 @@ class ParameterRun:
         return found
 
     def _kernel_call(self, section: KernelStage) -> _KernelCall:
-        kernel = self.kernels[section]
-        domain = self.param
+        kernel, members = self.kernels[section], self.members
+        domains = [member.param for member in members]
         if section.domain != PARAMETER:
-            domain = domain._replace(shape=self.shape(section.domain))
-        held = {b.name: [self._as_buffer(b)] for b in kernel.native.buffers if not is_gradient(b.name)}
-        table = self.device.table(kernel, domain, held, self.id)
+            domains = [x._replace(shape=self.shape(section.domain, m)) for x, m in zip(domains, members, strict=True)]
+        held = {b.memory: self._as_buffer(b) for b in kernel.native.buffers if not is_gradient(b.name)}
+        table = self.device.table(kernel, domains, held, [member.id for member in members])
         own = {}
         if section.domain != PARAMETER:
-            known = sizes(self.param.shape, self.native.last_two)
-            own = {f"parameter.{name}": float(x) for name, x in known.items()}
+            known = [sizes(member.param.shape, self.native.last_two) for member in members]
+            own = {f"parameter.{name}": [float(x[name]) for x in known] for name in known[0]}
         return _KernelCall(kernel, table, own)
 
-    def _as_buffer(self, b: Buffer) -> Tensor:
-        t = self.tensor(b.name)
-        return t._replace(shape=(t.size,)) if b.kind in (Kind.ROW, Kind.COL) else t
+    def _as_buffer(self, b: Buffer) -> list[Tensor]:
+        is_line = b.kind in (Kind.ROW, Kind.COL)
+        return [t._replace(shape=(t.size,)) if is_line else t for t in self.each(b.memory)]
 
     def matrix(self, key: str) -> Any:
-        """An array as a call takes it."""
-        t = self.current.get(key) or self.tensor(key)
+        """An array as a call takes it; calls are of one member alone."""
+        (t,), (member,) = self.current.get(key) or self.each(key), self.members
         shape = t.shape
-        if t.name not in self._arrays and len(shape) > 2 + len(self._lead):
-            shape = self.shape(PARAMETER)
+        if t.name not in self._arrays[0] and len(shape) > 2 + len(self._lead(member)):
+            shape = self.shape(PARAMETER, member)
         return self.device.view(t._replace(shape=shape))
 
     def run(
         self,
         workspace: Workspace,
-        values: Mapping[str, float | None],
-        count: int,
+        values: Mapping[str, Value],
+        counts: Sequence[int],
         seed: int,
         gradients: Array,
     ) -> Iterator[list[Request]]:
-        """Update the parameter, for the `count`-th time, with gradients at these addresses. Yields calls that may fail:
-        they are to be computed before the next is asked for."""
+        """Update the members, which these are the counts of, with gradients at these addresses, a row for each. Of
+        `values`, some may be lists of one for each member. Yields calls that may fail: they are to be computed before
+        the next is asked for."""
         self._bind(workspace)
-        self.current: dict[str, Tensor] = {}
-        self.values, self.count, self.seed, self.gradients = dict(values), count, seed, gradients
+        self.current: dict[str, list[Tensor]] = {}
+        self.values, self.counts, self.seed, self.gradients = dict(values), counts, seed, gradients
         for stage in self._stages:
             yield from stage.run(self)
 
     def written(self) -> list[Tensor]:
         """The tensors of the caller that an update changes."""
-        return [self.tensors[name] for name in sorted(self.plan.written())]
+        return [member.tensors[name] for name in sorted(self.plan.written()) for member in self.members]
 
     def arguments_of(self, stage: CallStage) -> tuple[list[Any], list[float], Any]:
         """The operands of a call, its numbers, and where the result goes."""
-        numbers = [arguments.number(x, self.values) for x in stage.numbers]
+        numbers = [arguments.number(x, self.numbers) for x in stage.numbers]
         return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """The values that are no lists, by name: those that arguments of calls and numbers of turns follow from."""
+        return {name: x for name, x in self.values.items() if not isinstance(x, list)}
 
 
 class _KernelCall:
-    """A kernel over one tensor."""
+    """A kernel over a tensor of each member."""
 
-    def __init__(self, kernel: LoadedKernel, table: StageTable, own: Mapping[str, float]) -> None:
+    def __init__(self, kernel: LoadedKernel, table: StageTable, own: Mapping[str, list[float]]) -> None:
         self.table = table
         table.set_hyper(own)
         self.gradients = kernel.gradients
-        self.places = {name: k for name, k in kernel.buffer_index.items() if not is_gradient(name)}
+        self.places: dict[str, list[int]] = {}
+        for k, b in enumerate(kernel.native.buffers):
+            if not is_gradient(b.name):
+                self.places.setdefault(b.memory, []).append(k)
         self.hyper = [name for name in kernel.native.hyper if name not in DIMENSIONS and name not in own]
 
-    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
         table = self.table
         table.set_hyper({name: run.values[name] for name in self.hyper})
         table.set_seed(run.seed)
-        table.counts[:] = run.count
+        table.counts[:] = run.counts
         if self.gradients:
             table.set_pointers(self.gradients, run.gradients)
-        for key, t in run.current.items():
+        for key, tensors in run.current.items():
             if key in self.places:
-                table.set_pointers([self.places[key]], t.address)
+                addresses = np.array([t.address for t in tensors], np.uintp)
+                table.set_pointers(self.places[key], addresses[:, None])
         table.run()
         return ()
 
@@ -267,7 +288,7 @@ class _Call:
     def __init__(self, stage: CallStage) -> None:
         self.stage = stage
 
-    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
         run.device.call(self.stage, *run.arguments_of(self.stage), run.how)
         return ()
 
@@ -283,8 +304,12 @@ class _Factorizations:
         read = {x.key for of in (*self.stages, stage) for x in of.operands}
         return not read & {of.target for of in (*self.stages, stage)}
 
-    def run(self, run: ParameterRun) -> Iterable[list[Request]]:
+    def run(self, run: MembersRun) -> Iterable[list[Request]]:
         return ([Request(stage, *run.arguments_of(stage)) for stage in self.stages],)
+
+
+def _length(axis: str, member: RunMember) -> int:
+    return int(axis) if axis.isdigit() else int(member.values[axis] or 0)
 
 
 class _LoopCall:
@@ -293,15 +318,15 @@ class _LoopCall:
     def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _Factorizations | _LoopCall]) -> None:
         self.stage, self.body = stage, body
 
-    def run(self, run: ParameterRun) -> Iterator[list[Request]]:
+    def run(self, run: MembersRun) -> Iterator[list[Request]]:
         stage = self.stage
-        latest = {key: run.current.get(key) or run.tensor(key) for key, _ in stage.carried}
+        latest = {key: run.current.get(key) or run.each(key) for key, _ in stage.carried}
         before = {key: run.current.get(key) for key, _ in stage.carried}
-        for turn in range(int(arguments.number(stage.count, run.values))):
+        for turn in range(int(arguments.number(stage.count, run.numbers))):
             if stage.index is not None:
                 run.values[stage.index] = float(turn)
             for key, new in stage.carried:
-                run.current[key], run.current[new] = latest[key], run.tensor(f"{new}~" if turn % 2 else new)
+                run.current[key], run.current[new] = latest[key], run.each(f"{new}~" if turn % 2 else new)
             for x in self.body:
                 yield from x.run(run)
             latest = {key: run.current[new] for key, new in stage.carried}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from optgen import pipeline
 from optgen.compiled import NativeKernel
 from optgen.execute.kernel import LoadedKernel
+from optgen.expressions import is_of_matrices, walk
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
@@ -31,15 +32,17 @@ class StagedKernel(LoadedKernel):
 
     def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool) -> None:
         program = optimizer.program(variant.flags)
+        calls = any(is_of_matrices(e) for equation in program.equations for e in walk(equation.value))
+        self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings()
         native = NativeKernel(
             pipeline.symbol(optimizer, variant),
             variant.dtype,
             tuple(buffers(optimizer, variant, program)),
             (),
             lazy=False,
-            shared=False,
+            shared=is_joint,
             sweeps=1,
-            cut="tensors",
+            cut="never" if is_joint else "tensors",
             last_two=optimizer.last_two,
             levels=(),
             object=b"",

@@ -15,8 +15,8 @@ from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
 from optgen.execute.piece import AnyPiece
 from optgen.execute.scaler import Scaler
-from optgen.execute.stage_run import ParameterRun, StageDevice, Workspace
-from optgen.execute.staged_kernel import StagedKernel
+from optgen.execute.stage_run import MembersRun, RunMember, StageDevice, Value, Workspace
+from optgen.execute.staged_kernel import LoadedPlan, StagedKernel
 from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
 from optgen.shapes import sizes
@@ -24,13 +24,14 @@ from optgen.shapes import sizes
 
 @dataclass(frozen=True)
 class Update:
-    """What is to be done for a parameter in a step; `place` is its number among all parameters."""
+    """What is to be done in a step for a parameter, or for several that share values; `place` is the number of the
+    first one among all parameters."""
 
-    run: ParameterRun
+    run: MembersRun
     place: int
     kernel: StagedKernel
-    values: Mapping[str, float | None]
-    count: int
+    values: Mapping[str, Value]
+    counts: Sequence[int]
     seed: int
     gradients: Array
 
@@ -45,8 +46,8 @@ class Update:
         return all(map(self.run.device.is_finite, reads))
 
     def start(self, workspace: Workspace) -> Iterator[list[Request]]:
-        """Make the update: see `ParameterRun.run`."""
-        return self.run.run(workspace, self.values, self.count, self.seed, self.gradients)
+        """Make the update: see `MembersRun.run`."""
+        return self.run.run(workspace, self.values, self.counts, self.seed, self.gradients)
 
 
 class StagedTable:
@@ -70,7 +71,8 @@ class StagedTable:
         self._values: dict[str, Any] = {}
         self._seed = 0
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
-        self._runs: dict[tuple[int, frozenset[Timing], bool], ParameterRun] = {}
+        self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
+        self._joint: MembersRun | None = None
 
     # ------------------------------------------------------------ what a step sets
 
@@ -106,27 +108,42 @@ class StagedTable:
     def updates(self, counts: Array, step: int) -> list[Update]:
         """The updates of the members; `counts` are the update counts of all parameters, these updates included, and
         `step` the largest of them."""
+        if self.kernel.is_joint:
+            return [self._joint_update(counts, step)]
         found = []
         for k, i in enumerate(self.members):
             values, count = self._values_of(i) | {"step": float(step)}, int(counts[i])
             run = self._run(k, i, values, count)
-            found.append(Update(run, i, self.kernel, values, count, self._seed, self._gradients[k]))
+            found.append(Update(run, i, self.kernel, {**values}, [count], self._seed, self._gradients[k]))
         return found
+
+    def _joint_update(self, counts: Array, step: int) -> Update:
+        """The update of all members together, as they share values."""
+        if self._joint is None:
+            each = [self._member(i, self._values_of(i)) for i in self.members]
+            self._joint = self._new_run(self.kernel.plan((), first=False), each)
+        own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
+        values, each_count = own | {"step": float(step)}, counts[self.order].tolist()
+        return Update(self._joint, self.members[0], self.kernel, values, each_count, self._seed, self._gradients)
 
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""
         own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
         return own | sizes(self._params[i].shape, self.kernel.native.last_two)
 
-    def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> ParameterRun:
+    def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> MembersRun:
         due = frozenset(t for t in self.kernel.timings if is_due(t, count, values))
         key = k, due, count == 1 and self.kernel.starts
         if key not in self._runs:
-            plan = self.kernel.plan(due, first=key[2])
-            own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-            where = self._params[i], own, self._ids[i], values
-            self._runs[key] = ParameterRun(plan, self.kernel.native, *where, self.kernel.variant.matmul, self._device)
+            self._runs[key] = self._new_run(self.kernel.plan(due, first=key[2]), [self._member(i, values)])
         return self._runs[key]
+
+    def _member(self, i: int, values: Mapping[str, float | None]) -> RunMember:
+        own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
+        return RunMember(self._params[i], own, self._ids[i], values)
+
+    def _new_run(self, plan: LoadedPlan, members: Sequence[RunMember]) -> MembersRun:
+        return MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul, self._device)
 
 
 def is_due(timing: Timing, count: int, values: Mapping[str, float | None]) -> bool:

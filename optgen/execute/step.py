@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
+from optgen import arguments
 from optgen.execute import buffers, checks, evaluation, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Array, Tensor
@@ -100,7 +101,7 @@ class BoundStep:
         self._hyper = HyperParameters(
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
-        self._values = self._hyper.values
+        self._values, self._given = self._hyper.values, rule.spec.given
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device, donate_grads)
         self._held: Any = None  # keeps the gradients alive
         self._donation = Donation() if donate_grads else None
@@ -290,6 +291,8 @@ class BoundStep:
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Check what may have changed since the last step, and give kernels the hyper-parameters and gradients."""
         self._is_prepared = False
+        if self._given:
+            arguments.check_given(self.rule.spec, self._given, changes)
         if self._launches is not None:
             self._launches.check_not_capturing()
         if self._is_watched:

@@ -62,7 +62,8 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
 def _entries(program: Program, states: Mapping[str, Buffer]) -> list[Buffer]:
     """The entries of histories that the equations read, but for the oldest one: that is the buffer of the state."""
     read = [e for q in program.equations for e in walk(q.value) if isinstance(e, Name) and e.at is not None]
-    found = dict.fromkeys((name.id, entry(name, states[name.id].entries)) for name in read if name.id in states)
+    length = {s.name: s.entries for s in program.states}
+    found = dict.fromkeys((name.id, entry(name, length[name.id])) for name in read if name.id in states)
     return [
         replace(states[state], name=key, written=False, init=None, of=state) for state, key in found if key != state
     ]

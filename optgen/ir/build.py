@@ -81,7 +81,7 @@ class _Lowering:
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 buffer = self.buffers[name]
-                place = self.place(buffer, Index(0)) if buffer.entries else None
+                place = self.written(buffer) if buffer.entries else None
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(buffer, value), place)))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         read |= {"matrices"} if self.optimizer.last_two else set()  # by which backends find rows and columns
@@ -154,7 +154,8 @@ class _Lowering:
     def first_use(self, name: Name) -> Value:
         id = name.id
         if name.key in self.work.reads:
-            return self.emit(ir.Load(self.work.reads[name.key]), name.key)
+            buffer = self.buffers[self.work.reads[name.key]]
+            return self.emit(ir.Load(buffer.name, self.written(buffer) if buffer.entries else None), name.key)
         if name.at is not None or (id in self.buffers and self.buffers[id].entries):
             return self.entry(name)
         if id == "grad":
@@ -175,23 +176,33 @@ class _Lowering:
         return self.emit(ir.Hyper(PARAMETER_SIZES[id] if self.work.own_sizes and id in DIMENSIONS else id), id)
 
     def entry(self, name: Name) -> Value:
-        """An entry of a history."""
-        index = Index(0) if name.at is None else entry_index(name.at, self.entries[name.id])
-        key = name.id if index == Index(0) else name.key
+        """An entry of a history, or of an array that a loop has filled."""
+        index = Index(0) if name.at is None else entry_index(name.at, self.entries.get(name.id, ""))
+        key = name.key if name.at is not None and name.key in self.buffers else name.id
         if key not in self.values:
-            self.values[key] = self.emit(ir.Load(key, self.place(self.buffers[key], index)), key)
+            buffer = self.buffers[key]
+            place = self.sum(index, self.const(float(index.constant))) if buffer.turn else self.place(buffer, index)
+            self.values[key] = self.emit(ir.Load(key, place), key)
         return self.values[key]
+
+    def written(self, buffer: Buffer) -> Value:
+        """The number of the entry that is written, of a history or an array."""
+        return self.load(buffer.turn) if buffer.turn else self.place(buffer, Index(0))
 
     def place(self, buffer: Buffer, index: Index) -> Value:
         """The number of an entry in memory: update t writes the one of (t - 1) mod n. `eval:` follows an update."""
         count = self.load("step" if buffer.kind is Kind.SHARED else COUNTS[0])
         n = self.const(float(buffer.entries)) if buffer.entries.isdigit() else self.load(buffer.entries)
         ahead = self.emit(ir.Add(count, self.const(float(index.constant - (not self.variant.evaluate)))))
-        for term, k in index.terms:
-            ahead = self.emit(ir.Add(ahead, self.emit(ir.Mul(self.const(float(k)), self.load(term)))))
-        ahead = self.emit(ir.Add(ahead, n))
+        ahead = self.emit(ir.Add(self.sum(index, ahead), n))
         turns = self.emit(ir.Floor(self.emit(ir.Div(ahead, n))))
         return self.emit(ir.Sub(ahead, self.emit(ir.Mul(turns, n))))
+
+    def sum(self, index: Index, start: Value) -> Value:
+        """The terms of an index, added to a number."""
+        for term, k in index.terms:
+            start = self.emit(ir.Add(start, self.emit(ir.Mul(self.const(float(k)), self.load(term)))))
+        return start
 
     def extent(self, dimension: str) -> Value:
         """A size of the matrices that the kernel is over."""

@@ -118,6 +118,7 @@ class Buffer:
     block: int | None = None  # of scales: how many elements have one
     entries: str = ""  # of a history: how many it keeps, a number, or the name of a param that says it
     of: str = ""  # of an entry that is only read: the buffer with the history
+    turn: str = ""  # of an array that a loop fills: the number of the turn, which is the entry that is written
 
     @property
     def memory(self) -> str:

@@ -41,7 +41,7 @@ def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
     block = [] if b.block is None else [f"block={b.block}"]
     dims = [f"dims={','.join(b.dims)}"] if b.dims else []
-    history = [f"{key}={x}" for key, x in (("entries", b.entries), ("of", b.of)) if x]
+    history = [f"{key}={x}" for key, x in (("entries", b.entries), ("of", b.of), ("turn", b.turn)) if x]
     marks = ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late
     return marks + init + block + dims + history
 
@@ -88,7 +88,7 @@ def _buffer(words: list[str]) -> Buffer:
     init: float | str | None = None
     block: int | None = None
     dims: tuple[str, ...] = ()
-    history = {"entries": "", "of": ""}
+    history = {"entries": "", "of": "", "turn": ""}
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))

@@ -274,9 +274,16 @@ class Actions(ExpressionActions):
         doc = options.get("text", "")
         return StateDecl(name.text, known, _start(init), options.get("if"), name.span, doc, dims, entries)
 
-    def input(self, items: list[Any]) -> Input:
+    def input(self, items: list[Any]) -> Input | Param:
         name = _plain(items[1], "an input")
-        return Input(name.text, name.span, _options("an input", items[2], ("text",)).get("text", ""))
+        _, _, kind, options = items
+        doc = _options("an input", options, ("text",)).get("text", "")
+        if not kind:
+            return Input(name.text, name.span, doc)
+        if [t.text for t in kind] != ["host"] or name.text in RESERVED_PARAMS:
+            help = "write 'host' for a number that each step is given; without a kind it is a tensor for each parameter"
+            raise LineError("E304", f"'{kind[0].text}' is no kind of an input", kind[0].span, help, "input")
+        return Param(name.text, None, name.span, doc=doc, given=True)
 
     def require(self, items: list[Any]) -> Require:
         word, condition, rest = items

@@ -11,6 +11,7 @@ from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
+from optgen.lang.histories import find_arrays
 from optgen.lang.lint import lint
 from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
@@ -93,6 +94,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
     primed = {x.target.id for x in equations if x.loop is not None and x.target.primed}
     scope.carried |= {name for name in primed if scope.what(name) is None}
     scope.failed.update(x.key for x in lines if isinstance(x, Broken))
+    find_arrays(equations, scope)
     check_loops(equations, scope)
     kept: list[Equation] = []
     for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase)):
@@ -164,11 +166,11 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     values = [e.value for e in optimizer.update] + [s.init for s in optimizer.states]
     nodes = [e for value in values for e in walk(value)]
     has_products = any(map(is_of_matrices, nodes))
-    is_staged = has_products or any(e.loop is not None or e.timing is not None for e in optimizer.update)
-    for node in nodes if is_staged else []:
-        if isinstance(node, Call) and node.scope == "params":
+    own_steps = has_products or any(e.timing is not None for e in optimizer.update)
+    for node in nodes:
+        if isinstance(node, Call) and node.scope == "params" and own_steps:
             help = "compute it outside of the spec, and pass it as a param"
-            scope.report("E303", "'over params' beside products, loops or timings", node.span, help)
+            scope.report("E303", "'over params' beside products or timings", node.span, help)
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)

@@ -28,7 +28,7 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
             scope.report("E409", f"{what} cannot compute {shown}", node.span, help)
         if not isinstance(node, Name) or node.id in scope.failed or _unquoted(node, condition, scope):
             continue
-        known = node.id in scope.params or node.id in RESERVED_PARAMS or node.id in visible or node.id in DIMENSIONS
+        known = node.id in {*scope.params, *RESERVED_PARAMS, *visible, *DIMENSIONS} - {*scope.given}
         if known and not node.primed:
             continue
         if node.id in scope.flags:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from optgen.expressions import Index, Name, Number
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
-from optgen.model import Kind, Loop, StateDecl
+from optgen.model import Equation, Kind, Loop, StateDecl
 
 
 def check_history(state: StateDecl, scope: Scope) -> None:
@@ -38,11 +38,47 @@ def _least(interval: object) -> float:
     return getattr(interval, "low", -math.inf)
 
 
+def find_arrays(equations: Iterable[Equation], scope: Scope) -> None:
+    """Note the local arrays of a section: `a[i] = x` in a loop `repeat n as i:` sets one of n numbers."""
+    for equation in equations:
+        at = equation.target.at
+        if at is None or at.constant or len(at.terms) != 1 or at.terms[0][1] != 1:
+            continue
+        for loop in loops_around(equation.loop):
+            if loop.index == at.terms[0][0]:
+                scope.arrays.setdefault(equation.target.id, loop)
+
+
+def check_element(equation: Equation, scope: Scope) -> bool:
+    """Whether `a[i] = x` sets an element of a local array; what is wrong is reported."""
+    name, loop = equation.target.id, scope.arrays.get(equation.target.id)
+    fixed = {x for state in scope.states.values() for x in state.fixed}
+    what = scope.what(name)
+    if what is not None:
+        help = f"{name}' = ... adds an entry" if name in scope.states else "choose another name for the array"
+        message = f"{equation.target.key} is set by itself, and '{name}' is {what}"
+    elif loop is None or equation.loop != loop or equation.target.primed:
+        message = f"{equation.target.key} is no element of a loop"
+        help = f"in a loop 'repeat n as i:', {name}[i] = ... sets one element in each turn"
+    elif isinstance(loop.count, Name) and loop.count.id not in fixed:
+        message = f"{name} has as many elements as the loop has turns, which may change between steps"
+        help = f"a number of turns that is the length of a history, as in 'state h[{loop.count.id}]', cannot"
+    else:
+        return True
+    scope.report("E308", message, equation.target.span, help)
+    return False
+
+
 def check_entry(name: Name, loop: Loop | None, scope: Scope) -> None:
     """Report a use of a history without an index, an index of what is none, and one that names no entry."""
     state = scope.states.get(name.id)
     if state is not None and state.entries:
         problem = _problem(name, state, loop, scope)
+        if problem is None:
+            return
+        scope.report("E308", problem[0], name.span, problem[1])
+    elif name.id in scope.arrays:
+        problem = _problem_of_array(name, loop, scope)
         if problem is None:
             return
         scope.report("E308", problem[0], name.span, problem[1])
@@ -63,9 +99,46 @@ def _problem(name: Name, state: StateDecl, loop: Loop | None, scope: Scope) -> t
     return None if name.primed else (f"'{name.id}' is a history", f"write {name.id}[-1] for its newest entry")
 
 
+def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
+    """What is wrong with a use of a local array, and what to do."""
+    own = scope.arrays[name.id]
+    if name.at is None or name.primed:
+        return f"'{name.id}' is an array", f"write {name.id}[{own.index}] for one of its elements"
+    inside = any(x == own for x in loops_around(loop))
+    if inside and name.at != Index(0, ((own.index or "", 1),)):
+        return f"{name.key} within the loop that sets {name.id}", f"there, {name.id}[{own.index}] alone is known"
+    count = own.count.id if isinstance(own.count, Name) else str(int(own.count.value))  # type: ignore[union-attr]
+    ends = None if inside else _checked_ends(name, name.at, count, loop, scope)
+    if not isinstance(ends, list):
+        return ends
+    least = int(count) if count.isdigit() else int(_least(scope.params[count].interval))
+    if all(_is_within(p, q - 1, least) if not count.isdigit() else 0 <= p < least for p, q in ends):
+        return None
+    return f"{name.key} is not among the elements", f"{name.id}[0] is the first, and {name.id}[{count} - 1] the last"
+
+
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
     """What is wrong with an index, and what to do."""
     n = state.entries
+    own = [term for term, _ in at.terms if term != n]
+    ends = _checked_ends(name, at, n, loop, scope)
+    if not isinstance(ends, list):
+        return ends
+    least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
+    if all(_is_within(p, q, least) for p, q in ends):
+        if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
+            return None
+        help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
+        return f"{name.key} is the oldest entry if {n} is {least}", help
+    oldest = -int(n) if n.isdigit() else f"-{n}"
+    return f"{name.key} is not among the entries", f"{name.id}[-1] is the newest, and {name.id}[{oldest}] the oldest"
+
+
+def _checked_ends(
+    name: Name, at: Index, n: str, loop: Loop | None, scope: Scope
+) -> list[tuple[int, int]] | tuple[str, str] | None:
+    """The index in the first and the last turn, as p + q*n, or what is wrong with it; None if that is reported
+    elsewhere."""
     turns = {x.index: x for x in loops_around(loop) if x.index is not None}
     own = [(term, k) for term, k in at.terms if term in turns]
     others = [term for term, _ in at.terms if term not in turns and term != n]
@@ -76,16 +149,7 @@ def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, sc
     if ends is None:
         loop_help = f"write 'repeat {n} as {own[0][0]}:'"
         return f"the turns of this loop are not the entries of '{name.id}'", loop_help
-    if n not in scope.params and not n.isdigit():
-        return None  # reported where the history is declared
-    least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
-    if all(_is_within(p, q, least) for p, q in ends):
-        if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
-            return None
-        help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
-        return f"{name.key} is the oldest entry if {n} is {least}", help
-    oldest = -int(n) if n.isdigit() else f"-{n}"
-    return f"{name.key} is not among the entries", f"{name.id}[-1] is the newest, and {name.id}[{oldest}] the oldest"
+    return ends if n in scope.params or n.isdigit() else None
 
 
 def _ends(at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: str) -> list[tuple[int, int]] | None:

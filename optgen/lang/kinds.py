@@ -63,8 +63,12 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             names[target.id] = carried[target.id]
         value = value_of(equation.value, names, report, draw_allowed=equation.loop is None)
         kind = declared.get(target.id) or carried.get(target.id)
+        if target.at is not None and value is not None and (value.condition or value.axes):
+            help = "an array has numbers; keep what is larger in a history"
+            what = "a condition" if value.condition else value.meaning
+            report("E308", f"{target.key} is a number, but this is {what}", equation.value.span, help)
         if not target.primed:
-            names[target.key] = value
+            names[target.id if target.at is not None else target.key] = value
             continue
         if value is not None and kind is not None:
             _check_new(target, kind, value, equation.value, names, report, is_state=target.id in declared)
@@ -89,7 +93,7 @@ def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[st
                 old = carried[e.target.id]
                 value = (join(old, value) or old) if old is not None else value
                 carried[e.target.id] = known[e.target.id] = replace(value, condition=False)
-            known[e.target.key] = value
+            known[e.target.id if e.target.at is not None else e.target.key] = value
         if carried == before:
             break
     return carried

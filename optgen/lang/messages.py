@@ -14,7 +14,7 @@ _FORMS = {
     "param": 'param beta = 0.9 in [0, 1) "what it is"',
     "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
     "state": "state m = 0 or state v: row = 0 if factored",
-    "input": 'input h "what it is"',
+    "input": 'input h "what it is" or input loss: host "a number of each step"',
     "def": "def f(x, y) = x*y",
     "require": 'require not (a and b) "a excludes b"',
     "update": "'update:' on a line of its own",

@@ -16,7 +16,7 @@ from optgen.lang.builtins import (
     TENSORS,
     is_reduction,
 )
-from optgen.lang.histories import check_entry
+from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
 from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
@@ -119,7 +119,7 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
         help = f"only states and w have one: write {name.id}"
         scope.report("E211", f"'{name.id}' is {what or 'no state'} and has no new value", name.span, help)
         scope.failed.add(name.key)
-    elif evaluate and (name.primed or name.id in (*TENSORS[1:], *scope.inputs)):
+    elif evaluate and (name.primed or name.id in (*TENSORS[1:], *scope.inputs, *scope.given)):
         help = "'eval:' computes from w, the states, params and t, after a step and without a gradient"
         scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help, "eval")
         scope.failed.add(name.key)
@@ -140,9 +140,7 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     if name in scope.failed and name not in scope.states:
         return None
     if target.at is not None:
-        help = f"{name}' = ... adds an entry" if name in scope.states else "an equation defines all elements"
-        scope.report("E308", f"{target.key} is defined by itself", target.span, help)
-        return None
+        return equation if check_element(equation, scope) else None
     what = scope.what(name)
     if name in scope.states or name == "w":
         if evaluate and name != "w":

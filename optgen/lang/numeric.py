@@ -39,7 +39,8 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Sp
             if equation.loop is not None and equation.loop.index is not None:
                 names[equation.loop.index] = _Sample(0.0)
             sample = _first(equation.value, names)
-            names[equation.target.key] = sample
+            target = equation.target
+            names[target.id if target.at is not None else target.key] = sample
             if equation.target.primed:
                 found = dict.fromkeys(sample.quotients, weight == 0) | found
     return sorted(found.items())

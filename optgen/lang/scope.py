@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.expressions import Name
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Input, Loop, Param, StateDecl
 
 
 @dataclass
@@ -25,10 +25,16 @@ class Scope:
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
+    arrays: dict[str, Loop] = field(default_factory=dict)  # local arrays, and the loops whose turns set elements
     carried: set[str] = field(default_factory=set)  # the local values that loops carry from turn to turn
     last_two: bool = False
     failed: set[str] = field(default_factory=set)
     reported: dict[Diagnostic, None] = field(default_factory=dict)
+
+    @property
+    def given(self) -> list[str]:
+        """The inputs that are numbers, which each step is given."""
+        return [p.name for p in self.params.values() if p.given]
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

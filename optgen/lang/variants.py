@@ -164,6 +164,8 @@ class _Walk:
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
             defined.setdefault(target.key, target.span)
             loops.setdefault(target.key, equation.loop)
+            if target.at is not None:
+                defined.setdefault(target.id, target.span)
         names = base_names(self.optimizer, tuple(self.scope.states.values()))
         names |= dict.fromkeys(self.scope.failed)
         infer_values(program, names, self.report)
@@ -177,7 +179,7 @@ class _Walk:
     ) -> None:
         """Check a name that the equation of `target` reads. `defined` are the names above it, `places` those of all
         lines."""
-        scope, key = self.scope, name.key
+        scope, key = self.scope, name.id if name.id in self.scope.arrays else name.key
         if key in defined or key in scope.failed or name.id in scope.failed:
             return
         if name.id in scope.states and name.id not in states:

@@ -13,8 +13,9 @@ from optgen.ir.buffers import buffers
 from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
+from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
-from optgen.stages.normalize import Element, Node, Normalizer, Orientation, Turns, names_of
+from optgen.stages.normalize import ARRAY, Element, Node, Normalizer, Orientation, Turns, is_array, names_of
 from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 _NOWHERE = Span(0, 0, 0)
@@ -38,8 +39,11 @@ class _Builder:
         began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
         self.started = {s.name for s, _ in starts}
         later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)
-        self.program = Program(program.optimizer, program.flags, program.states, (*began, *later))
+        self.filled = {f"{name}{ARRAY}": array for name, array in filled_arrays(program).items()}
+        self.program = renamed(Program(program.optimizer, program.flags, program.states, (*began, *later)))
+        self.aliases = conflicts(self.program.equations)
         self.kinds = infer_values(self.program, base_names(optimizer, program.states), _never)
+        self.kinds |= {x.key: self.kinds[x.id] for x in entries_read(self.program.equations)}
         self.kinds |= {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
         self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
         self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
@@ -77,8 +81,11 @@ class _Builder:
         return with_children(expr, [self._after_start(x) for x in children(expr)])
 
     def is_exact(self, name: str) -> bool:
-        """Whether a buffer keeps every bit of its values: numbers, and elements in the dtype of the arithmetic."""
+        """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the
+        arithmetic."""
         b, axes = self.buffers[name], self.states.get(name, PARAMETER)
+        if b.entries:
+            return False
         return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[self.compute])
 
     def axes(self, key: str) -> Axes:
@@ -117,7 +124,10 @@ class _Builder:
                     self.array(key, call=isinstance(made, CallStage) or (isinstance(made, Element) and made.narrow))
 
     def array(self, key: str, *, call: bool = False) -> None:
-        self.arrays.setdefault(key, StageArray(key, self.axes(key), call))
+        value, filled = self.kinds[key], self.filled.get(key)
+        is_shared = value is not None and value.kind is Kind.SHARED
+        more = (filled.entries, filled.turn) if filled is not None else ("", "")
+        self.arrays.setdefault(key, StageArray(key, self.axes(key), call, *more, is_shared))
 
     def call(self, block: Block, node: Node) -> Stage:
         if isinstance(node, CallStage):
@@ -131,7 +141,7 @@ class _Builder:
             self.array(key)
             self.arrays.setdefault(f"{key}~", replace(self.arrays[key], key=f"{key}~"))
             pairs.append((first, key))
-        body = self.block(Block(node.nodes, block.light, frozenset(carried) | self.carried))
+        body = self.block(Block(node.nodes, block.light, frozenset(carried) | self.carried | self.filled.keys()))
         return LoopStage(substituted(node.loop.count, block.light), node.loop.index, tuple(body), tuple(pairs))
 
     # ------------------------------------------------------------ states
@@ -163,17 +173,21 @@ class _Builder:
         """The first level at which a kernel of these dimensions can overwrite a state."""
         last = 0
         for r, node in enumerate(block.nodes):
-            if name in block.reads(node):
+            if name in self._states_read(block, node):
                 same = isinstance(node, Element) and node.domain == domain
                 last = max(last, block.levels[r] + (not same))
         return last
+
+    def _states_read(self, block: Block, node: Node) -> set[str]:
+        """What a node reads; of an entry that may be the oldest one, the history."""
+        return {self.aliases.get(key, key) for key in block.reads(node)}
 
     def _read_after(self, block: Block, name: str, k: int) -> bool:
         """Whether call k, or what comes after it, reads the old value of a state."""
         here = block.levels[k]
         for r, node in enumerate(block.nodes):
             later = block.levels[r] > here or (block.levels[r] == here and r >= k and not isinstance(node, Element))
-            if later and name in block.reads(node):
+            if later and name in self._states_read(block, node):
                 return True
         return False
 
@@ -184,6 +198,7 @@ class _Builder:
         named = {key for node in kernel.nodes for key in names_of(node.value)}
         light = {node.key: node for node in block.definitions(named)}
         order = _ordered(own | light)
+        equations = tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order)
         weights = [("copy", key) for name, key in kernel.stores if name == "w" and "copy" in self.buffers]
         stored = [*kernel.stores, *weights, *((key, key) for key in own if key in self.arrays)]
         needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
@@ -193,10 +208,14 @@ class _Builder:
         names = self._streams(outer) | {place for _, place in reads} | written
         columns = {key for key, node in own.items() if node.columns}
         found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
-        known = sorted((own.keys() | light.keys() | outer) & self.kinds.keys())
+        by_name = {b.name: b for b in found}
+        views = dict.fromkeys((x.key, x.id) for x in entries_read(tuple(equations)) if is_array(x))
+        found += [replace(by_name[array], name=key, of=array, written=False) for key, array in views]
+        keys = own.keys() | light.keys() | outer | {x.key for x in entries_read(equations)}
+        known = sorted(keys & self.kinds.keys())
         return KernelStage(
             kernel.domain,
-            tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order),
+            equations,
             tuple(found),
             tuple(reads),
             tuple(stored),
@@ -223,18 +242,19 @@ class _Builder:
         """A buffer of a kernel over these dimensions."""
         if name not in self.arrays:
             buffer = self.buffers[name]
-            kind = _relative_kind(self.states.get(name, PARAMETER), domain, buffer.kind)
+            kind = _relative_kind(self.states.get(buffer.memory, PARAMETER), domain, buffer.kind)
             return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=(), starts_late=False)
         array = self.arrays[name]
         is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
         kind = Kind.COL if name in columns else self._relative(name, domain, held=True)
-        return Buffer(name, written, kind=kind, storage=_STORAGE[self.compute] if is_element else "float64")
+        storage = _STORAGE[self.compute] if is_element else "float64"
+        return Buffer(name, written, kind=kind, storage=storage, entries=array.entries, turn=array.turn)
 
     def _relative(self, key: str, domain: Axes, *, held: bool = False) -> Kind:
         """The kind of a value in a kernel over these dimensions."""
         value = self.kinds[key]
         assert value is not None
-        kind = Kind.TENSOR if held or value.kind is Kind.TENSOR else value.kind
+        kind = Kind.TENSOR if held and value.kind is not Kind.SHARED else value.kind
         return _relative_kind(self.axes(key), domain, kind)
 
 

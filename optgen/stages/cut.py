@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen.expressions import Expr, Name, children, with_children
-from optgen.stages.normalize import Element, Node, Turns, names_of
+from optgen.stages.normalize import ARRAY, Element, Node, Turns, names_of
 from optgen.stages.plan import PARAMETER, Axes, CallStage
 
 
@@ -132,7 +132,7 @@ def produced(node: Node) -> list[str]:
         case CallStage(target=key):
             return [key]
         case Turns(nodes=nodes):
-            return [key for inner in nodes for key in produced(inner) if key.endswith("'")]
+            return [key for inner in nodes for key in produced(inner) if key.endswith(("'", ARRAY))]
 
 
 def read_by(node: Node) -> set[str]:

@@ -7,7 +7,7 @@ equal bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from optgen import arguments
 from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -26,27 +26,62 @@ CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], No
 def interpret_plan(
     plan: Plan,
     kernel_of: Callable[[KernelStage], Kernel],
-    tensor: TensorUpdate,
+    tensors: Sequence[TensorUpdate],
     call: CallFunction,
     *,
     last_two: bool = False,
     seed: int = 0,
 ) -> None:
-    """Execute one update of one tensor, in place."""
-    _PlanRun(plan, kernel_of, tensor, call, last_two, seed).stages(plan.stages)
+    """Execute one update of tensors, in place: of one, or of all that share values."""
+    runs = [_TensorRun(plan, tensor, last_two) for tensor in tensors]
+    for run in runs:
+        run.arrays |= {array.key: runs[0].arrays[array.key] for array in plan.arrays if array.is_shared}
+    _PlanRun(runs, kernel_of, call, seed).stages(plan.stages)
 
 
+@dataclass(frozen=True)
 class _PlanRun:
-    def __init__(
-        self,
-        plan: Plan,
-        kernel_of: Callable[[KernelStage], Kernel],
-        tensor: TensorUpdate,
-        call: CallFunction,
-        last_two: bool,
-        seed: int,
-    ) -> None:
-        self.plan, self.kernel_of, self.tensor, self.call, self.seed = plan, kernel_of, tensor, call, seed
+    runs: Sequence[_TensorRun]
+    kernel_of: Callable[[KernelStage], Kernel]
+    call: CallFunction
+    seed: int
+
+    def stages(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            match stage:
+                case KernelStage():
+                    kernel = self.kernel_of(stage)
+                    interpret(kernel, [run.update(stage, kernel) for run in self.runs], self.seed)
+                case CallStage():
+                    for run in self.runs:
+                        run.call(stage, self.call)
+                case LoopStage():
+                    self.loop(stage)
+
+    def loop(self, loop: LoopStage) -> None:
+        initial = [{key: run.arrays[key] for key, _ in loop.carried} for run in self.runs]
+        slots = [{new: (run.arrays[new], run.arrays[f"{new}~"]) for _, new in loop.carried} for run in self.runs]
+        for turn in range(int(arguments.number(loop.count, self.runs[0].values))):
+            for run, own in zip(self.runs, slots, strict=True):
+                if loop.index is not None:
+                    run.values[loop.index] = turn
+                for _, new in loop.carried:
+                    run.arrays[new] = own[new][turn % 2]
+            self.stages(loop.body)
+            for run in self.runs:
+                for key, new in loop.carried:
+                    run.arrays[key] = run.arrays[new]
+        for run, before in zip(self.runs, initial, strict=True):
+            for key, new in loop.carried:
+                run.arrays[new] = run.arrays[key]
+                run.arrays[key] = before[key]
+
+
+class _TensorRun:
+    """The arrays and numbers of one tensor."""
+
+    def __init__(self, plan: Plan, tensor: TensorUpdate, last_two: bool) -> None:
+        self.plan, self.tensor = plan, tensor
         shape = tensor.buffers["w"].shape
         self.own = sizes(shape, last_two)
         self.values = {**tensor.hyper, **self.own}
@@ -55,44 +90,35 @@ class _PlanRun:
         self.arrays: dict[str, Array] = {}
         for array in plan.arrays:
             narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
-            self.arrays[array.key] = np.zeros(self.shape(array.axes), elements if narrow else np.float64)
+            shape = (self.length(array.entries),) if array.entries else self.shape(array.axes)
+            self.arrays[array.key] = np.zeros(shape, elements if narrow else np.float64)
 
     def shape(self, axes: Axes) -> tuple[int, ...]:
         return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()
 
     def length(self, axis: str) -> int:
-        return 1 if axis == ONE else int(self.values[axis])
+        return int(axis) if axis.isdigit() else int(self.values[axis])
 
     def array(self, key: str) -> Array:
         place = self.plan.places.get(key, key)
         return self.arrays[place] if place in self.arrays else self.tensor.buffers[place]
 
-    def stages(self, stages: Sequence[Stage]) -> None:
-        for stage in stages:
-            match stage:
-                case KernelStage():
-                    self.section(stage)
-                case CallStage():
-                    self.call_stage(stage)
-                case LoopStage():
-                    self.loop(stage)
-
-    def section(self, section: KernelStage) -> None:
-        kernel = self.kernel_of(section)
+    def update(self, section: KernelStage, kernel: Kernel) -> TensorUpdate:
+        """The tensor as a kernel takes it."""
         buffers = {
-            b.name: self.array(b.name).reshape(-1) if _is_line(b) else self.array(b.name) for b in kernel.buffers
+            b.memory: self.array(b.memory).reshape(-1) if _is_line(b) else self.array(b.memory) for b in kernel.buffers
         }
         domain = self.tensor.buffers["w"].shape if section.domain == PARAMETER else self.shape(section.domain)
         hyper: Mapping[str, float] = self.values
         if section.domain != PARAMETER:
             own = sizes(domain, bool(self.lead))
             hyper = {**self.values, **own, **{f"parameter.{name}": x for name, x in self.own.items()}}
-        interpret(kernel, [replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)], self.seed)
+        return replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)
 
-    def call_stage(self, stage: CallStage) -> None:
+    def call(self, stage: CallStage, call: CallFunction) -> None:
         operands = [self.matrix(x.key) for x in stage.operands]
         numbers = [arguments.number(x, self.values) for x in stage.numbers]
-        self.call(stage, operands, numbers, self.matrix(stage.target))
+        call(stage, operands, numbers, self.matrix(stage.target))
 
     def matrix(self, key: str) -> Array:
         """An array as a call takes it: that of a parameter is a matrix."""
@@ -101,21 +127,6 @@ class _PlanRun:
             return found
         return found.reshape(self.shape(PARAMETER))
 
-    def loop(self, loop: LoopStage) -> None:
-        initial = {key: self.arrays[key] for key, _ in loop.carried}
-        slots = {new: (self.arrays[new], self.arrays[f"{new}~"]) for _, new in loop.carried}
-        for turn in range(int(arguments.number(loop.count, self.values))):
-            if loop.index is not None:
-                self.values[loop.index] = turn
-            for _, new in loop.carried:
-                self.arrays[new] = slots[new][turn % 2]
-            self.stages(loop.body)
-            for key, new in loop.carried:
-                self.arrays[key] = self.arrays[new]
-        for key, new in loop.carried:
-            self.arrays[new] = self.arrays[key]
-            self.arrays[key] = initial[key]
-
 
 def _is_line(buffer: Any) -> bool:
-    return buffer.kind.value in ("row", "col")
+    return buffer.kind.value in ("row", "col") and not buffer.entries

@@ -24,13 +24,14 @@ def _visit(
     for stage in stages:
         match stage:
             case KernelStage(buffers=buffers):
-                keys = [b.name for b in buffers]
+                keys = [b.memory for b in buffers]
             case CallStage(operands=operands, target=target):
                 keys = [*(x.key for x in operands), target]
             case LoopStage(body=body, carried=carried):
                 before = dict(found)
                 end = _visit(body, number + 1, found, arrays, places)
                 known = [key for key in before if found[key] != before[key]]
+                known += [key for key in found if key.endswith("[]") and found[key][1] > number]  # kept in all turns
                 both = [x for first, new in carried for x in (first, new, f"{new}~")]
                 for key in {*known, *both}:
                     first, last = found.get(key, (number, end))

@@ -153,7 +153,8 @@ class Normalizer:
         """The expression without calls and transposes. `claim` learns the dimensions that it reduces over."""
         match expr:
             case Name():
-                return _renamed(expr, self.same.get(expr.key, expr.key))
+                key = self.same.get(expr.key, expr.key)
+                return expr if key == expr.key else _renamed(expr, key)
             case Transpose(operand=x):
                 return self.transpose(expr, x, claim)
             case Binary(op="@"):
@@ -306,8 +307,17 @@ class _Claim:
 
 
 def names_of(value: Expr) -> Iterator[str]:
-    """The keys that an expression reads."""
-    return (e.key for e in walk(value) if isinstance(e, Name))
+    """The keys that an expression reads. All elements of an array that a loop fills have one key."""
+    return (e.id if is_array(e) else e.key for e in walk(value) if isinstance(e, Name))
+
+
+ARRAY = "[]"
+"""What the key of an array that a loop fills ends with."""
+
+
+def is_array(name: Name) -> bool:
+    """Whether a name is an element of an array that a loop fills."""
+    return name.id.endswith(ARRAY)
 
 
 def _at(loop: Loop | None, level: int) -> Loop | None:

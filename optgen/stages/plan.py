@@ -81,6 +81,9 @@ class StageArray:
     key: str
     axes: Axes
     is_narrow: bool = False
+    entries: str = ""  # of an array that a loop fills: how many numbers it has
+    turn: str = ""  # and the name of the turn's number
+    is_shared: bool = False  # one number for all parameters
 
 
 @dataclass(frozen=True)

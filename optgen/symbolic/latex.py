@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from optgen.expressions import Expr, Index, Number
 from optgen.model import Flags, Optimizer
 from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
@@ -87,7 +89,8 @@ class Latex(Renderer):
         return base + (f"_{joined}" if len(joined) == 1 else f"_{{{joined}}}")
 
     def entry(self, symbol: Symbol, at: Index, *, of_steps: bool) -> str:
-        return self._subscripted(symbol, [f"t{after(at)}" if of_steps else str(at).replace(" ", "")])
+        shown = replace(at, terms=tuple((_latex_name(name), k) for name, k in at.terms))
+        return self._subscripted(symbol, [f"t{after(shown)}" if of_steps else str(shown).replace(" ", "")])
 
     def number(self, number: Number) -> Rendered:
         if number.text in GREEK:

@@ -138,6 +138,60 @@ class ADOPT(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class ALIG(SpecOptimizer):
+    """ALI-G: adaptive learning rates for interpolation with gradients
+
+    Berrada, Zisserman & Kumar 2020, arXiv:1906.05661.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ    = gₜ + wd·wₜ₋₁
+        rateₜ = min(lr, loss/(sum[over params](dₜ²) + ε))
+        momₜ  = momentum·momₜ₋₁ − rateₜ·dₜ   if heavy
+                ⎧ wₜ₋₁ − rateₜ·dₜ + momentum·momₜ   if heavy
+        wₜ    = ⎨
+                ⎩ wₜ₋₁ − rateₜ·dₜ                   otherwise
+        where heavy: momentum > 0
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: largest rate
+        momentum: decay of the velocity, with Nesterov's step; 0 keeps none, in [0, 1)
+        eps: added to the squared norm of all gradients, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.0,
+        eps: float | torch.Tensor = 1e-05,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class ASGD(TorchOptimizer, torch.optim.ASGD):
     """torch.optim.ASGD, with kernels of optgen.
 

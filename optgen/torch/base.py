@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
 
+from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, donation, in_backward, loading, naming
@@ -125,26 +127,29 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     # ------------------------------------------------------------ the step
 
     @hooked
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
 
         An optimizer whose steps have phases computes each with gradients of its own: `closure` is called once for each,
         without gradients of before, and computes the loss and its gradients. The first loss is returned. RuntimeError
         without a `closure`.
 
+        `given` are the numbers that the spec reads as inputs of kind host, by name; `loss` among them is, unless it is
+        given, what `closure` returned.
+
         TypeError or ValueError names a value of a group, a parameter or a gradient that is wrong. Then no weight, state
         or count has changed, of any group.
         """
         if self.spec.phases:
-            return self._step_in_phases(closure)
+            return self._step_in_phases(closure, given)
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self._update()
+        self._update(given=self._with_loss(loss, given))
         return loss
 
-    def _step_in_phases(self, closure: Callable[[], Any] | None) -> Any:
+    def _step_in_phases(self, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """All phases of a step, each with the gradients that `closure` computes."""
         phases, name = self.spec.phases, type(self).__name__
         if closure is None:
@@ -159,13 +164,13 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             self.zero_grad()
             with torch.enable_grad():
                 losses.append(closure())
-            self._compute_phase(phase)
+            self._compute_phase(phase, self._with_loss(losses[-1], given))
         return losses[0]
 
-    def _compute_phase(self, phase: str) -> None:
+    def _compute_phase(self, phase: str, given: Mapping[str, Any]) -> None:
         """One phase of a step, of all groups; RuntimeError if another one is due."""
         self._check_due(phase)
-        self._update(phase)
+        self._update(phase, given)
         phases = self.spec.phases
         self._due = (self._due + 1) % len(phases)
         if not self._due:
@@ -176,8 +181,21 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if phase != due:
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due, and not '{phase}'")
 
-    def _update(self, phase: str | None = None) -> None:
+    def _with_loss(self, loss: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a step is given, with the loss that a closure returned, if the spec reads it."""
+        return {"loss": loss, **given} if "loss" in self.spec.given else given
+
+    def _numbers(self, given: Mapping[str, Any]) -> dict[str, float]:
+        """The inputs of kind host that the spec reads; TypeError for one that is missing, or that it does not read."""
+        names = self.spec.given
+        for name in given.keys() - set(names):
+            raise TypeError(f"{type(self).__name__} reads no '{name}'; it reads {', '.join(names) or 'no inputs'}")
+        arguments.check_given(self.spec, names, given)
+        return {name: float(x.detach() if isinstance(x, torch.Tensor) else x) for name, x in given.items()}
+
+    def _update(self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> None:
         """One update of all groups, or one phase of it."""
+        numbers = self._numbers(given)
         if self._backward is not None:
             self._backward.finish()
             return
@@ -190,7 +208,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         for step in steps:
             if on_gpu:
                 step.read_scaler()
-            step.prepare(factor, phase)
+            step.prepare(factor, phase, numbers)
         if self.gpu_scaler.tensors:
             self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
         for step in steps:

@@ -214,8 +214,9 @@ class BoundTensors:
         assert isinstance(self._step, BoundStep)  # which one for graphs is
         self._step.grad_scale, self._step.found_inf = scale, found_inf
 
-    def prepare(self, phase: str | None) -> None:
-        """Take parameters, gradients and counts as they are now, for `run`, which computes this phase of a step.
+    def prepare(self, phase: str | None, given: Mapping[str, float]) -> None:
+        """Take parameters, gradients and counts as they are now, for `run`, which computes this phase of a step, with
+        the numbers that it is given.
 
         TypeError or ValueError if one cannot be used, or not without being bound anew; then nothing has changed.
         """
@@ -228,11 +229,11 @@ class BoundTensors:
         if isinstance(self._step, PhasedStep):
             assert phase is not None
             self._step.resume(phase, self._with_gradient())
-            self._step.prepare(phase, **self._pending)
+            self._step.prepare(phase, **{**self._pending, **given})
         elif self._by_row:
-            self._prepare_rows(self._step)
+            self._prepare_rows(self._step, given)
         else:
-            self._step.prepare(**self._pending)
+            self._step.prepare(**{**self._pending, **given})
 
     def run(self) -> None:
         """One update of the parameters that have gradients, with what `prepare` has taken."""
@@ -275,7 +276,7 @@ class BoundTensors:
     def _with_gradient(self) -> list[int]:
         return [i for i, p in enumerate(self.params) if p.grad is not None]
 
-    def _prepare_rows(self, step: BoundStep) -> None:
+    def _prepare_rows(self, step: BoundStep, given: Mapping[str, float]) -> None:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
@@ -285,7 +286,7 @@ class BoundTensors:
             step.rebind([row_sparse(self._memories[i]) for i in members])
         own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
         assert isinstance(self._step, BoundStep)
-        self._step.prepare(**own)
+        self._step.prepare(**{**own, **given})
 
 
 def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:

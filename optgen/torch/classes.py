@@ -141,11 +141,11 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     return cast(type[SpecOptimizer], made)
 
 
-def _phase_method(phase: str, spec: Optimizer) -> Callable[[SpecOptimizer], None]:
+def _phase_method(phase: str, spec: Optimizer) -> Callable[..., None]:
     """The method of a phase."""
 
-    def compute(self: SpecOptimizer) -> None:
-        self._compute_phase(phase)
+    def compute(self: SpecOptimizer, **given: Any) -> None:
+        self._compute_phase(phase, given)
 
     others = ", then ".join(spec.phases)
     compute.__name__, compute.__qualname__ = phase, f"{python_name(spec.name)}.{phase}"

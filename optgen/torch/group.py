@@ -40,6 +40,7 @@ class GroupStep:
         self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
         self._phase: str | None = None
+        self._given: Mapping[str, float] = NO_CHANGES
         self._learning: set[int] = set()  # the parameters of a step with phases
 
     def read_scaler(self) -> None:
@@ -47,9 +48,11 @@ class GroupStep:
         if not self._reads_scaler:
             self._reads_scaler = self._scales_gradient = self._is_stale = True
 
-    def prepare(self, gradient_factor: float, phase: str | None = None) -> None:
+    def prepare(
+        self, gradient_factor: float, phase: str | None = None, given: Mapping[str, float] = NO_CHANGES
+    ) -> None:
         """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor, and
-        computes a phase of a step that has phases.
+        computes a phase of a step that has phases. `given` are the numbers that this step reads.
 
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
@@ -58,7 +61,7 @@ class GroupStep:
             check_capture(self._name, self.groups)
         if phase is not None:
             self._check_learning(phase)
-        self._phase = phase
+        self._phase, self._given = phase, given
         try:
             self._take(gradient_factor)
         except BaseException:
@@ -80,13 +83,13 @@ class GroupStep:
                 bound.set(self._values_for(bound, changes), factor)
         try:
             for bound in self._bound:
-                bound.prepare(self._phase)
+                bound.prepare(self._phase, self._given)
         except (TypeError, ValueError):
             # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
             self._rebuild()
             for bound in self._bound:
                 with naming(bound.bound_params, self._optimizer.describe):
-                    bound.prepare(self._phase)
+                    bound.prepare(self._phase, self._given)
 
     def _check_learning(self, phase: str) -> None:
         """ValueError naming a parameter that has a gradient in one phase of a step only."""

@@ -98,6 +98,9 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
     if optimizer.spec.phases:
         phases = " and ".join(optimizer.spec.phases)
         raise ValueError(f"{name}: in_backward=True, but a step has phases, {phases}; leave in_backward out")
+    if optimizer.spec.given:
+        names = " and ".join(optimizer.spec.given)
+        raise ValueError(f"{name}: in_backward=True, but each step is given {names}; leave in_backward out")
     if optimizer.spec.joins_params:
         raise ValueError(
             f"{name}: in_backward=True, but {name} shares values between all parameters, whose gradients are not "

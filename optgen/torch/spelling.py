@@ -129,9 +129,9 @@ def _number(key: str, x: Any) -> Any:
 def of_spec(spec: Optimizer) -> Spelling:
     """The spelling of a spec: lr first, then the params and flags in the file's order, then the reserved params."""
     read = spec.reads()
-    params = {p.name: p for p in spec.params}
+    params = {p.name: p for p in spec.params if not p.given}
     for name, param in spec.all_params().items():
-        if name not in params and (name == "lr" or name in read):
+        if name not in params and not param.given and (name == "lr" or name in read):
             params[name] = param
     params = {"lr": params.pop("lr"), **params}
     flags = {f.name: f for f in spec.flags if f.condition is None}

@@ -29,7 +29,7 @@ Arguments = Mapping[str, tuple[Any, str]]
 GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "matmul")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
-    "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
+    "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step, and optimizer('lbfgs') once",
 }
 """PyTorch's optimizers that are no specs, and what to do."""
 

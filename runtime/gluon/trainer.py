@@ -123,6 +123,7 @@ class Trainer:
         *,
         phase: str | None = None,
         closure: Callable[[], Any] | None = None,
+        loss: Any = None,
     ) -> Any:
         """One update, with gradients divided by `batch_size`: `allreduce_grads` and `update` in one.
 
@@ -131,16 +132,22 @@ class Trainer:
         and the first loss is returned. Without it, `phase` names the one that is computed: a step is then several
         calls, each after a backward pass. Phases come in their order; MXNetError names the one that is due.
 
+        `loss` is for optimizers that read it, as `polyak` does: a number, an array, or a list of them (those of several
+        contexts, or processes). Their sum is divided by `batch_size`, as gradients are. With a closure, it is what that
+        returns.
+
         A gradient that no backward pass has written since the last step is an error (UserWarning is raised, and nothing
         changes) or, with `ignore_stale_grad`, leaves its parameter as it is. Where the kvstore updates the weights,
         these are, as in MXNet, gradients that were never written, and `ignore_stale_grad` takes them as they are.
         """
         if closure is None:
+            self._give_loss(loss, batch_size)
             self._step(batch_size, ignore_stale_grad, phase)
             return None
         losses = []
         for part in self._optimizer.phases or (phase,):
             losses.append(closure())
+            self._give_loss(losses[-1] if loss is None else loss, batch_size)
             self._step(batch_size, ignore_stale_grad, part)
         return losses[0]
 
@@ -153,6 +160,19 @@ class Trainer:
             self._allreduce()
         if not self._update_on_kvstore:
             self._update(ignore_stale_grad)
+
+    def _give_loss(self, loss: Any, batch_size: int) -> None:
+        """Have an optimizer that reads the loss read this one; ArgumentError if there is none."""
+        if "loss" not in self._optimizer.given:
+            return
+        if loss is None:
+            raise ArgumentError(
+                f"{type(self._optimizer).__name__} reads the loss: step(batch_size, loss=...), or a closure"
+            )
+        parts = loss if isinstance(loss, (list, tuple)) else [loss]
+        self._optimizer.loss = (
+            sum(float(x.sum().asscalar() if isinstance(x, NDArray) else x) for x in parts) / batch_size
+        )
 
     def _begin(self, phase: str | None) -> None:
         """Have the optimizer compute a phase; ArgumentError unless it has one of that name, or none and gets none."""

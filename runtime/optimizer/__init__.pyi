@@ -1340,6 +1340,50 @@ class AggMo(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class ALIG(SpecOptimizer):
+    """ALI-G: adaptive learning rates for interpolation with gradients.
+
+    Berrada, Zisserman & Kumar 2020, arXiv:1906.05661.
+
+        d    = g + wd*w
+        rate = min(lr, loss/(sum(d^2, over params) + epsilon))
+        mom' = momentum*mom - rate*d        if heavy
+        w'   = w - rate*d + momentum*mom'   if heavy
+        w'   = w - rate*d                   otherwise
+
+    Parameters
+    ----------
+    learning_rate: largest rate.
+    momentum: decay of the velocity, with Nesterov's step; 0 keeps none, in [0, 1).
+    epsilon: added to the squared norm of all gradients, in (0, inf).
+    loss: an input, which each step is given: the loss whose gradients these are, not negative where it is least.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    epsilon: float
+    loss: float | None
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.0,
+        epsilon: float = 1e-05,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Amos(SpecOptimizer):
     """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale.
 
@@ -2692,6 +2736,66 @@ class LARS(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         skip: bool | tuple[Any, ...] = ("gamma", "beta", "bias"),
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LBFGS(SpecOptimizer):
+    """L-BFGS: limited-memory BFGS of a fixed rate, without a line search.
+
+    Liu and Nocedal 1989, Mathematical Programming 45; the two-loop recursion: Nocedal 1980, Math. of Computation 35.
+
+        d       = g + wd*w
+        dy      = where(step > 1, d - g_prev, 0)
+        ys      = sum(dy*move, over params)
+        r       = where(ys > curvature, 1/ys, 0)
+        gamma'  = where(r > 0, ys/sum(dy^2, over params), gamma)
+        a_last  = r*sum(move*d, over params)
+        q       = d - a_last*dy
+        repeat history as i:   # from the newest step to the oldest
+          a[i]    = rho[-1 - i]*sum(s[-1 - i]*q, over params)
+          q'      = q - a[i]*y[-1 - i]
+        end
+        z       = gamma'*q'
+        repeat history as j:   # and back
+          b       = rho[j - history]*sum(y[j - history]*z, over params)
+          z'      = z + (a[history - 1 - j] - b)*s[j - history]
+        end
+        u       = z' + (a_last - r*sum(dy*z', over params))*move
+        move'   = -lr*where(step > 1, 1, min(1, 1/sum(abs(d), over params)))*u
+        g_prev' = d
+        s'      = move
+        y'      = dy
+        rho'    = r
+        w'      = w + move'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    history: steps that are remembered, beside the last one, in [1, 4096].
+    curvature: a step is remembered if its product with the change of the gradient is larger, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    history: int
+    curvature: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        history: int = 9,
+        curvature: float = 1e-10,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 

@@ -105,6 +105,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
         "per_param_names": tuple(per_param),
         "phases": spec.phases,
+        "given": spec.given,
         "phase": next(iter(spec.phases), None),
         "__doc__": _doc(spec),
         "__module__": "runtime.optimizer",
@@ -154,7 +155,7 @@ def _signature(cls: type[SpecOptimizer]) -> inspect.Signature:
 
 
 def _own(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
-    declared: list[Param | Flag] = [p for p in cls.spec.params if p.name not in _RESERVED]
+    declared: list[Param | Flag] = [p for p in cls.spec.params if p.name not in _RESERVED and not p.given]
     declared += [f for f in cls.spec.flags if f.name in cls.flag_names]
     for x in sorted(declared, key=lambda x: x.span.line):
         name = "learning_rate" if x.name == "lr" else x.name
@@ -195,6 +196,9 @@ def _doc(spec: Spec) -> str:
     lines += textwrap.indent(textwrap.dedent(equations), "    ").split("\n")
     lines += ["", "Parameters", "----------"]
     for p in spec.params:
+        if p.given:
+            lines.append(f"{p.name}: an input, which each step is given: {p.doc or 'see the equations'}.")
+            continue
         name = "learning_rate" if p.name == "lr" else p.name
         inside = f", in {p.interval}" if p.interval else ""
         doc = p.doc or ("learning rate" if p.name == "lr" else "see the equations")

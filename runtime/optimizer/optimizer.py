@@ -81,6 +81,9 @@ class Optimizer:
     phase: str | None = None
     """The one of `phases` that updates compute; None where there are none."""
 
+    given: tuple[str, ...] = ()
+    """The numbers that each step reads, as `loss`: attributes that are set before each."""
+
     donates_grads = False
     """Whether updates may use the memory of gradients, whose values then mean nothing; an Updater sets it."""
 

@@ -146,7 +146,8 @@ class SpecOptimizer(Optimizer):
     # ------------------------------------------------------------ states
 
     def _load(self, dtype: str, master: bool, gpu: int | None) -> Any:
-        values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
+        chosen = [name for name in (*self.param_names, *self.flag_names) if name not in self.spec.given]
+        values = {name: getattr(self, name) for name in chosen}
         return optgen_bridge.load(self.spec, dtype, master, self.storage, values, gpu)
 
     def _rule(self, dtype: str, master: bool, gpu: int | None = None) -> Any:

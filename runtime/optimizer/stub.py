@@ -54,6 +54,8 @@ def _class(cls: type[SpecOptimizer]) -> str:
 
 def _attribute(cls: type[SpecOptimizer], name: str) -> str:
     """The type of an attribute: that of the argument, which for the learning rate may be None."""
+    if name in cls.given:
+        return "float | None"
     return "float" if name == "lr" else cls.__signature__.parameters[name].annotation
 
 

@@ -25,7 +25,13 @@ def code(text: str) -> list[str]:
 
 
 TORCH, SPEC, TRAIN = code(README)
-LENET, STORED, OWN, PHASES, DONATED = code(TRAINING)
+
+
+def example(heading: str) -> str:
+    """The first script of a section of docs/training.md."""
+    _, found, section = TRAINING.partition(f"# {heading}\n")
+    assert found, heading
+    return code(section)[0]
 
 
 def run(script: str, folder: Path) -> str:
@@ -61,22 +67,35 @@ def test_the_loop_of_pytorch(tmp_path: Path) -> None:
 
 
 def test_the_network(tmp_path: Path) -> None:
-    losses = [float(line.rpartition(" ")[2]) for line in run(LENET, tmp_path).splitlines()]
+    losses = [float(line.rpartition(" ")[2]) for line in run(example("Training with runtime"), tmp_path).splitlines()]
     assert len(losses) == 40 and losses[-1] < 0.1 * losses[0]
     assert (tmp_path / "lenet.safetensors").exists()
 
 
 def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
-    assert run(STORED, tmp_path) == "[1 0]\n"
+    assert run(example("Optimizers"), tmp_path) == "[1 0]\n"
 
 
 def test_the_script_with_a_flag_and_an_input(tmp_path: Path) -> None:
-    assert run(OWN, tmp_path).strip() == OWN.strip().rpartition("  # ")[2]
+    script = example("Flags and inputs of your own spec")
+    assert run(script, tmp_path).strip() == script.strip().rpartition("  # ")[2]
+
+
+def test_the_script_with_matrices(tmp_path: Path) -> None:
+    script = example("Matrices")
+    assert run(script, tmp_path).strip() == script.strip().rpartition("  # ")[2]
+
+
+def test_the_script_with_a_loss(tmp_path: Path) -> None:
+    assert run(example("The loss"), tmp_path) == "True\n"
+
+
+def test_the_script_with_several_gradients(tmp_path: Path) -> None:
+    assert float(run(example("Steps with several gradients"), tmp_path).removeprefix("loss ")) < 1
 
 
 def test_the_script_that_gives_gradients_away(tmp_path: Path) -> None:
-    assert float(run(PHASES, tmp_path).removeprefix("loss ")) < 1
-    assert run(DONATED, tmp_path) == "[4. 4. 4.]\n"
+    assert run(example("Gradients given away"), tmp_path) == "[4. 4. 4.]\n"
 
 
 def test_every_optimizer_is_named() -> None:

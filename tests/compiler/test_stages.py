@@ -171,7 +171,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
-    interpret_plan(plan, build, TensorUpdate(arrays, values, count), calls.call, last_two=rule.spec.last_two)
+    interpret_plan(plan, build, [TensorUpdate(arrays, values, count)], calls.call, last_two=rule.spec.last_two)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -218,7 +218,10 @@ def test_a_product_takes_in_a_sum_without_a_change_of_a_bit(mode: str, matmul: s
             how = "native" if mode == "float64" and matmul == "bfloat16" else HOW[matmul]
             call = functools.partial(calls.call, how=how)
             interpret_plan(
-                p, functools.partial(pipeline.build_section, rule.spec, variant), TensorUpdate(arrays, values, 1), call
+                p,
+                functools.partial(pipeline.build_section, rule.spec, variant),
+                [TensorUpdate(arrays, values, 1)],
+                call,
             )
             results.append(arrays)
         assert all(same_bits(results[0][name], results[1][name]) for name in ("w", "m"))

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.optimizers.formulas import LR, WD, Array, Formula, Kept, Traits, case_id, check_extremes, check_steps, named
+from tests.optimizers.formulas import (
+    LR,
+    WD,
+    Array,
+    Formula,
+    Kept,
+    Traits,
+    case_id,
+    check_extremes,
+    check_steps,
+    flat,
+    named,
+)
 
 
 def adashift(w: Array, g: Array, s: Kept, t: int, n: int = 10, spatial: bool = True) -> Array:
@@ -23,13 +35,43 @@ def adashift(w: Array, g: Array, s: Kept, t: int, n: int = 10, spatial: bool = T
     return w - LR * m / (np.sqrt(s["v"] / (1 - 0.999 ** (t - n))) + 1e-8)
 
 
+def lbfgs(
+    ws: list[Array], gs: list[Array], kept: list[Kept], t: int, history: int = 9, curvature: float = 1e-10
+) -> list[Array]:
+    """The two-loop recursion over pairs of steps and changes of the gradient, as Nocedal and Wright have it (algorithm
+    7.4); pairs of no curvature take a place, and are passed over."""
+    s = kept[0]
+    g, w = flat([g + WD * w for g, w in zip(gs, ws, strict=True)]), flat(ws)
+    pairs = s.setdefault("pairs", [])
+    if t > 1:
+        pairs.append((s["move"], g - s["g"]))
+        ys = pairs[-1][0] @ pairs[-1][1]
+        s["gamma"] = ys / (pairs[-1][1] @ pairs[-1][1]) if ys > curvature else s["gamma"]
+    else:
+        s["gamma"] = 1.0
+    used = [(move, change) for move, change in pairs[-history - 1 :] if move @ change > curvature]
+    q, factors = g.copy(), []
+    for move, change in reversed(used):
+        factors.append((move @ q) / (move @ change))
+        q -= factors[-1] * change
+    q *= s["gamma"]
+    for (move, change), a in zip(used, reversed(factors), strict=True):
+        q += (a - (change @ q) / (move @ change)) * move
+    s["move"], s["g"] = -LR * (1 if t > 1 else min(1, 1 / np.abs(g).sum())) * q, g
+    ends = np.cumsum([x.size for x in ws])[:-1]
+    return [x.reshape(like.shape) for x, like in zip(np.split(w + s["move"], ends), ws, strict=True)]
+
+
 CASES: list[tuple[Formula, dict[str, Any]]] = [
     (adashift, {}),
     (adashift, {"n": 1}),
     (adashift, {"n": 3}),
     (adashift, {"n": 2, "spatial": False}),
+    (lbfgs, {}),
+    (lbfgs, {"history": 1}),
+    (lbfgs, {"history": 3, "curvature": 5e-3}),
 ]
-TRAITS: dict[Formula, Traits] = {}
+TRAITS = {lbfgs: Traits(joint=True)}
 
 
 @pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)

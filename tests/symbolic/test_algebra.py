@@ -128,7 +128,7 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
         moved = w.copy()
         state = kernel.init([moved], flags=each or None)
         step = kernel.bind([moved], [g.copy()], state, {n: [x] for n, x in inputs.items()} or None, flags=each or None)
-        getattr(step, str(flags.get("phase", "__call__")))()
+        getattr(step, str(flags.get("phase", "__call__")))(**dict.fromkeys(optimizer.given, 1.0))
         rounding = 1e-7 if flags.get("single") else 1e-9  # closed forms round no number to float32
         values = {"w": w, "g": g, "grad": g, **inputs, **known, **kernel.values}
         np.testing.assert_allclose(moved - w, evaluate(form, values), rtol=rounding, atol=1e-13)

@@ -41,7 +41,8 @@ def step(opt: torch.optim.Optimizer, times: int = 1) -> None:
     for _ in range(times):
         for p in (p for group in opt.param_groups for p in group["params"]):
             p.grad = torch.cos(p.detach() * 3) + 0.1
-        opt.step()
+        for phase in opt.spec.phases or ("step",):
+            getattr(opt, phase)(**dict.fromkeys(opt.spec.given, 0.5))
 
 
 @pytest.mark.parametrize("name", specfiles.available())

@@ -46,6 +46,7 @@ def lion(**kwargs: Any) -> SpecOptimizer:
 
 
 def test_a_closure_computes_gradients_and_its_loss_is_returned() -> None:
+    torch.manual_seed(0)
     model = Linear(3, 1)
     opt = LION(model.parameters(), lr=0.01)
 

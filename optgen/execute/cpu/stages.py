@@ -28,8 +28,10 @@ class CpuStages:
         memory = buffers.aligned((-(-nbytes // 8),), "float64")
         return memory, memory.ctypes.data
 
-    def table(self, kernel: CpuKernel, domain: Tensor, held: Mapping[str, Sequence[Tensor]], id: int) -> CpuTable:
-        table = CpuTable(kernel, [0], [domain], held, [id], [None])
+    def table(
+        self, kernel: CpuKernel, domains: Sequence[Tensor], held: Mapping[str, Sequence[Tensor]], ids: Sequence[int]
+    ) -> CpuTable:
+        table = CpuTable(kernel, range(len(domains)), domains, held, ids, [None] * len(domains))
         if self._threads is not None:
             table.use_threads(self._threads)
         return table

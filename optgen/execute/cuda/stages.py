@@ -21,7 +21,7 @@ LIBRARIES = ("torch", "cupy")
 
 
 class SectionTable(GpuTable):
-    """A table of one tensor whose kernel is one of several of an update. It runs in the order of the stream."""
+    """A table of tensors whose kernel is one of several of an update. It runs in the order of the stream."""
 
     def run(self) -> None:
         self._plan_for_gradients()
@@ -45,8 +45,11 @@ class GpuStages(ArrayCalls):
         memory = DeviceArray((max(nbytes, 1),), "uint8", self._gpu)
         return memory, memory.address
 
-    def table(self, kernel: GpuKernel, domain: Tensor, held: Mapping[str, Sequence[Tensor]], id: int) -> SectionTable:
-        return SectionTable(self._gpu, self._stream, kernel, [0], [domain], held, [id], [None])
+    def table(
+        self, kernel: GpuKernel, domains: Sequence[Tensor], held: Mapping[str, Sequence[Tensor]], ids: Sequence[int]
+    ) -> SectionTable:
+        places, pieces = list(range(len(domains))), [None] * len(domains)
+        return SectionTable(self._gpu, self._stream, kernel, places, domains, held, ids, pieces)
 
     def view(self, tensor: Tensor) -> Any:
         xp = sys.modules[self._library]

@@ -212,6 +212,11 @@ class ServerStore(WorkerMembership):
                 f"one before has set, but servers of a '{self._type}' kvstore update whenever some worker pushes: use "
                 "'dist_sync'"
             )
+        if optimizer.given:
+            raise MXNetError(
+                f"{type(optimizer).__name__}: each step reads {' and '.join(optimizer.given)}, but servers of a "
+                f"'{self._type}' kvstore update with the gradients of one worker after the other: use 'dist_sync'"
+            )
         text = serialization.dumps(optimizer)
         if self._connection.shards > 1:
             shard_assignment.check(self._places(), optimizer)

@@ -18,7 +18,7 @@ CASES = [
     ("adam", {}, DOUBLE),
     ("muon_adamw", {"multi_precision": True, "storage": {"adam_v": "int8_dynamic"}}, "bfloat16"),
 ]
-names = [(name, {}, "float32") for name in sys.argv[1:] or optgen_bridge.names()]
+names = [(name, {}, "float32") for name in sys.argv[1:] or optgen_bridge.names() if not optgen_bridge.read(name).given]
 
 
 def trained(kind: str, name: str, arguments: dict, dtype: str) -> list[np.ndarray]:

@@ -37,7 +37,7 @@ def trajectory(call: Call) -> Any:
         for arrays, new in ((now, grads[k]), (h_hat, estimates[k])):
             for x, y in zip(arrays, new, strict=True):
                 x[...] = y
-        step(**({"value": losses[k]} if "value" in call.given else {}))
+        step(**({"loss": losses[k]} if "value" in call.given else {}))
         path.append(np.concatenate([w.ravel() for w in weights]))
     return np.array(path)[list(RECORDED)]
 
