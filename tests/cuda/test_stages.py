@@ -63,7 +63,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1, folds=False)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
     own_call = functools.partial(call, how=HOW[rule.matmul])
-    interpret_plan(plan, build, TensorUpdate(arrays, values, count), own_call, last_two=rule.spec.last_two)
+    interpret_plan(plan, build, [TensorUpdate(arrays, values, count)], own_call, last_two=rule.spec.last_two)
 
 
 def host(x: Any) -> Array:
@@ -218,3 +218,14 @@ def test_a_trainer_on_a_gpu(gpu: Gpu, name: str, tmp_path: Path) -> None:
     for other in ends[1:]:
         for a, b in zip(ends[0], other, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_parameters_that_share_values_go_from_stage_to_stage_together(gpu: Gpu) -> None:
+    """L-BFGS has a loop that reduces over all parameters, and no product: so its bits are those of the CPU."""
+    params, grads = pair(gpu, (5, 3), (7,))
+    weights, gradients = ([x.get() for x in arrays] for arrays in (params, grads))
+    steps = optgen.load("lbfgs", target="cuda").bind(params, grads), optgen.load("lbfgs").bind(weights, gradients)
+    for _ in range(4):
+        for step in steps:
+            step()
+        assert all(same_bits(p.get(), w) for p, w in zip(params, weights, strict=True))
