@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from optgen import compiled, serial
+from optgen import compiled, serial, used
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
@@ -36,10 +36,15 @@ def is_chain(spec: str) -> bool:
 
 
 def chain(spec: str) -> Source:
-    """`adam with lookahead(k = 5), centralize` -> the text of that spec; SpecErrors, FileNotFoundError, ValueError."""
-    from optgen.lang.compose import chain
+    """`adam with lookahead(k = 5), centralize` -> the text of that spec, from the cache where it was composed before;
+    SpecErrors, FileNotFoundError, ValueError."""
 
-    return chain(spec)
+    def make() -> bytes:
+        from optgen.lang.compose import chain
+
+        return chain(spec).text.encode()
+
+    return Source(spec, cache.get(cache.key("chain", spec, *used.by_chain(spec)), make).decode())
 
 
 def is_transform(source: Source) -> bool:
@@ -179,9 +184,7 @@ def _for_gpu(kernel: Kernel) -> Kernel:
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    from optgen.lang.compose import flatten
-
-    key = cache.key("model", source.name, flatten(source).source.text)
+    key = cache.key("model", source.name, source.text, *used.by_spec(source))
     return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
 
 

@@ -22,6 +22,7 @@ LAYERS: dict[str, list[str]] = {
         "truth",
         "model",
         "bounds serial specfiles",
+        "used",
         "lang symbolic ir",
         "arguments",
         "passes backends stages",

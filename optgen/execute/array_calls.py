@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from optgen.execute.calls import Request
-from optgen.stages.plan import CallStage
+from optgen.stages.plan import TALL, CallStage
 
 
 class ArrayCalls:
@@ -23,10 +23,13 @@ class ArrayCalls:
         self._xp = xp
         self._functions: Mapping[str, Callable[..., Any]] = {
             "inverse_root": self._inverse_root,
-            "eigenvectors": lambda a: self._signed(xp.linalg.eigh(a)[1]),
+            "eigenvectors": lambda a: _times(vectors := xp.linalg.eigh(a)[1], self._signs(vectors)),
             "eigenvalues": lambda a: xp.linalg.eigh(a)[0],
             "orthonormal": self._orthonormal,
             "solve": self._solve,
+            "singular_values": lambda a: xp.linalg.svd(a, full_matrices=False)[1],
+            "left_singular_vectors": lambda a: self._singular_vectors(a)[0],
+            "right_singular_vectors": lambda a: self._singular_vectors(a)[1],
         }
 
     def call(
@@ -59,6 +62,9 @@ class ArrayCalls:
         for k, (stage, operands, numbers, out) in enumerate(requests):
             given = [_turned(a, x.transposed) for a, x in zip(operands, stage.operands, strict=True)]
             shape = tuple(given[0].shape[-2:])
+            if stage.function in TALL and shape[1] > shape[0]:
+                reason = "has more columns than rows; take its transpose"
+                raise FactorizationError(stage.function, shape, reason, k, ())
             if not all(self._is_finite(a) for a in given):
                 raise FactorizationError(stage.function, shape, "has a NaN or an infinity", k, ())
             try:
@@ -68,7 +74,7 @@ class ArrayCalls:
                 failed = True
             if failed:
                 raise FactorizationError(stage.function, shape, "has no factorization that was found", k, ())
-            out[...] = found
+            out[...] = _turned(found, stage.turned)
 
     def _is_finite(self, a: Any) -> bool:
         return bool(self._xp.isfinite(a).all())
@@ -90,22 +96,32 @@ class ArrayCalls:
         half = vectors * (raised ** (-0.5 / p))[..., None, :]
         return (half @ half.swapaxes(-1, -2)) * 2.0 ** (-exponent / p)
 
-    def _signed(self, vectors: Any) -> Any:
-        """Columns whose element with the largest absolute value is positive."""
+    def _signs(self, vectors: Any) -> Any:
+        """The factors that make the element with the largest absolute value of each column positive."""
         xp = self._xp
         if 0 in vectors.shape:
-            return vectors
+            return vectors.sum(-2)
         highest, lowest = xp.amax(vectors, -2), xp.amin(vectors, -2)
-        return vectors * xp.where(highest >= -lowest, 1.0, -1.0)[..., None, :]
+        return xp.where(highest >= -lowest, 1.0, -1.0)
+
+    def _singular_vectors(self, a: Any) -> tuple[Any, Any]:
+        u, _, rows = self._xp.linalg.svd(a, full_matrices=False)
+        signs = self._signs(u)
+        return _times(u, signs), _times(rows.swapaxes(-1, -2), signs)
 
     def _orthonormal(self, a: Any) -> Any:
         q, r = self._xp.linalg.qr(a)
-        return q * self._xp.where(_diagonal(r) < 0, -1.0, 1.0)[..., None, :]
+        return _times(q, self._xp.where(_diagonal(r) < 0, -1.0, 1.0))
 
     def _solve(self, a: Any, b: Any) -> Any:
         if b.ndim < a.ndim:
             return self._xp.linalg.solve(a, b[..., None])[..., 0]
         return self._xp.linalg.solve(a, b)
+
+
+def _times(vectors: Any, factors: Any) -> Any:
+    """Columns times a number each."""
+    return vectors * factors[..., None, :]
 
 
 def _turned(a: Any, is_transposed: bool) -> Any:

@@ -63,7 +63,8 @@ class _Lowering:
         self.buffers = {b.name: b for b in work.buffers}
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
-        calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
+        values = [*optimizer.starts(), *(q.value for q in optimizer.update)]
+        calls = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
 
     def kernel(self) -> Kernel:

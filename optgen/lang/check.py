@@ -11,7 +11,7 @@ from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
-from optgen.lang.histories import find_arrays
+from optgen.lang.histories import check_phases, find_arrays
 from optgen.lang.lint import lint
 from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
@@ -155,7 +155,8 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
 
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     """Limit the draws of all variants together to the number of draw ids."""
-    draws = [e for line in update for e in walk(line.value) if isinstance(e, Call) and e.function in DRAWS]
+    values = [*(s.init for s in scope.states.values()), *(line.value for line in update)]
+    draws = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
@@ -174,6 +175,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
+    check_phases(optimizer, scope)
     for node in (e for line in optimizer.evaluate for e in walk(line.value)):
         if is_of_matrices(node):
             help = "compute it in 'update:', and keep it in a state"

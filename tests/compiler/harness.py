@@ -44,8 +44,7 @@ def parsed(family: str = "") -> dict[str, Optimizer]:
     return {name: spec for name, spec in found.items() if not spec.has_stages}
 
 
-EVERY = {name: spec for name, spec in parsed().items() if not spec.has_stages}
-TORCH = parsed("torch")
+EVERY, TORCH = parsed(), parsed("torch")
 SPECS = {name: spec for name, spec in EVERY.items() if name not in PLAIN}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))

@@ -157,6 +157,9 @@ def test_factorizations_are_those_of_linalg(library: Any, scale: float) -> None:
         "eigenvectors": ([square], [], linalg.eigenvectors([square])),
         "eigenvalues": ([square], [], linalg.eigenvalues([square])),
         "orthonormal": ([x], [], linalg.orthonormal([x])),
+        "singular_values": ([x], [], linalg.singular_values([x])),
+        "left_singular_vectors": ([x], [], linalg.left_singular_vectors([x])),
+        "right_singular_vectors": ([x], [], linalg.right_singular_vectors([x])),
         "solve": ([square, x.swapaxes(-1, -2).copy()], [], linalg.solve([square], [x.swapaxes(-1, -2).copy()])),
     }
     deficient = square.copy()
@@ -170,6 +173,9 @@ def test_factorizations_are_those_of_linalg(library: Any, scale: float) -> None:
         np.testing.assert_allclose(
             np.asarray(out), expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max(), err_msg=name
         )
+    with pytest.raises(linalg.FactorizationError, match="has more columns than rows; take its transpose"):
+        wide = CallStage("orthonormal", (Operand("", transposed=True),), "")
+        ArrayCalls(library).factorize([Request(wide, [make(x)], [], make(x.copy()))])
     bad = make(np.full((2, 2), np.inf))
     with pytest.raises(linalg.FactorizationError, match="has a NaN or an infinity") as caught:
         good = Request(CallStage("eigenvalues", (Operand(""),), ""), [make(np.eye(2))], [], make(np.ones(2)))
