@@ -69,11 +69,11 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
 
 
-def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Plan:
+def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool = True) -> Plan:
     """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
     from optgen.stages.build import plan
 
-    return plan(optimizer, variant, due, first=first)
+    return plan(optimizer, variant, due, first=first, folds=folds)
 
 
 def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
@@ -249,19 +249,34 @@ def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
 
 def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
     """All the way to PTX and the host's part of a step, from the cache where they were made before."""
-    from optgen.backends import target
 
-    host = target.host()
     name = symbol(optimizer, variant)
 
     def make() -> bytes:
-        kernel = plan(build(optimizer, variant))
-        module = lower_ptx(kernel, name)
-        text = target.compile_ptx(module.llvm, arch).encode()
-        code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
-        return compiled.pack_ptx(kernel, module, text, code)
+        return _packed_ptx(plan(build(optimizer, variant)), name, arch)
 
     entry = cache.get(cache.key("cuda", *_key(optimizer, variant), arch), make)
+    return compiled.unpack_ptx(name, variant.dtype, entry)
+
+
+def _packed_ptx(kernel: Kernel, name: str, arch: str) -> bytes:
+    """planned kernel -> PTX, and object code of the host's part."""
+    from optgen.backends import target
+
+    host, module = target.host(), lower_ptx(kernel, name)
+    text = target.compile_ptx(module.llvm, arch).encode()
+    code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
+    return compiled.pack_ptx(kernel, module, text, code)
+
+
+def ptx_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int, arch: str) -> PtxKernel:
+    """All the way to PTX and the host's part of a section, as `native_section`."""
+    name = f"{symbol(optimizer, variant)}_stage{number}"
+
+    def make() -> bytes:
+        return _packed_ptx(plan(build_section(optimizer, variant, section)), name, arch)
+
+    entry = cache.get(cache.key("cuda section", name, repr(section), *_key(optimizer, variant), arch), make)
     return compiled.unpack_ptx(name, variant.dtype, entry)
 
 

@@ -62,7 +62,7 @@ FAMILIES = {
 
 `optgen.load("muon")` finds these as well. They update matrices; a parameter of another rank is an error that names it.
 A step is several kernels with products and factorizations between them: `optgen explain muon` lists these. Bytes are
-those of variants without products. They run on CPUs, from Python.
+those of variants without products. They run from Python.
 """,
     "torch": """\
 # The optimizers of torch.optim

@@ -427,8 +427,16 @@ class _Lowering:
             each = self.emit(ir.Mul(each, self.extent("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
+    def last_drawn(self, every: Expr, first: Expr) -> Value:
+        """The last update in which a draw is drawn that is held: first, first + every and so on."""
+        distance, start = self.lower(every), self.lower(first)
+        behind = self.emit(ir.Sub(self.load(COUNTS[0]), start))
+        turns = self.emit(ir.Floor(self.emit(ir.Div(behind, distance))))
+        return self.emit(ir.Add(start, self.emit(ir.Mul(turns, distance))))
+
     def draw(self, call: Call) -> Value:
-        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))
+        held = self.last_drawn(*call.args) if call.args else None
+        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column], held))
         emitter = Emitter(f"{word.id}.")
         normal = random.normal_single if self.compute == "f32" else random.normal
         distributions = {"normal": normal, "uniform": random.uniform, "rademacher": random.rademacher}

@@ -107,7 +107,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
             if equation is None or (line.guard is not None and not check_guard(line.guard, scope)):
                 scope.failed.update((line.target.key, (equation or line).target.key))
             else:
-                kept.append(equation)
+                kept.append(_held(equation) if _are_held(cases, scope) else equation)
     return tuple(e for e in kept if e.target.key not in scope.failed)
 
 
@@ -132,6 +132,20 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             closed = case
 
 
+def _are_held(cases: list[Equation], scope: Scope) -> bool:
+    """Whether a name is drawn in some updates, and has the same numbers until the next one."""
+    draws = all(isinstance(case.value, Call) and case.value.function in DRAWS for case in cases)
+    whole = sum(case.guard is None for case in cases) <= 1
+    return draws and whole and all(case.timing is not None and not case.target.primed for case in cases)
+
+
+def _held(equation: Equation) -> Equation:
+    """A draw that is held, as a call with the distance of updates and the first one."""
+    timing, draw = equation.timing, equation.value
+    assert timing is not None and isinstance(draw, Call)
+    return replace(equation, value=replace(draw, args=(timing.every, timing.start or timing.every)), timing=None)
+
+
 def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> None:
     """A state keeps its value where no case is due; w and local values have one for every update."""
     timed = [case.timing for case in cases if case.timing is not None]
@@ -148,7 +162,7 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
     elif name in scope.states and scope.states[name].entries and cases[-1].timing is not None:
         help = f"a history has an entry of every update; add a line below: {name}' = ... otherwise"
         scope.report("E413", f"history '{name}' has no entry of the other updates", timed[0].span, help)
-    elif name not in scope.states and cases[-1].timing is not None:
+    elif name not in scope.states and cases[-1].timing is not None and not _are_held(cases, scope):
         help = f"add a line below: {cases[0].target.key} = ... otherwise"
         scope.report("E413", f"{cases[0].target.key} has no value in the other updates", timed[0].span, help)
 

@@ -2880,6 +2880,61 @@ class Grams(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Gravity(SpecOptimizer):
+    """Gravity optimizer: a kinematic approach on optimization in deep learning
+
+    Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        vₜ₋₁   ~ N(0, 1)   if t = 1
+                 ⎧ α/lr·vₜ₋₁   if t = 1
+        oldₜ   = ⎨
+                 ⎩ vₜ₋₁        otherwise
+        decayₜ = (β·t + 1)/(t + 2)
+        dₜ     = gₜ + wd·wₜ₋₁
+        vₜ     = decayₜ·oldₜ + (1 − decayₜ)·dₜ/(1 + (dₜ·max(|dₜ|))²)
+        wₜ     = wₜ₋₁ − lr·vₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate, in (0, inf)
+        alpha: deviation of the first velocity, divided by lr, in [0, inf)
+        beta: decay of the velocity, in the long run, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        alpha: float | torch.Tensor = 0.01,
+        beta: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class GroupAdaGrad(SpecOptimizer):
     """AdaGrad with one rate for each row, as for embeddings
 
@@ -2912,6 +2967,64 @@ class GroupAdaGrad(SpecOptimizer):
         params: ParamsT,
         lr: float | torch.Tensor = 0.01,
         eps: float | torch.Tensor = 1e-05,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class IVON(SpecOptimizer):
+    """IVON: improved variational online Newton
+
+    Shen et al. 2024, arXiv:2402.17641.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        zₜ       ~ N(0, 1)
+                   ⎧ hₜ₋₁                                    if t = 1
+        seenₜ    = ⎨
+                   ⎩ gₜ·(wₜ₋₁ − centerₜ₋₁)·ess·(hₜ₋₁ + wd)   otherwise
+        mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        hₜ       = β₂·hₜ₋₁ + (1 − β₂)·seenₜ + 0.5·(1 − β₂)²·(hₜ₋₁ − seenₜ)²/(hₜ₋₁ + wd)
+        centerₜ  = centerₜ₋₁ − lr·(mₜ/(1 − β₁ᵗ) + wd·centerₜ₋₁)/(hₜ + wd)
+        wₜ       = centerₜ + zₜ/√(ess·(hₜ + wd))
+        wₜ(eval) = centerₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        ess: effective sample size: how many samples the loss is a mean of, in (0, inf)
+        hess_init: first estimate of the curvature, in (0, inf)
+        betas: decay of the averaged gradient, in [0, 1); decay of the curvature, in [0, 1)
+        weight_decay: weight decay, the curvature of the prior, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        ess: float | torch.Tensor = 1000000.0,
+        hess_init: float | torch.Tensor = 1.0,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99999),
+        weight_decay: float | torch.Tensor = 0.0001,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
@@ -5458,6 +5571,69 @@ class SOAP(SpecOptimizer):
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
+class SPAM(SpecOptimizer):
+    """SPAM: spike-aware Adam with momentum reset
+
+    Huang, Zhu, Jin, Liu, Wang & Liu 2025, arXiv:2501.06842.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        sₜ    = mod(t − 1, interval) + 1
+        riseₜ = 0.5·(1 − cos(π·min(sₜ/warmup, 1)))
+        mostₜ = threshold·vₜ₋₁
+                ⎧ sign(gₜ)·√mostₜ   if gₜ² > mostₜ and vₜ₋₁ > 0
+        dₜ    = ⎨
+                ⎩ gₜ                otherwise
+        mₜ    = β₁·({0 if sₜ = 1; mₜ₋₁ otherwise}) + (1 − β₁)·dₜ
+        vₜ    = β₂·({0 if sₜ = 1; vₜ₋₁ otherwise}) + (1 − β₂)·dₜ²
+        uₜ    = mₜ/(1 − β₁^sₜ)/(√(vₜ/(1 − β₂^sₜ)) + ε)
+        wₜ    = wₜ₋₁ − riseₜ·lr·(uₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        threshold: a gradient whose square is as many times the second moment is a spike, in (0, inf)
+        interval: updates between resets of the moments, in [1, inf)
+        warmup: updates after a reset in which the rate rises, as a cosine does, in [1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        threshold: float | torch.Tensor = 5000.0,
+        interval: float | torch.Tensor = 500,
+        warmup: float | torch.Tensor = 150,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SPlus(SpecOptimizer):

@@ -2497,6 +2497,48 @@ class Grams(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class Gravity(SpecOptimizer):
+    """Gravity optimizer: a kinematic approach on optimization in deep learning.
+
+    Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
+
+        old   = where(t == 1, alpha/lr*v, v)
+        decay = (beta*t + 1)/(t + 2)
+        d     = g + wd*w
+        v'    = decay*old + (1 - decay)*d/(1 + (d*max(abs(d)))^2)
+        w'    = w - lr*v'
+
+    Parameters
+    ----------
+    learning_rate: learning rate, in (0, inf).
+    alpha: deviation of the first velocity, divided by lr, in [0, inf).
+    beta: decay of the velocity, in the long run, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        alpha: float = 0.01,
+        beta: float = 0.9,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class GroupAdaGrad(SpecOptimizer):
     """AdaGrad with one rate for each row, as for embeddings.
 
@@ -2531,6 +2573,60 @@ class GroupAdaGrad(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class IVON(SpecOptimizer):
+    """IVON: improved variational online Newton.
+
+    Shen et al. 2024, arXiv:2402.17641.
+
+          z       = normal()
+          seen    = where(t == 1, h, g*(w - center)*ess*(h + wd))
+          m'      = beta1*m + (1 - beta1)*g
+          h'      = beta2*h + (1 - beta2)*seen + 0.5*(1 - beta2)^2*(h - seen)^2/(h + wd)
+          center' = center - lr*(m'/(1 - beta1^t) + wd*center)/(h' + wd)
+          w'      = center' + z/sqrt(ess*(h' + wd))
+
+        eval:
+          w' = center
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    ess: effective sample size: how many samples the loss is a mean of, in (0, inf).
+    hess_init: first estimate of the curvature, in (0, inf).
+    beta1: decay of the averaged gradient, in [0, 1).
+    beta2: decay of the curvature, in [0, 1).
+    wd: weight decay, the curvature of the prior, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    ess: float
+    hess_init: float
+    beta1: float
+    beta2: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        ess: float = 1000000.0,
+        hess_init: float = 1.0,
+        beta1: float = 0.9,
+        beta2: float = 0.99999,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0001,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5277,6 +5373,64 @@ class Sophia(SpecOptimizer):
         rho: float = 1.0,
         epsilon: float = 1e-12,
         k: int = 10,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SPAM(SpecOptimizer):
+    """SPAM: spike-aware Adam with momentum reset.
+
+    Huang, Zhu, Jin, Liu, Wang & Liu 2025, arXiv:2501.06842.
+
+        s    = mod(t - 1, interval) + 1   # updates since the last reset
+        rise = 0.5*(1 - cos(pi*min(s/warmup, 1)))
+        most = threshold*v
+        d    = where(g^2 > most and v > 0, sign(g)*sqrt(most), g)
+        m'   = beta1*where(s == 1, 0, m) + (1 - beta1)*d
+        v'   = beta2*where(s == 1, 0, v) + (1 - beta2)*d^2
+        u    = m'/(1 - beta1^s)/(sqrt(v'/(1 - beta2^s)) + epsilon)
+        w'   = w - rise*lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    threshold: a gradient whose square is as many times the second moment is a spike, in (0, inf).
+    interval: updates between resets of the moments, in [1, inf).
+    warmup: updates after a reset in which the rate rises, as a cosine does, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    threshold: float
+    interval: int
+    warmup: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        threshold: float = 5000.0,
+        interval: int = 500,
+        warmup: int = 150,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,

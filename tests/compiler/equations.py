@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
-from optgen.execute.cpu.staged_table import is_due
+from optgen.execute.staged_table import is_due
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
 from optgen.model import Equation, Flags, Loop, Optimizer
 
