@@ -112,7 +112,19 @@ Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
 
 
 MATRIX_FUNCTIONS = frozenset(
-    ["trace", "diag", "identity", "inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"]
+    [
+        "trace",
+        "diag",
+        "identity",
+        "inverse_root",
+        "orthonormal",
+        "eigenvectors",
+        "eigenvalues",
+        "solve",
+        "singular_values",
+        "left_singular_vectors",
+        "right_singular_vectors",
+    ]
 )
 """The functions that take or make matrices as a whole."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from optgen import compiled, serial
+from optgen import compiled, serial, used
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
@@ -36,10 +36,15 @@ def is_chain(spec: str) -> bool:
 
 
 def chain(spec: str) -> Source:
-    """`adam with lookahead(k = 5), centralize` -> the text of that spec; SpecErrors, FileNotFoundError, ValueError."""
-    from optgen.lang.compose import chain
+    """`adam with lookahead(k = 5), centralize` -> the text of that spec, from the cache where it was composed before;
+    SpecErrors, FileNotFoundError, ValueError."""
 
-    return chain(spec)
+    def make() -> bytes:
+        from optgen.lang.compose import chain
+
+        return chain(spec).text.encode()
+
+    return Source(spec, cache.get(cache.key("chain", spec, *used.by_chain(spec)), make).decode())
 
 
 def is_transform(source: Source) -> bool:
@@ -64,11 +69,11 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
 
 
-def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Plan:
+def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool = True) -> Plan:
     """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
     from optgen.stages.build import plan
 
-    return plan(optimizer, variant, due, first=first)
+    return plan(optimizer, variant, due, first=first, folds=folds)
 
 
 def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
@@ -179,9 +184,7 @@ def _for_gpu(kernel: Kernel) -> Kernel:
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    from optgen.lang.compose import flatten
-
-    key = cache.key("model", source.name, flatten(source).source.text)
+    key = cache.key("model", source.name, source.text, *used.by_spec(source))
     return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
 
 
@@ -246,19 +249,34 @@ def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
 
 def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
     """All the way to PTX and the host's part of a step, from the cache where they were made before."""
-    from optgen.backends import target
 
-    host = target.host()
     name = symbol(optimizer, variant)
 
     def make() -> bytes:
-        kernel = plan(build(optimizer, variant))
-        module = lower_ptx(kernel, name)
-        text = target.compile_ptx(module.llvm, arch).encode()
-        code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
-        return compiled.pack_ptx(kernel, module, text, code)
+        return _packed_ptx(plan(build(optimizer, variant)), name, arch)
 
     entry = cache.get(cache.key("cuda", *_key(optimizer, variant), arch), make)
+    return compiled.unpack_ptx(name, variant.dtype, entry)
+
+
+def _packed_ptx(kernel: Kernel, name: str, arch: str) -> bytes:
+    """planned kernel -> PTX, and object code of the host's part."""
+    from optgen.backends import target
+
+    host, module = target.host(), lower_ptx(kernel, name)
+    text = target.compile_ptx(module.llvm, arch).encode()
+    code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
+    return compiled.pack_ptx(kernel, module, text, code)
+
+
+def ptx_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int, arch: str) -> PtxKernel:
+    """All the way to PTX and the host's part of a section, as `native_section`."""
+    name = f"{symbol(optimizer, variant)}_stage{number}"
+
+    def make() -> bytes:
+        return _packed_ptx(plan(build_section(optimizer, variant, section)), name, arch)
+
+    entry = cache.get(cache.key("cuda section", name, repr(section), *_key(optimizer, variant), arch), make)
     return compiled.unpack_ptx(name, variant.dtype, entry)
 
 

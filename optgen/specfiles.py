@@ -44,13 +44,20 @@ def source(path: Path, shown: str | None = None) -> Source:
 
 
 def transforms() -> tuple[str, ...]:
-    """The names of the transforms that come with the package, sorted."""
-    return tuple(sorted(path.stem for path in (folder() / "transforms").glob("*.opt")))
+    """The names of the transforms that come with the package, sorted; then those of optax, as optax/clip."""
+    top = folder() / "transforms"
+    own = sorted(path.stem for path in top.glob("*.opt"))
+    return (*own, *(f"optax/{path.stem}" for path in sorted((top / "optax").glob("*.opt"))))
+
+
+def transform_places(name: str, beside: Path) -> tuple[Path, ...]:
+    """Where the file of a transform may be, the first that exists being meant."""
+    return beside / f"{name}.opt", Path(f"{name}.opt"), folder() / "transforms" / f"{name}.opt"
 
 
 def transform_path(name: str, beside: Path) -> Path:
     """The file of a transform: one in a folder, or one that comes with the package. Raises FileNotFoundError."""
-    for path in (beside / f"{name}.opt", Path(f"{name}.opt"), folder() / "transforms" / f"{name}.opt"):
+    for path in transform_places(name, beside):
         if path.is_file() and path.parent != folder():
             return path
     hint = suggest(name, transforms()) or f"there are: {', '.join(transforms())}"

@@ -62,7 +62,7 @@ FAMILIES = {
 
 `optgen.load("muon")` finds these as well. They update matrices; a parameter of another rank is an error that names it.
 A step is several kernels with products and factorizations between them: `optgen explain muon` lists these. Bytes are
-those of variants without products. They run on CPUs, from Python.
+those of variants without products. They run from Python.
 """,
     "torch": """\
 # The optimizers of torch.optim
@@ -101,31 +101,9 @@ All but Muon have `maximize`. What else differs from the specs above:
     "optax": """\
 # The optimizers of optax
 
-`optgen.load("optax/adam")` computes what `optax.adam` computes, with its arguments. Where optax wants a rate, there is
-a default here; `None` is not a bound, `inf` is. `betas` are `beta1` and `beta2`, and the pair `init_step` of `dog` is
-`init_step_type` and `init_step`. A mask is a flag of each parameter. A schedule is a rate, or another argument, that is
-given at each step, as is `loss`, optax's `value`, to `polyak_sgd`, `momo` and `momo_adam`. `rescale_grad` and
-`clip_gradient` act before all else. `runtime.optimizer` does not have these optimizers.
-
-Weights agree with those of optax 0.2.8 to 1e-9 in float64 over ten steps, with each argument; to 1e-6 in `adafactor`
-and with `warmup_steps`, as optax computes functions of the step in float32 there
-(`tests/optimizers/peers/optax_cases.py` has all calls).
-
-Other optimizers of optax are specs above, under other names of arguments:
-
-| optax | spec | arguments of the spec |
-|---|---|---|
-| `sgd` | `torch/sgd` | `momentum`, `nesterov` |
-| `sign_sgd` | `signum` | `momentum=0` |
-| `signum` | `signum` | `momentum` for `beta` |
-| `lion` | `lion` | `beta1`, `beta2`, `wd` |
-| `fromage` | `fromage` | `min_norm=1e-6` |
-| `noisy_sgd` | `noisysgd` | `eta`, `gamma`; other random numbers |
-| `sm3` | `sm3` | `momentum`, `epsilon=1e-8`; other sets for tensors of more than two dimensions |
-| `optimistic_gradient_descent` | `optimistic_sgd` | `alpha`, `beta` |
-| `contrib.acprop` | `acprop` | `beta1`, `beta2`, `epsilon`, `epsilon_root`, `wd` |
-| `contrib.cocob` | `cocob` | `alpha`, `epsilon`; a rate is `rescale_grad`, and a factor of `wd` |
-| `contrib.madgrad` | `madgrad` | `momentum`, `epsilon`, `wd` |
+`optgen.load("optax/adam")` computes what `optax.adam` computes, with its arguments: [from-optax.md](from-optax.md) has
+the names that differ, chains, and how closely the weights agree. `rescale_grad` and `clip_gradient` act before all
+else. `runtime.optimizer` does not have these optimizers.
 """,
 }
 """What the document says about each family of specs."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from optgen.execute.buffers import Array
-from optgen.stages.plan import FALLIBLE, CallStage
+from optgen.stages.plan import FALLIBLE, TALL, CallStage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -51,9 +51,16 @@ def factorize(requests: Sequence[Request]) -> None:
         groups.setdefault((request.stage.function, *request.numbers), []).append(k)
     for (function, *numbers), places in groups.items():
         columns = [_factors(requests[k]) for k in places]
+        for k, (a, *_) in zip(places, columns, strict=True):
+            if function in TALL and a.shape[-1] > a.shape[-2]:
+                reason = "has more columns than rows; take its transpose"
+                raise linalg.FactorizationError(function, a.shape[-2:], reason, k, ())
         (*operands, out) = (list(column) for column in zip(*columns, strict=True))
         try:
             getattr(linalg, function)(*operands, *numbers, out)
+            for k, result in zip(places, out, strict=True):
+                if requests[k].stage.turned:
+                    requests[k].out[...] = result.swapaxes(-1, -2)
         except linalg.FactorizationError as error:
             error.item = places[error.item]
             raise
@@ -62,6 +69,8 @@ def factorize(requests: Sequence[Request]) -> None:
 def _factors(request: Request) -> list[Array]:
     """Operands and result as matrices."""
     operands, out = _turned(request.stage, request.operands), request.out
+    if request.stage.turned:
+        out = np.empty_like(out.swapaxes(-1, -2), order="C")
     if request.stage.function == "solve" and operands[1].ndim < operands[0].ndim:
         return [operands[0], operands[1][..., None], out[..., None]]
     return [*operands, out]

@@ -407,7 +407,7 @@ class UpdateRule:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
         if self._is_staged(shape, flags):
-            raise ValueError(f"{self.spec.name}: products take whole matrices, and not boxes of them")
+            raise ValueError(f"{self.spec.name}: products take whole matrices; keep such a parameter unsharded")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws

@@ -63,7 +63,8 @@ class _Lowering:
         self.buffers = {b.name: b for b in work.buffers}
         self.entries = {s.name: s.entries for s in optimizer.states}
         # Draws count in text order over all variants, so that a flag changes no other draw.
-        calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
+        values = [*optimizer.starts(), *(q.value for q in optimizer.update)]
+        calls = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
 
     def kernel(self) -> Kernel:
@@ -426,8 +427,16 @@ class _Lowering:
             each = self.emit(ir.Mul(each, self.extent("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
+    def last_drawn(self, every: Expr, first: Expr) -> Value:
+        """The last update in which a draw is drawn that is held: first, first + every and so on."""
+        distance, start = self.lower(every), self.lower(first)
+        behind = self.emit(ir.Sub(self.load(COUNTS[0]), start))
+        turns = self.emit(ir.Floor(self.emit(ir.Div(behind, distance))))
+        return self.emit(ir.Add(start, self.emit(ir.Mul(turns, distance))))
+
     def draw(self, call: Call) -> Value:
-        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))
+        held = self.last_drawn(*call.args) if call.args else None
+        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column], held))
         emitter = Emitter(f"{word.id}.")
         normal = random.normal_single if self.compute == "f32" else random.normal
         distributions = {"normal": normal, "uniform": random.uniform, "rademacher": random.rademacher}

@@ -132,8 +132,8 @@ class _Run:
                 return np.float64(self.tensor.hyper[name])
             case ir.Count():
                 return np.float64(self.tensor.t)
-            case ir.Word(draw=draw):
-                return self.words(draw)
+            case ir.Word(draw=draw, held=held):
+                return self.words(draw, self.tensor.t if held is None else int(self.value(held)))
             case ir.Load(buffer=buffer, place=place):
                 return self.load(self.kernel.buffer(buffer), None if place is None else self.value(place))
             case ir.Reduce(op=how, x=x, scope=scope):
@@ -213,7 +213,7 @@ class _Run:
         args = [np.array(value, np.float32)]
         if buffer.format.needs_draws:
             number = self.kernel.rounded.index(buffer.name)
-            word = self.words(ir.ROUNDING_DRAW + number // 2).view(np.uint32)
+            word = self.words(ir.ROUNDING_DRAW + number // 2, self.tensor.t).view(np.uint32)
             args.append(((word >> np.uint32(16 * (number % 2))) & np.uint32(0xFFFF)).astype(np.int32))
         codes: Array = call(codec.encoder(buffer), *args)
         return codes.astype(f"u{dtype.itemsize}").view(dtype)
@@ -266,9 +266,9 @@ class _Run:
         first = self.rows * self.cols * np.arange(*self.batch)[:, None, None] if self.batch else 0
         return first + self.present[:, None] * self.cols + np.arange(self.cols)
 
-    def words(self, draw: int) -> Array:
+    def words(self, draw: int, t: int) -> Array:
         element = self.elements()
-        counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, self.tensor.t)
+        counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, t)
         key = (self.seed, self.seed >> 32)
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))
         words = call(lambda b, *args: random.philox(b, args[:4], args[4:]), *counters, *keys)

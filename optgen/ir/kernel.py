@@ -192,12 +192,16 @@ class Kernel:
     """The kinds of all values."""
     places: Mapping[str, Value] = field(init=False, repr=False, compare=False)
     """The entries of histories that buffers are: a value for each of them, by the name of the buffer."""
+    held: Mapping[int, Value] = field(init=False, repr=False, compare=False)
+    """The updates that draws are held from: a value for each of them, by the number of the draw."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         kinds = frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
         object.__setattr__(self, "kinds", kinds)
         ops = [i.op for i in self.instrs() if isinstance(i.op, Load | Store)]
+        words = [i.op for i in self.instrs() if isinstance(i.op, Word)]
+        object.__setattr__(self, "held", {op.draw: op.held for op in words if op.held is not None})
         object.__setattr__(self, "places", {op.buffer: op.place for op in ops if op.place is not None})
         object.__setattr__(self, "_by_name", {b.name: b for b in self.buffers})
 

@@ -41,10 +41,11 @@ class Word:
     """Element i32: a word of Philox4x32-10 (Salmon et al. 2011), whose key is the step's seed.
 
     Element e of the whole tensor takes word e mod 4 of the counter (e/4 low, e/4 high, id xor draw*2^20, t), where id
-    is that of the parameter.
+    is that of the parameter. t is the update, or the whole number `held` instead, a host double.
     """
 
     draw: int
+    held: Value | None = None
 
 
 @dataclass(frozen=True)

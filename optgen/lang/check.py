@@ -11,7 +11,7 @@ from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
-from optgen.lang.histories import find_arrays
+from optgen.lang.histories import check_phases, find_arrays
 from optgen.lang.lint import lint
 from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
@@ -107,7 +107,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
             if equation is None or (line.guard is not None and not check_guard(line.guard, scope)):
                 scope.failed.update((line.target.key, (equation or line).target.key))
             else:
-                kept.append(equation)
+                kept.append(_held(equation) if _are_held(cases, scope) else equation)
     return tuple(e for e in kept if e.target.key not in scope.failed)
 
 
@@ -132,6 +132,20 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             closed = case
 
 
+def _are_held(cases: list[Equation], scope: Scope) -> bool:
+    """Whether a name is drawn in some updates, and has the same numbers until the next one."""
+    draws = all(isinstance(case.value, Call) and case.value.function in DRAWS for case in cases)
+    whole = sum(case.guard is None for case in cases) <= 1
+    return draws and whole and all(case.timing is not None and not case.target.primed for case in cases)
+
+
+def _held(equation: Equation) -> Equation:
+    """A draw that is held, as a call with the distance of updates and the first one."""
+    timing, draw = equation.timing, equation.value
+    assert timing is not None and isinstance(draw, Call)
+    return replace(equation, value=replace(draw, args=(timing.every, timing.start or timing.every)), timing=None)
+
+
 def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> None:
     """A state keeps its value where no case is due; w and local values have one for every update."""
     timed = [case.timing for case in cases if case.timing is not None]
@@ -148,14 +162,15 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
     elif name in scope.states and scope.states[name].entries and cases[-1].timing is not None:
         help = f"a history has an entry of every update; add a line below: {name}' = ... otherwise"
         scope.report("E413", f"history '{name}' has no entry of the other updates", timed[0].span, help)
-    elif name not in scope.states and cases[-1].timing is not None:
+    elif name not in scope.states and cases[-1].timing is not None and not _are_held(cases, scope):
         help = f"add a line below: {cases[0].target.key} = ... otherwise"
         scope.report("E413", f"{cases[0].target.key} has no value in the other updates", timed[0].span, help)
 
 
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     """Limit the draws of all variants together to the number of draw ids."""
-    draws = [e for line in update for e in walk(line.value) if isinstance(e, Call) and e.function in DRAWS]
+    values = [*(s.init for s in scope.states.values()), *(line.value for line in update)]
+    draws = [e for value in values for e in walk(value) if isinstance(e, Call) and e.function in DRAWS]
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
@@ -174,6 +189,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
+    check_phases(optimizer, scope)
     for node in (e for line in optimizer.evaluate for e in walk(line.value)):
         if is_of_matrices(node):
             help = "compute it in 'update:', and keep it in a state"

@@ -14,9 +14,21 @@ from pathlib import Path
 from optgen import specfiles
 from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
-from optgen.lang.splice import NOWHERE, Part, Renaming, is_plain, name, read_part, renamed, token, with_default
+from optgen.lang.splice import (
+    NOWHERE,
+    Part,
+    Renaming,
+    choices_of,
+    is_plain,
+    name,
+    read_part,
+    renamed,
+    token,
+    with_choice,
+    with_default,
+)
 from optgen.lang.splicing import Splicing
-from optgen.lang.uses import Use, UseError, is_transform, read_chain
+from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
 
 _MENTIONS = re.compile(
     r"^[ \t]*(transform[ \t]+\w|otherwise[ \t]+use\b|\w+'?[ \t]*=[ \t]*use[ \t]+\w|optimizer[ \t]+\w+[ \t]+for\b)", re.M
@@ -76,17 +88,37 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
     """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own."""
     both = transform.own_names() & base.own_names()
-    for field, value in use.fields.items():
-        if field not in transform.params():
-            help = suggest(field, transform.params()) or f"it has {listed(sorted(transform.params())) or 'none'}"
-            raise ValueError(f"{use.name} has no param '{field}'; {help}")
-        if not is_plain(value):
-            raise ValueError(f"{use.name}: {field} = {' '.join(t.text for t in value)} is no number")
-    lines = [with_default(x, use.fields[x[1].text]) if x[1].text in use.fields else x for x in transform.declarations]
-    rename = Renaming(renamed({x: f"{use.name}_{x}" for x in both}, NOWHERE)).line
+    known = {line[1].text for line in transform.declarations if _is_argument(line)}
+    for field in use.fields:
+        if field not in known:
+            help = suggest(field, known) or f"it has {listed(sorted(known)) or 'none'}"
+            raise ValueError(f"{use.name} has no param or flag '{field}'; {help}")
+    lines = [
+        _with(use, x, use.fields[x[1].text]) if _is_argument(x) and x[1].text in use.fields else x
+        for x in transform.declarations
+    ]
+    word = use.name.rpartition("/")[2]
+    rename = Renaming(renamed({x: f"{word}_{x}" for x in both}, NOWHERE)).line
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
     axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))
     return Part(header, base.cite, axes, list(map(rename, lines)), update, evaluate)
+
+
+def _is_argument(line: Tokens) -> bool:
+    return line[0].type == "PARAM" or bool(choices_of(line))
+
+
+def _with(use: Use, line: Tokens, value: Tokens) -> Tokens:
+    """The line of a param or of a flag, with a value for its default."""
+    shown = f"{use.name}: {line[1].text} = {' '.join(t.text for t in value)}"
+    if line[0].type == "PARAM":
+        if not is_plain(value):
+            raise ValueError(f"{shown} is no number")
+        return with_default(line, value)
+    choices = choices_of(line)
+    if len(value) != 1 or value[0].text not in choices:
+        raise ValueError(f"{shown} is none of {listed(choices)}")
+    return with_choice(line, value[0])
 
 
 # ---------------------------------------------------------------- one spec

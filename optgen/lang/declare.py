@@ -129,8 +129,10 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
     for node in walk(init):
         if isinstance(node, Call):
             check_call(node, scope)
-            if node.function in DRAWS:
-                help = "draw in 'update:', where a state can take the numbers at t == 1"
+            if node.function in DRAWS and (node is not init or not _has_elements(state)):
+                help = (
+                    f"a state of elements or of a matrix may start at {node.function}() alone; compute with that later"
+                )
                 scope.report("E306", "a draw in the start of a state", node.span, help)
                 scope.failed.update((state.name, f"{state.name}'"))
     names = [name for name in readable_names(init) if name.id not in scope.failed]
@@ -143,6 +145,11 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
             scope.report("E301", message, init.span, "start it at a number or a param")
         elif param is not None and param.optional:
             scope.report("E410", f"'{init.id}' may be unset", init.span, "start the state at a number")
+
+
+def _has_elements(state: StateDecl) -> bool:
+    """Whether a state has a number for each element of some matrix, and so one for each draw."""
+    return len(state.axes) == 2 and not state.entries
 
 
 def _check_start_name(name: Name, scope: Scope) -> None:

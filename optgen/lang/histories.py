@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from optgen.expressions import Index, Name, Number
+from optgen.expressions import Index, Name, Number, walk
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
-from optgen.model import Equation, Kind, Loop, StateDecl
+from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
 
 
 def check_history(state: StateDecl, scope: Scope) -> None:
@@ -36,6 +36,17 @@ def check_history(state: StateDecl, scope: Scope) -> None:
 
 def _least(interval: object) -> float:
     return getattr(interval, "low", -math.inf)
+
+
+def check_phases(optimizer: Optimizer, scope: Scope) -> None:
+    """Report entries that are read in another phase than the one that adds an entry: the oldest may be gone."""
+    for state in optimizer.states if optimizer.phases else ():
+        adding = {e.phase for e in optimizer.update if e.target.id == state.name}
+        for equation in optimizer.update if state.entries else ():
+            for x in walk(equation.value):
+                if isinstance(x, Name) and x.id == state.name and equation.phase not in adding:
+                    help = "read it in that phase, and hand it over in a state"
+                    scope.report("E308", f"{x.key} in another phase than {state.name}' = ...", x.span, help)
 
 
 def find_arrays(equations: Iterable[Equation], scope: Scope) -> None:

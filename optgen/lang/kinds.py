@@ -105,6 +105,8 @@ def _silent(*error: object) -> None:
 
 def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> None:
     """Report the start of a state that is no number, or of a kind that the state cannot take."""
+    if isinstance(start, Call) and start.function in DRAWS:
+        return  # which has the dimensions of the state
     value = value_of(start, names, report)
     if value is not None:
         _check_new(Name(state.name, False, state.span), kind_of(state), value, start, names, report)

@@ -137,9 +137,9 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "float32": float,
     "bfloat16": float,
     "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
-    "normal": lambda: 0.5,
-    "uniform": lambda: 0.5,
-    "rademacher": lambda: 1.0,
+    "normal": lambda *held: 0.5,
+    "uniform": lambda *held: 0.5,
+    "rademacher": lambda *held: 1.0,
 }
 
 

@@ -145,6 +145,26 @@ def with_default(line: Tokens, value: Tokens) -> Tokens:
     return (*line[:start], *value, *line[start + (2 if line[start].type == "ADD" else 1) :])
 
 
+def choices_of(line: Tokens) -> list[str]:
+    """The values of a flag that is an argument, as they are written; none for other lines."""
+    if line[0].type != "FLAG":
+        return []
+    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    if line[start].text in ("true", "false") and (start + 1 == len(line) or line[start + 1].type == "STRING"):
+        return ["true", "false"]
+    return [t.text for t in line[start:] if t.type == "CHOICE"] if line[start].type == "CHOICE" else []
+
+
+def with_choice(line: Tokens, value: Token) -> Tokens:
+    """A flag's line with another default: the first of its choices."""
+    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    if line[start].type != "CHOICE":
+        return (*line[:start], value, *line[start + 1 :])
+    other = next(i for i in range(start, len(line)) if line[i].text == value.text)
+    swapped = {start: line[other], other: line[start]}
+    return tuple(swapped.get(i, t) for i, t in enumerate(line))
+
+
 def is_plain(value: Tokens) -> bool:
     """Whether a param can have this value as its default: a number, or none."""
     return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"])
@@ -186,6 +206,14 @@ def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
     end = next(ends, len(tokens))  # of the timing
     others = tuple(t for t in tokens[end:] if t.type == "STRING")
     return (*tokens[:end], IF, *joined(outer, guard_of(tokens)), *others)
+
+
+def timed(tokens: Tokens, timing: Tokens) -> Tokens:
+    """An equation that is computed at `timing` only, such as `every k`; `otherwise` is then a case of these."""
+    if not timing:
+        return tokens
+    start = value_end(tokens)
+    return (*tokens[:start], *timing, *(t for t in tokens[start:] if t.type != "OTHERWISE"))
 
 
 def groups(lines: Sequence[Tokens]) -> Iterator[list[Tokens]]:

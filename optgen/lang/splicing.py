@@ -18,6 +18,7 @@ from optgen.lang.splice import (
     name,
     negated,
     renamed,
+    timed,
     token,
     with_default,
 )
@@ -85,13 +86,15 @@ class Splicing:
             own = guard_of(line)
             if is_use(line):
                 use, rest = read_use(line)
+                timing, rest = _split_timing(rest)
                 own = rest[1:] if rest and rest[0].type == "IF" else ()
                 if rest and rest[0].type not in ("IF", "OTHERWISE"):
                     raise UseError(f"'{rest[0].text}' behind a use", rest[0].span, "name its result, and go on below")
-                spliced = self._splice(use, line[0], joined(self.chosen, joined(above, own)))
+                spliced = self._splice(use, line[0], joined(self.chosen, joined(above, own)), timing)
                 before, after = before + spliced.before, after + spliced.after
                 weight += [_case(x, joined(self.chosen, own), rest) for x in spliced.weight]
-                self._keep_eval(use, spliced, is_whole=len(cases) == 1 and line[0].text == "w'" and not own)
+                is_whole = len(cases) == 1 and line[0].text == "w'" and not own and not timing
+                self._keep_eval(use, spliced, is_whole=is_whole)
             else:
                 weight.append(guarded(line, self.chosen))
             above = joined(above, negated(own)) if own else above
@@ -122,8 +125,9 @@ class Splicing:
 
     # ------------------------------------------------------------ one use
 
-    def _splice(self, use: Use, target: Token, outer: Tokens) -> _Spliced:
-        """The equations of a used spec, where `outer` holds; its declarations are added to the result."""
+    def _splice(self, use: Use, target: Token, outer: Tokens, timing: Tokens = ()) -> _Spliced:
+        """The equations of a used spec, where `outer` holds; its declarations are added to the result. Those of states
+        and of the weight are computed at `timing`, and so is what only they read."""
         part = self.find(use)
         if part.has_phases:
             help = "of transforms with phases, there is one, and it stands last: 'adam with ema, sam'"
@@ -139,12 +143,20 @@ class Splicing:
             own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
-        lines = [renaming.line(at(use.span, line)) for line in part.update]
+        lines = [renaming.line(at(use.span, line)) for line in self._timed(use, part, timing)]
         first, last = weights[0], weights[-1] + 1
         before = [guarded(x, outer) for x in (*gradients, *lines[:first])]
         after = [guarded(x, outer) for x in lines[last:]]
         evaluate = [Renaming(values | renamed({"w": "w"}, use.span)).line(at(use.span, x)) for x in part.evaluate]
         return _Spliced(before, lines[first:last], after, evaluate)
+
+    def _timed(self, use: Use, part: Part, timing: Tokens) -> list[Tokens]:
+        """The equations of a used spec, computed at `timing`."""
+        own = next((t for line in part.update for t in line if t.type == "EVERY"), None)
+        if own and timing:
+            raise UseError(f"{_shown(use)} has 'every' in its own equations", timing[0].span, "use it in each update")
+        kept = {"w'"} | {f"{line[1].text}'" for line in part.declarations if line[0].type == "STATE"}
+        return [timed(line, timing) if line[0].text in kept else line for line in part.update]
 
     def _as_made(self, line: Tokens, use: Use, made: Renaming, later: Renaming) -> Renaming:
         """The renaming of a declaration: a state that starts as the weight starts as the one that there is."""
@@ -162,6 +174,12 @@ class Splicing:
             help = "rename one of them" if use.of_base else f"choose another prefix: use {use.name}(...) as NAME"
             raise UseError(f"the name '{both[0]}' is in {_shown(use)}, and here as well", use.span, help)
         self.taken |= names
+
+    def _fresh(self, word: str) -> str:
+        """A name that is not taken yet: of several transforms of gradients, each hands over its own."""
+        free = next(x for x in (word, *(f"{word}{k}" for k in range(2, 1000))) if x not in self.taken)
+        self.taken.add(free)
+        return free
 
     def _agree_on_axes(self, use: Use, part: Part) -> None:
         """Rows have one meaning in a spec: parts agree on it, or only one of them has rows."""
@@ -183,9 +201,10 @@ class Splicing:
             raise UseError(f"{_shown(use)} reads grad, not only g", use.fields["g"][0].span, help)
         for field, value in use.fields.items():
             if field in ("grad", "g") and len(value) > 1:
-                gradients.append((name(prefix + field, use.span), token("EQUAL", "="), *value))
-                values[field] = (name(prefix + field, use.span),)
-            elif field in part.params() and is_plain(value):
+                own = name(self._fresh(prefix + field), use.span)
+                gradients.append((own, token("EQUAL", "="), *value))
+                values[field] = (own,)
+            elif field in part.params() and field not in HANDED and is_plain(value):
                 numbers[field] = value
             elif field in part.params() or field in HANDED:
                 values[field] = value  # a name, or what stands for a number
@@ -193,14 +212,14 @@ class Splicing:
                 known = sorted(part.params() | set(HANDED))
                 help = suggest(field, known) or f"there are {listed(known)}"
                 raise UseError(f"{_shown(use)} takes no '{field}'", value[0].span, help)
-            if field in HANDED and not part.reads(field) and not (field == "grad" and part.reads("g")):
+            counts = use.of_base and field in ("t", "step")  # which some bases read, and others do not
+            if field in HANDED and not (part.reads(field) or counts or (field == "grad" and part.reads("g"))):
                 raise UseError(f"{_shown(use)} reads no '{field}'", value[0].span, "leave it out")
         if "grad" in values and "g" not in values and part.reads("g"):
-            own = f"{prefix}g"
-            clipped = _lex(f"{own} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
+            own = name(self._fresh(f"{prefix}g"), use.span)
+            clipped = _lex(f"{own.text} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
             gradients.append(at(use.span, clipped))
-            values["g"] = (name(own, use.span),)
-        self.taken |= {line[0].text for line in gradients}
+            values["g"] = (own,)
         return numbers, values, gradients
 
     def _declare(self, renaming: Renaming, line: Tokens, use: Use, numbers: dict[str, Tokens], outer: Tokens) -> None:
@@ -239,6 +258,14 @@ def _case(line: Tokens, guard: Tokens, rest: Tokens) -> Tokens:
         return guarded(line, guard)
     open_end = line[-1].type != "OTHERWISE" and not guard_of(line)
     return (*line, *rest) if open_end else line
+
+
+def _split_timing(rest: Tokens) -> tuple[Tokens, Tokens]:
+    """The timing behind a use, as `every k from s`, and the guard behind that."""
+    if not rest or rest[0].type != "EVERY":
+        return (), rest
+    end = next((i for i, t in enumerate(rest) if t.type in ("IF", "OTHERWISE")), len(rest))
+    return rest[:end], rest[end:]
 
 
 def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:

@@ -9,7 +9,7 @@ Memory is row-major and LAPACK's matrices are column-major: it sees the transpos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,13 +74,35 @@ def svd(arrays: Sequence[Matrices]) -> tuple[list[Matrices], list[Matrices], lis
     The element of a column of u with the largest absolute value, the first of several, is positive.
     """
     shapes = lambda m, n: (m, min(m, n)), lambda m, n: (min(m, n),), lambda m, n: (n, min(m, n))
-    found = members("svd", arrays)
     to = [outputs(None, arrays, shape) for shape in shapes]
-    for member, (u, s, rows) in zip(found, _gesdd(found, "S"), strict=True):
-        turn = signs(u.T)
-        for array, x in zip(to, (u * turn.T, s, (rows * turn).T), strict=True):
+    for member, found in _svd("svd", arrays):
+        for array, x in zip(to, found, strict=True):
             member.of(array)[...] = x
     return to[0], to[1], to[2]
+
+
+def left_singular_vectors(arrays: Sequence[Matrices], out: Outputs = None) -> list[Matrices]:
+    """u of `svd`, (..., m, r)."""
+    to = outputs(out, arrays, lambda m, n: (m, min(m, n)))
+    for member, (u, _, _) in _svd("left_singular_vectors", arrays):
+        member.of(to)[...] = u
+    return to
+
+
+def right_singular_vectors(arrays: Sequence[Matrices], out: Outputs = None) -> list[Matrices]:
+    """v of `svd`, (..., n, r)."""
+    to = outputs(out, arrays, lambda m, n: (n, min(m, n)))
+    for member, (_, _, v) in _svd("right_singular_vectors", arrays):
+        member.of(to)[...] = v
+    return to
+
+
+def _svd(operation: str, arrays: Sequence[Matrices]) -> Iterator[tuple[Member, Results]]:
+    """u, s and v of each matrix."""
+    found = members(operation, arrays)
+    for member, (u, s, rows) in zip(found, _gesdd(found, "S"), strict=True):
+        turn = signs(u.T)
+        yield member, (u * turn.T, s, (rows * turn).T)
 
 
 def orthonormal(arrays: Sequence[Matrices], out: Outputs = None) -> list[Matrices]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Expr, Name, Number, Unary, children, walk, with_children
+from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Unary, children, walk, with_children
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
+from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
@@ -42,9 +43,12 @@ class _Builder:
         self.filled = {f"{name}{ARRAY}": array for name, array in filled_arrays(program).items()}
         self.program = renamed(Program(program.optimizer, program.flags, program.states, (*began, *later)))
         self.aliases = conflicts(self.program.equations)
-        self.kinds = infer_values(self.program, base_names(optimizer, program.states), _never)
+        own: dict[str, ValueKind | None] = {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
+        known = base_names(optimizer, program.states) | own
+        drawn = {e.target.key for e in began if _is_draw(e.value)}  # in the dimensions of their states
+        computed = tuple(e for e in self.program.equations if e.target.key not in drawn)
+        self.kinds = infer_values(replace(self.program, equations=computed), known, _never) | own
         self.kinds |= {x.key: self.kinds[x.id] for x in entries_read(self.program.equations)}
-        self.kinds |= {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
         self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
         self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
         self.states = {"w": PARAMETER} | {s.name: s.axes for s in program.states}
@@ -256,6 +260,10 @@ class _Builder:
         assert value is not None
         kind = Kind.TENSOR if held and value.kind is not Kind.SHARED else value.kind
         return _relative_kind(self.axes(key), domain, kind)
+
+
+def _is_draw(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def _started(state: Name) -> Name:

@@ -20,9 +20,13 @@ FACTORIZATIONS: Mapping[str, Callable[[float, float], float]] = {
     "eigenvectors": lambda m, n: _EIGENVECTORS * n**3,
     "eigenvalues": lambda m, n: 4 / 3 * n**3,
     "orthonormal": lambda m, n: 4 * (m * n**2 - n**3 / 3),
+    "singular_values": lambda m, n: 4 * (m * n**2 - n**3 / 3),
+    "left_singular_vectors": lambda m, n: 14 * m * n**2 + 8 * n**3,
+    "right_singular_vectors": lambda m, n: 14 * m * n**2 + 8 * n**3,
 }
 """The operations for a matrix of (m, n): the usual counts of the textbook's algorithms. A QR factorization and its Q
-take twice 2(m n^2 - n^3/3); an inverse root adds half a product."""
+take twice 2(m n^2 - n^3/3); an inverse root adds half a product. Singular vectors of one side take as long as those of
+both (8.6)."""
 
 
 def caller_axes(optimizer: Optimizer) -> dict[str, Axes]:

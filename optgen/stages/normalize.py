@@ -220,9 +220,7 @@ class Normalizer:
         if made.function == "product" and turned:  # (X @ Y)^T = Y^T @ X^T
             made = replace(made, operands=tuple(self._turned(x) for x in made.operands[::-1]))
         elif turned and made.function != "identity":
-            between = self.fresh(kind)
-            self.nodes.append(replace(made, target=between))
-            made = CallStage("transpose", (Operand(between),), "")
+            made = replace(made, turned=True)
         known = self._calls.setdefault(made, key)
         if known == key:
             self.nodes.append(replace(made, target=key))

@@ -46,7 +46,8 @@ class Operand:
 class CallStage:
     """`target = function(operands)`. `numbers` are arguments that are known before the step. `symmetric`: a product
     that is a symmetric matrix. `vectors`: which operands of a product are vectors. A product with a third operand is
-    alpha*product + beta*operand, where alpha and beta are its numbers."""
+    alpha*product + beta*operand, where alpha and beta are its numbers. `turned`: the result of another function is
+    stored as its transpose."""
 
     function: str
     operands: tuple[Operand, ...]
@@ -54,6 +55,7 @@ class CallStage:
     numbers: tuple[Expr, ...] = ()
     symmetric: bool = False
     vectors: tuple[int, ...] = ()
+    turned: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,9 @@ class LoopStage:
     carried: tuple[tuple[str, str], ...]
 
 
-FALLIBLE = frozenset(("inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"))
+TALL = frozenset(("orthonormal", "singular_values", "left_singular_vectors", "right_singular_vectors"))
+"""The functions of matrices that have no more columns than rows."""
+FALLIBLE = TALL | {"inverse_root", "eigenvectors", "eigenvalues", "solve"}
 """The functions of matrices that some matrices are refused by."""
 
 

@@ -37,7 +37,7 @@ def _lines(stages: Sequence[Stage], plan: Plan, axes: Mapping[str, Axes], kernel
 def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
     if call.function != "product":
         words = [*map(_operand, call.operands), *map(expression, call.numbers)]
-        return f"{call.target} = {call.function}({', '.join(words)})"
+        return f"{call.target}{'^T' * call.turned} = {call.function}({', '.join(words)})"
     shapes = [_shape(x, plan, axes, k in call.vectors) for k, x in enumerate(call.operands[:2])]
     lengths = [*shapes[0], *shapes[1][1:]] if 0 not in call.vectors else shapes[1]
     half = "symmetric, half of " * call.symmetric

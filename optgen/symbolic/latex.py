@@ -143,7 +143,8 @@ class Latex(Renderer):
 
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
         if function in _DRAWS:
-            return _DRAWS[function]
+            held = rf", \text{{ new where }} {self.updates(args[1], args[0])}" if args else ""
+            return _DRAWS[function] + held
         within = rf"_{{\mathrm{{{scope}}}}}" if scope else ""
         if function in ("sqrt", "cbrt"):
             return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"

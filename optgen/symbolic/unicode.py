@@ -125,7 +125,8 @@ class Unicode(Renderer):
 
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
         if function in _DRAWS:
-            return _DRAWS[function]
+            held = f", new where {self.updates(args[1], args[0])}" if args else ""
+            return _DRAWS[function] + held
         if function in _ROOTS:
             simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))

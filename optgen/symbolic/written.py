@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/", "@"), (), ("^",))
@@ -32,6 +32,8 @@ def expression(expr: Expr) -> str:
         case Binary(op=op, left=a, right=b):
             left, right = _at(a, level + (op in _COMPARISONS)), _at(b, level + 1)
             return f"{left}{op}{right}" if op in "*/@" else f"{left} {op} {right}"
+        case Call(function=name, args=(every, first)) if name in DRAWS:
+            return f"{name}() every {expression(every)} from {expression(first)}"
         case Call(function=name, args=args, scope=scope):
             words = [expression(x) for x in args]
             if scope is not None:

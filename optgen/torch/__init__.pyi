@@ -653,6 +653,84 @@ class AdaMod(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class AdaMuon(SpecOptimizer):
+    """AdaMuon: adaptive Muon optimizer
+
+    Si, Zhang and Shen 2025, arXiv:2507.11005.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = β·mₜ₋₁ + (1 − β)·gₜ
+               ⎧ sign(mₜ)   if signs
+        Sₜ   = ⎨
+               ⎩ mₜ         otherwise
+               ⎧ Sₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ Sₜ    otherwise
+        Yₜ   = Xₜ/max(‖Xₜ‖, 1e-7)
+        repeat ns_steps times:
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+        vₜ   = β·vₜ₋₁ + (1 − β)·Oₜ²
+        nₜ   = Oₜ/(√vₜ + ε)
+        wₜ   = (1 − lr·wd)·wₜ₋₁ − 0.2·lr·√size/max(‖nₜ‖, 1e-30)·nₜ
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        beta: decay of the mean of gradients, and of squares, in [0, 1)
+        a: a param of the spec
+        b: a param of the spec
+        c: a param of the spec
+        eps: added to the roots of second moments, in (0, inf)
+        ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        signs: the signs of the mean are made orthogonal, as from the second version of the paper on
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.1,
+        beta: float | torch.Tensor = 0.95,
+        a: float | torch.Tensor = 3.4445,
+        b: float | torch.Tensor = -4.775,
+        c: float | torch.Tensor = 2.0315,
+        eps: float | torch.Tensor = 1e-08,
+        ns_steps: float | torch.Tensor = 5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        signs: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class AdaPNM(SpecOptimizer):
     """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization
 
@@ -2802,6 +2880,61 @@ class Grams(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Gravity(SpecOptimizer):
+    """Gravity optimizer: a kinematic approach on optimization in deep learning
+
+    Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        vₜ₋₁   ~ N(0, 1)   if t = 1
+                 ⎧ α/lr·vₜ₋₁   if t = 1
+        oldₜ   = ⎨
+                 ⎩ vₜ₋₁        otherwise
+        decayₜ = (β·t + 1)/(t + 2)
+        dₜ     = gₜ + wd·wₜ₋₁
+        vₜ     = decayₜ·oldₜ + (1 − decayₜ)·dₜ/(1 + (dₜ·max(|dₜ|))²)
+        wₜ     = wₜ₋₁ − lr·vₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate, in (0, inf)
+        alpha: deviation of the first velocity, divided by lr, in [0, inf)
+        beta: decay of the velocity, in the long run, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        alpha: float | torch.Tensor = 0.01,
+        beta: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class GroupAdaGrad(SpecOptimizer):
     """AdaGrad with one rate for each row, as for embeddings
 
@@ -2834,6 +2967,64 @@ class GroupAdaGrad(SpecOptimizer):
         params: ParamsT,
         lr: float | torch.Tensor = 0.01,
         eps: float | torch.Tensor = 1e-05,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class IVON(SpecOptimizer):
+    """IVON: improved variational online Newton
+
+    Shen et al. 2024, arXiv:2402.17641.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        zₜ       ~ N(0, 1)
+                   ⎧ hₜ₋₁                                    if t = 1
+        seenₜ    = ⎨
+                   ⎩ gₜ·(wₜ₋₁ − centerₜ₋₁)·ess·(hₜ₋₁ + wd)   otherwise
+        mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        hₜ       = β₂·hₜ₋₁ + (1 − β₂)·seenₜ + 0.5·(1 − β₂)²·(hₜ₋₁ − seenₜ)²/(hₜ₋₁ + wd)
+        centerₜ  = centerₜ₋₁ − lr·(mₜ/(1 − β₁ᵗ) + wd·centerₜ₋₁)/(hₜ + wd)
+        wₜ       = centerₜ + zₜ/√(ess·(hₜ + wd))
+        wₜ(eval) = centerₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        ess: effective sample size: how many samples the loss is a mean of, in (0, inf)
+        hess_init: first estimate of the curvature, in (0, inf)
+        betas: decay of the averaged gradient, in [0, 1); decay of the curvature, in [0, 1)
+        weight_decay: weight decay, the curvature of the prior, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        ess: float | torch.Tensor = 1000000.0,
+        hess_init: float | torch.Tensor = 1.0,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99999),
+        weight_decay: float | torch.Tensor = 0.0001,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
@@ -3630,6 +3821,84 @@ class MuonAdamW(SpecOptimizer):
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
+class MuonClip(SpecOptimizer):
+    """Kimi K2: Muon, and weights of queries and keys that bound the logits of attention
+
+    Kimi Team 2025, arXiv:2507.20534.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = momentum·mₜ₋₁ + gₜ
+               ⎧ mₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ mₜ    otherwise
+        Yₜ   = Xₜ/max(‖Xₜ‖, 1e-7)
+        repeat ns_steps times:
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+               ⎧ τ/max(max_logit, 1e-30)   if max_logit > τ
+        γₜ   = ⎨
+               ⎩ 1                         otherwise
+        wₜ   = γₜ^power·((1 − lr·wd)·wₜ₋₁ − 0.2·lr·√(max(rows, cols))·Oₜ)
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        momentum: in [0, 1)
+        a: a param of the spec
+        b: a param of the spec
+        c: a param of the spec
+        ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        tau: bound on the logits, in (0, inf)
+        max_logit: the largest logit of the last batch; of each parameter, as a list, in [0, inf)
+        power: of the factor: 0.5 for queries and for keys, 1 for rotary queries, in [0, 1]
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0002,
+        weight_decay: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.95,
+        a: float | torch.Tensor = 3.4445,
+        b: float | torch.Tensor = -4.775,
+        c: float | torch.Tensor = 2.0315,
+        ns_steps: float | torch.Tensor = 5,
+        tau: float | torch.Tensor = 100.0,
+        max_logit: float | torch.Tensor = 0.0,
+        power: float | torch.Tensor = 0.5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class NAG(SpecOptimizer):
     """Nesterov accelerated gradient
 
@@ -3887,6 +4156,79 @@ class NoisySGD(SpecOptimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+    ) -> None: ...
+
+class NorMuon(SpecOptimizer):
+    """NorMuon: making Muon more efficient and scalable
+
+    Li et al. 2025, arXiv:2510.05491.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+               ⎧ mₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ mₜ    otherwise
+        Yₜ   = Xₜ/max(‖Xₜ‖, 1e-7)
+        repeat ns_steps times:
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+        vₜ   = β₂·vₜ₋₁ + (1 − β₂)·mean[per row](Oₜ²)
+        nₜ   = Oₜ/(√vₜ + ε)
+        wₜ   = (1 − lr·wd)·wₜ₋₁ − 0.2·lr·√size/max(‖nₜ‖, 1e-30)·nₜ
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        betas: in [0, 1); in [0, 1)
+        a: a param of the spec
+        b: a param of the spec
+        c: a param of the spec
+        eps: added to the roots of second moments, in (0, inf)
+        ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.1,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
+        a: float | torch.Tensor = 3.4445,
+        b: float | torch.Tensor = -4.775,
+        c: float | torch.Tensor = 2.0315,
+        eps: float | torch.Tensor = 1e-08,
+        ns_steps: float | torch.Tensor = 5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
 class NovoGrad(SpecOptimizer):
@@ -4266,6 +4608,80 @@ class PSGLD(SpecOptimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+    ) -> None: ...
+
+class PolarMuon(SpecOptimizer):
+    """Muon with the polynomials of the Polar Express
+
+    Amsel et al. 2025, arXiv:2505.16932.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
+               ⎧ (1 − momentum)·gₜ + momentum·mₜ   if nesterov
+        dₜ   = ⎨
+               ⎩ mₜ                                otherwise
+               ⎧ dₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ dₜ    otherwise
+        Yₜ   = Xₜ/(1.01·‖Xₜ‖ + 1e-7)
+        repeat ns_steps times, iₜ = 0, 1, ...:
+               ⎧ 1.01   if iₜ < 7
+          rₜ = ⎨
+               ⎩ 1      otherwise
+          aₜ = ({8.28721201814563 if iₜ < 1; 4.107059111542203 if iₜ < 2; 3.9486908534822946 if iₜ < 3; 3.3184196573706015 if iₜ < 4; 2.300652019954817 if iₜ < 5; 1.891301407787398 if iₜ < 6; 1.8750014808534479 if iₜ < 7; 1.875 otherwise})/rₜ
+          bₜ = ({−23.595886519098837 if iₜ < 1; −2.9478499167379106 if iₜ < 2; −2.908902115962949 if iₜ < 3; −2.488488024314874 if iₜ < 4; −1.6689039845747493 if iₜ < 5; −1.2679958271945868 if iₜ < 6; −1.2500016453999487 if iₜ < 7; −1.25 otherwise})/rₜ³
+          cₜ = ({17.300387312530933 if iₜ < 1; 0.5448431082926601 if iₜ < 2; 0.5518191394370137 if iₜ < 3; 0.51004894012372 if iₜ < 4; 0.4188073119525673 if iₜ < 5; 0.37680408948524835 if iₜ < 6; 0.3750001645474248 if iₜ < 7; 0.375 otherwise})/rₜ⁵
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← aₜ·Yₜ + (bₜ·Aₜ + cₜ·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+        wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·√(max(1, rows/cols))·Oₜ
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        momentum: in [0, 1)
+        ns_steps: turns of the iteration; from the eighth on they have the last polynomial, in [0, 100)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        nesterov: a flag of the spec
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.95,
+        ns_steps: float | torch.Tensor = 5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        nesterov: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
 class PowerSign(SpecOptimizer):
@@ -5157,6 +5573,185 @@ class SOAP(SpecOptimizer):
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
+class SPAM(SpecOptimizer):
+    """SPAM: spike-aware Adam with momentum reset
+
+    Huang, Zhu, Jin, Liu, Wang & Liu 2025, arXiv:2501.06842.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        sₜ    = mod(t − 1, interval) + 1
+        riseₜ = 0.5·(1 − cos(π·min(sₜ/warmup, 1)))
+        mostₜ = threshold·vₜ₋₁
+                ⎧ sign(gₜ)·√mostₜ   if gₜ² > mostₜ and vₜ₋₁ > 0
+        dₜ    = ⎨
+                ⎩ gₜ                otherwise
+        mₜ    = β₁·({0 if sₜ = 1; mₜ₋₁ otherwise}) + (1 − β₁)·dₜ
+        vₜ    = β₂·({0 if sₜ = 1; vₜ₋₁ otherwise}) + (1 − β₂)·dₜ²
+        uₜ    = mₜ/(1 − β₁^sₜ)/(√(vₜ/(1 − β₂^sₜ)) + ε)
+        wₜ    = wₜ₋₁ − riseₜ·lr·(uₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        threshold: a gradient whose square is as many times the second moment is a spike, in (0, inf)
+        interval: updates between resets of the moments, in [1, inf)
+        warmup: updates after a reset in which the rate rises, as a cosine does, in [1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        threshold: float | torch.Tensor = 5000.0,
+        interval: float | torch.Tensor = 500,
+        warmup: float | torch.Tensor = 150,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SPlus(SpecOptimizer):
+    """A stable whitening optimizer for efficient neural network training
+
+    Frans, Levine and Abbeel 2025, arXiv:2506.07254.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Uₜ₋₁     = identity(rows)   if t = 1
+        Vₜ₋₁     = identity(cols)   if t = 1
+        mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        Lₜ       = β₂·Lₜ₋₁ + (1 − β₂)·gₜ@gₜᵀ
+        Rₜ       = β₂·Rₜ₋₁ + (1 − β₂)·gₜᵀ@gₜ
+        sₜ       = 2·lr/(rows + cols)
+        dₜ       = wₜ₋₁ − sₜ·Uₜ₋₁@sign(Uₜ₋₁ᵀ@mₜ@Vₜ₋₁)@Vₜ₋₁ᵀ
+        averageₜ = ema_rate·averageₜ₋₁ + (1 − ema_rate)·dₜ
+        wₜ       = (1 − sₜ·wd)·dₜ
+        Uₜ       = eigenvectors(Lₜ)   if t = 1, 1 + k, ...
+        Vₜ       = eigenvectors(Rₜ)   if t = 1, 1 + k, ...
+        wₜ(eval) = averageₜ/(1 − ema_rateᵗ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        betas: in [0, 1); decay of the statistics, in [0, 1)
+        ema_rate: decay of the mean of weights, in [0, 1)
+        k: updates between two computations of the basis, in [1, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.01,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        ema_rate: float | torch.Tensor = 0.999,
+        k: float | torch.Tensor = 100,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
+class SWAN(SpecOptimizer):
+    """SWAN: SGD with normalization and whitening enables stateless LLM training
+
+    Ma et al. 2024, arXiv:2412.13148.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        nₜ = (gₜ − mean[per row](gₜ))/(√(mean[per row]((gₜ − mean[per row](gₜ))²)) + ε)
+             ⎧ inverse_root(nₜ@nₜᵀ, 2)@nₜ   if wide
+        uₜ = ⎨
+             ⎩ nₜ@inverse_root(nₜᵀ@nₜ, 2)   otherwise
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·‖nₜ‖/max(‖uₜ‖, 1e-30)·uₜ
+        where wide: rows ≤ cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        eps: added to the standard deviation of a row, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class SWATS(SpecOptimizer):
     """Improving generalization performance by switching from Adam to SGD
 
@@ -5425,6 +6020,81 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+    ) -> None: ...
+
+class Scion(SpecOptimizer):
+    """Training deep learning models with norm-constrained LMOs
+
+    Pethick et al. 2025, arXiv:2502.07529; the spectral norm of hidden layers.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = (1 − α)·mₜ₋₁ + α·gₜ
+               ⎧ mₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ mₜ    otherwise
+        Yₜ   = Xₜ/max(‖Xₜ‖, ε)
+        repeat ns_steps times:
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+               ⎧ (1 − lr)·wₜ₋₁ − lr·radius·√(rows/cols)·Oₜ   if constrained
+        wₜ   = ⎨
+               ⎩ wₜ₋₁ − lr·radius·√(rows/cols)·Oₜ            otherwise
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        alpha: the part of the gradient in its mean, in (0, 1]
+        radius: of the ball of the norm, in (0, inf)
+        a: a param of the spec
+        b: a param of the spec
+        c: a param of the spec
+        eps: in [0, inf)
+        ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        constrained: weights stay within the ball: Frank-Wolfe; without it, steps have this length
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.00036,
+        alpha: float | torch.Tensor = 0.1,
+        radius: float | torch.Tensor = 50.0,
+        a: float | torch.Tensor = 3.4445,
+        b: float | torch.Tensor = -4.775,
+        c: float | torch.Tensor = 2.0315,
+        eps: float | torch.Tensor = 1e-07,
+        ns_steps: float | torch.Tensor = 5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        constrained: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
 class Shampoo(SpecOptimizer):

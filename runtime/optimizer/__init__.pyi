@@ -918,6 +918,74 @@ class AdamP(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdaMuon(SpecOptimizer):
+    """AdaMuon: adaptive Muon optimizer.
+
+    Si, Zhang and Shen 2025, arXiv:2507.11005.
+
+        m' = beta*m + (1 - beta)*g
+        S  = sign(m')   if signs
+        S  = m'         otherwise
+        X  = S^T        if tall
+        X  = S          otherwise
+        Y  = X/max(norm(X), 1e-7)
+        repeat ns_steps:
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T       if tall
+        O  = Y'         otherwise
+        v' = beta*v + (1 - beta)*O^2
+        n  = O/(sqrt(v') + epsilon)
+        w' = (1 - lr*wd)*w - 0.2*lr*sqrt(size)/max(norm(n), 1e-30)*n
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta: decay of the mean of gradients, and of squares, in [0, 1).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    epsilon: added to the roots of second moments, in (0, inf).
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    signs: the signs of the mean are made orthogonal, as from the second version of the paper on.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta: float
+    a: float
+    b: float
+    c: float
+    epsilon: float
+    ns_steps: int
+    rescale_grad: float
+    clip_gradient: float | None
+    signs: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta: float = 0.95,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        epsilon: float = 1e-08,
+        ns_steps: int = 5,
+        signs: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class AdamW(SpecOptimizer):
     """Decoupled weight decay regularization.
 
@@ -2429,6 +2497,48 @@ class Grams(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class Gravity(SpecOptimizer):
+    """Gravity optimizer: a kinematic approach on optimization in deep learning.
+
+    Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
+
+        old   = where(t == 1, alpha/lr*v, v)
+        decay = (beta*t + 1)/(t + 2)
+        d     = g + wd*w
+        v'    = decay*old + (1 - decay)*d/(1 + (d*max(abs(d)))^2)
+        w'    = w - lr*v'
+
+    Parameters
+    ----------
+    learning_rate: learning rate, in (0, inf).
+    alpha: deviation of the first velocity, divided by lr, in [0, inf).
+    beta: decay of the velocity, in the long run, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        alpha: float = 0.01,
+        beta: float = 0.9,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class GroupAdaGrad(SpecOptimizer):
     """AdaGrad with one rate for each row, as for embeddings.
 
@@ -2463,6 +2573,60 @@ class GroupAdaGrad(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class IVON(SpecOptimizer):
+    """IVON: improved variational online Newton.
+
+    Shen et al. 2024, arXiv:2402.17641.
+
+          z       = normal()
+          seen    = where(t == 1, h, g*(w - center)*ess*(h + wd))
+          m'      = beta1*m + (1 - beta1)*g
+          h'      = beta2*h + (1 - beta2)*seen + 0.5*(1 - beta2)^2*(h - seen)^2/(h + wd)
+          center' = center - lr*(m'/(1 - beta1^t) + wd*center)/(h' + wd)
+          w'      = center' + z/sqrt(ess*(h' + wd))
+
+        eval:
+          w' = center
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    ess: effective sample size: how many samples the loss is a mean of, in (0, inf).
+    hess_init: first estimate of the curvature, in (0, inf).
+    beta1: decay of the averaged gradient, in [0, 1).
+    beta2: decay of the curvature, in [0, 1).
+    wd: weight decay, the curvature of the prior, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    ess: float
+    hess_init: float
+    beta1: float
+    beta2: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        ess: float = 1000000.0,
+        hess_init: float = 1.0,
+        beta1: float = 0.9,
+        beta2: float = 0.99999,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0001,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3218,6 +3382,74 @@ class MuonAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class MuonClip(SpecOptimizer):
+    """Kimi K2: Muon, and weights of queries and keys that bound the logits of attention.
+
+    Kimi Team 2025, arXiv:2507.20534.
+
+        m'    = momentum*m + g
+        X     = m'^T   if tall
+        X     = m'     otherwise
+        Y     = X/max(norm(X), 1e-7)
+        repeat ns_steps:
+          A     = Y@Y^T
+          Y'    = a*Y + (b*A + c*(A@A))@Y
+        end
+        O     = Y'^T   if tall
+        O     = Y'     otherwise
+        gamma = where(max_logit > tau, tau/max(max_logit, 1e-30), 1)
+        w'    = gamma^power*((1 - lr*wd)*w - 0.2*lr*sqrt(max(rows, cols))*O)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    momentum: see the equations, in [0, 1).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    tau: bound on the logits, in (0, inf).
+    max_logit: the largest logit of the last batch; of each parameter, as a list, in [0, inf).
+    power: of the factor: 0.5 for queries and for keys, 1 for rotary queries, in [0, 1].
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    momentum: float
+    a: float
+    b: float
+    c: float
+    ns_steps: int
+    tau: float
+    max_logit: float
+    power: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0002,
+        momentum: float = 0.95,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        ns_steps: int = 5,
+        tau: float = 100.0,
+        max_logit: float = 0.0,
+        power: float = 0.5,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Nadam(SpecOptimizer):
     """Incorporating Nesterov momentum into Adam.
 
@@ -3392,6 +3624,72 @@ class NoisySGD(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class NorMuon(SpecOptimizer):
+    """NorMuon: making Muon more efficient and scalable.
+
+    Li et al. 2025, arXiv:2510.05491.
+
+        m' = beta1*m + (1 - beta1)*g
+        X  = m'^T   if tall
+        X  = m'     otherwise
+        Y  = X/max(norm(X), 1e-7)
+        repeat ns_steps:
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T   if tall
+        O  = Y'     otherwise
+        v' = beta2*v + (1 - beta2)*mean(O^2, per row)
+        n  = O/(sqrt(v') + epsilon)
+        w' = (1 - lr*wd)*w - 0.2*lr*sqrt(size)/max(norm(n), 1e-30)*n
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta1: see the equations, in [0, 1).
+    beta2: see the equations, in [0, 1).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    epsilon: added to the roots of second moments, in (0, inf).
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta1: float
+    beta2: float
+    a: float
+    b: float
+    c: float
+    epsilon: float
+    ns_steps: int
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.95,
+        beta2: float = 0.95,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        epsilon: float = 1e-08,
+        ns_steps: int = 5,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3708,6 +4006,67 @@ class PNM(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PolarMuon(SpecOptimizer):
+    """Muon with the polynomials of the Polar Express.
+
+    Amsel et al. 2025, arXiv:2505.16932.
+
+        m' = momentum*m + (1 - momentum)*g
+        d  = (1 - momentum)*g + momentum*m'   if nesterov
+        d  = m'                               otherwise
+        X  = d^T                              if tall
+        X  = d                                otherwise
+        Y  = X/(1.01*norm(X) + 1e-7)
+        repeat ns_steps as i:
+          r  = where(i < 7, 1.01, 1)
+          a  = turn(i, 8.28721201814563, 4.107059111542203, 3.9486908534822946, 3.3184196573706015, 2.300652019954817,
+                    1.891301407787398, 1.8750014808534479, 1.875)/r
+          b  = turn(i, -23.595886519098837, -2.9478499167379106, -2.908902115962949, -2.488488024314874,
+                    -1.6689039845747493, -1.2679958271945868, -1.2500016453999487, -1.25)/r^3
+          c  = turn(i, 17.300387312530933, 0.5448431082926601, 0.5518191394370137, 0.51004894012372, 0.4188073119525673,
+                    0.37680408948524835, 0.3750001645474248, 0.375)/r^5
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T                             if tall
+        O  = Y'                               otherwise
+        w' = (1 - lr*wd)*w - lr*sqrt(max(1, rows/cols))*O
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    momentum: see the equations, in [0, 1).
+    ns_steps: turns of the iteration; from the eighth on they have the last polynomial, in [0, 100).
+    nesterov: see the equations.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    momentum: float
+    ns_steps: int
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        momentum: float = 0.95,
+        ns_steps: int = 5,
+        nesterov: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4300,6 +4659,73 @@ class ScheduleFreeSGD(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Scion(SpecOptimizer):
+    """Training deep learning models with norm-constrained LMOs.
+
+    Pethick et al. 2025, arXiv:2502.07529; the spectral norm of hidden layers.
+
+        m' = (1 - alpha)*m + alpha*g
+        X  = m'^T                                       if tall
+        X  = m'                                         otherwise
+        Y  = X/max(norm(X), epsilon)
+        repeat ns_steps:
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T                                       if tall
+        O  = Y'                                         otherwise
+        w' = (1 - lr)*w - lr*radius*sqrt(rows/cols)*O   if constrained
+        w' = w - lr*radius*sqrt(rows/cols)*O            otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    alpha: the part of the gradient in its mean, in (0, 1].
+    radius: of the ball of the norm, in (0, inf).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    epsilon: see the equations, in [0, inf).
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    constrained: weights stay within the ball: Frank-Wolfe; without it, steps have this length.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    radius: float
+    a: float
+    b: float
+    c: float
+    epsilon: float
+    ns_steps: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    constrained: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.00036,
+        alpha: float = 0.1,
+        radius: float = 50.0,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        epsilon: float = 1e-07,
+        ns_steps: int = 5,
+        constrained: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4960,6 +5386,120 @@ class Sophia(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class SPAM(SpecOptimizer):
+    """SPAM: spike-aware Adam with momentum reset.
+
+    Huang, Zhu, Jin, Liu, Wang & Liu 2025, arXiv:2501.06842.
+
+        s    = mod(t - 1, interval) + 1   # updates since the last reset
+        rise = 0.5*(1 - cos(pi*min(s/warmup, 1)))
+        most = threshold*v
+        d    = where(g^2 > most and v > 0, sign(g)*sqrt(most), g)
+        m'   = beta1*where(s == 1, 0, m) + (1 - beta1)*d
+        v'   = beta2*where(s == 1, 0, v) + (1 - beta2)*d^2
+        u    = m'/(1 - beta1^s)/(sqrt(v'/(1 - beta2^s)) + epsilon)
+        w'   = w - rise*lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    threshold: a gradient whose square is as many times the second moment is a spike, in (0, inf).
+    interval: updates between resets of the moments, in [1, inf).
+    warmup: updates after a reset in which the rate rises, as a cosine does, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    threshold: float
+    interval: int
+    warmup: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        threshold: float = 5000.0,
+        interval: int = 500,
+        warmup: int = 150,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SPlus(SpecOptimizer):
+    """A stable whitening optimizer for efficient neural network training.
+
+    Frans, Levine and Abbeel 2025, arXiv:2506.07254.
+
+          m'       = beta1*m + (1 - beta1)*g
+          L'       = beta2*L + (1 - beta2)*(g@g^T)
+          R'       = beta2*R + (1 - beta2)*(g^T@g)
+          s        = 2*lr/(rows + cols)
+          d        = w - s*(U@sign(U^T@m'@V)@V^T)
+          average' = ema_rate*average + (1 - ema_rate)*d
+          w'       = (1 - s*wd)*d
+          U'       = eigenvectors(L')   every k from 1
+          V'       = eigenvectors(R')   every k from 1
+        eval:
+          w'       = average/(1 - ema_rate^t)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta1: see the equations, in [0, 1).
+    beta2: decay of the statistics, in [0, 1).
+    ema_rate: decay of the mean of weights, in [0, 1).
+    k: updates between two computations of the basis, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta1: float
+    beta2: float
+    ema_rate: float
+    k: int
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        ema_rate: float = 0.999,
+        k: int = 100,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.01,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class StableAdamW(SpecOptimizer):
     """Stable and low-precision training for large-scale vision-language models.
 
@@ -4994,6 +5534,44 @@ class StableAdamW(SpecOptimizer):
         learning_rate: float = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.99,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SWAN(SpecOptimizer):
+    """SWAN: SGD with normalization and whitening enables stateless LLM training.
+
+    Ma et al. 2024, arXiv:2412.13148.
+
+        n  = (g - mean(g, per row))/(sqrt(mean((g - mean(g, per row))^2, per row)) + epsilon)
+        u  = inverse_root(n@n^T, 2)@n   if wide
+        u  = n@inverse_root(n^T@n, 2)   otherwise
+        w' = (1 - lr*wd)*w - lr*norm(n)/max(norm(u), 1e-30)*u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    epsilon: added to the standard deviation of a row, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
         epsilon: float = 1e-08,
         *,
         rescale_grad: float = 1.0,

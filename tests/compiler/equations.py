@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
-from optgen.execute.cpu.staged_table import is_due
+from optgen.execute.staged_table import is_due
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
 from optgen.model import Equation, Flags, Loop, Optimizer
 
@@ -37,6 +37,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "dot": lambda x, y: np.sum(x * y), "trace": np.trace, "diag": np.diag,
     "inverse_root": lambda a, p: _power(a, -1 / p), "eigenvalues": np.linalg.eigvalsh, "solve": np.linalg.solve,
     "orthonormal": lambda a: _orthonormal(a), "eigenvectors": lambda a: _eigenvectors(a),
+    "singular_values": lambda a: np.linalg.svd(a)[1], "left_singular_vectors": lambda a: _singular_vectors(a)[0],
+    "right_singular_vectors": lambda a: _singular_vectors(a)[1],
 }  # fmt: skip
 
 
@@ -54,6 +56,12 @@ def _eigenvectors(a: Array) -> Array:
     vectors = np.linalg.eigh(a)[1]
     largest = np.abs(vectors).argmax(axis=0)
     return vectors * np.sign(vectors[largest, range(len(a))])
+
+
+def _singular_vectors(a: Array) -> tuple[Array, Array]:
+    u, _, rows = np.linalg.svd(a, full_matrices=False)
+    signs = np.sign(u[np.abs(u).argmax(axis=0), range(u.shape[1])])
+    return u * signs, rows.T * signs
 
 
 def update(optimizer: Optimizer, flags: Flags, values: Values, count: int) -> Values:

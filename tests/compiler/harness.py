@@ -28,10 +28,10 @@ from tests.process import run
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 _PLAIN = """
-accsgd acprop adabound adagrad_norm adahessian adam_atan2 adam_hd adamc adamod adapnm addsign adopt aggmo alig apollodqn
-cautious_lion cocob dadaptlion diffgrad dowg ef_signsgd extra_adam extragradient fadam fromage grams laprop larc
-ldog madgrad nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm powersign psgld qhm
-schedulefree_radam sgd_hd sgdp sgdw sghmc simplified_ademamix sinkgd smorms3 stableadamw swats tiger
+accsgd acprop adabound adagrad_norm adahessian adam_atan2 adam_hd adamc adamod adapnm addsign adopt aggmo alig
+apollodqn cautious_lion cocob dadaptlion diffgrad dowg ef_signsgd extra_adam extragradient fadam fromage grams
+gravity ivon laprop larc ldog madgrad nadamw noisysgd nsgd optimistic_adam optimistic_sgd padam pid pnm powersign
+psgld qhm schedulefree_radam sgd_hd sgdp sgdw sghmc simplified_ademamix sinkgd smorms3 spam stableadamw swats tiger
 """
 PLAIN = frozenset(_PLAIN.split())
 """Specs without a construct that no other has. The matrices of tests leave them out; tests/optimizers has them all."""
@@ -44,8 +44,7 @@ def parsed(family: str = "") -> dict[str, Optimizer]:
     return {name: spec for name, spec in found.items() if not spec.has_stages}
 
 
-EVERY = {name: spec for name, spec in parsed().items() if not spec.has_stages}
-TORCH = parsed("torch")
+EVERY, TORCH = parsed(), parsed("torch")
 SPECS = {name: spec for name, spec in EVERY.items() if name not in PLAIN}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
@@ -248,7 +247,7 @@ BATCHES: tuple[Shape, ...] = (
 )
 """Of matrices, with rows of several blocks, with tiny ones, and with none."""
 PAST = optgen.parse("""\
-optimizer Past "histories of every kind, of a length that is given and of one that is not, and their oldest entries"
+optimizer Past "histories of every kind, of a length that is given and of one that is not, and draws that are held"
 param lr = 0.01
 param c  = 0.5
 param n: int = 3 in [3, 64]
@@ -261,7 +260,9 @@ state R[3]: row    = 0
 state C[5]: col    = c
 
 update:
-  a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2)
+  z  = normal()   every n
+  u  = uniform()  every 2 from 3
+  a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2) + z*u
   b  = max(v[-1], v[-2], g^2)
   R' = max(a, per row) + 0.1*R[-3] - 0.2*R[-1]
   C' = max(b, per col) + 0.1*C[-5] + C[-2]/(1 + abs(C[-4]))

@@ -15,8 +15,8 @@ import optgen
 from optgen import pipeline
 from optgen.execute import calls
 from optgen.execute.buffers import numpy_dtype
-from optgen.execute.cpu.stage_calls import HOW
-from optgen.execute.cpu.staged_table import is_due
+from optgen.execute.stage_run import HOW
+from optgen.execute.staged_table import is_due
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate
 from optgen.shapes import sizes
@@ -127,7 +127,25 @@ update:
   w'     = w - lr*x'*count'        otherwise
 """)
 
-SPECS = {"muon": MUON, "states": STATES, "functions": FUNCTIONS, "elements": ELEMENTS}
+SINGULAR = optgen.parse("""\
+optimizer Singular "singular values and vectors of the tall one of a matrix and its transpose"
+require rank >= 2 "Singular is for matrices"
+flag wide = cols > rows
+state top: tensor = 0
+update:
+  X    = (g + 0.1*w)^T   if wide
+  X    = g + 0.1*w       otherwise
+  s    = singular_values(X)
+  U    = left_singular_vectors(X)
+  V    = right_singular_vectors(X)
+  Y    = U@diag(s/(1 + s^2))@V^T + 0.01*U
+  O    = Y^T             if wide
+  O    = Y               otherwise
+  top' = max(s) + 0.5*top
+  w'   = w - lr*O/(1 + top')
+""")
+
+SPECS = {"muon": MUON, "states": STATES, "functions": FUNCTIONS, "elements": ELEMENTS, "singular": SINGULAR}
 SHAPES = ((4, 4), (3, 7), (7, 3), (1, 5), (6, 1), (65, 130), (9, 2, 4))
 MODES: dict[str, dict[str, Any]] = {
     "float32": {},
@@ -239,3 +257,15 @@ def test_arrays_share_memory_only_while_they_are_not_needed_together() -> None:
                 apart = begins[a] + sizes[a] <= begins[b] or begins[b] + sizes[b] <= begins[a]
                 assert apart or not together, (spec.name, a, b)
             assert end <= sum(sizes.values())
+
+
+def test_a_wide_matrix_is_named_by_its_parameter() -> None:
+    for function in ("orthonormal", "singular_values", "left_singular_vectors", "right_singular_vectors"):
+        spec = optgen.parse(f"optimizer Wide\nupdate:\n  w' = w - lr*g - sum({function}(g))\n")
+        weights, grads = ([np.eye(*shape, dtype=np.float32) for shape in ((3, 2), (2, 3))] for _ in range(2))
+        step = optgen.load(spec).bind(weights, grads)
+        with pytest.raises(
+            ArithmeticError, match=rf"params\[1\]: {function}: .*\(2, 3\).* more columns than rows; take"
+        ):
+            step()
+        assert same_bits(weights[0], np.eye(3, 2, dtype=np.float32)) and step.state.t.tolist() == [0, 0]

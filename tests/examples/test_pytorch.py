@@ -37,3 +37,16 @@ def test_an_optimizer_that_it_does_not_have() -> None:
     done = char_gpt("adam")
     assert done.returncode == 2
     assert "no optimizer 'adam'; choose from torch, adamw, int8, lion, mine" in done.stderr
+
+
+def test_muon(tmp_path: Path) -> None:
+    words = ["--steps", "2", "--batch-size", "2", "--seeds", "2", "--out", str(tmp_path)]
+    script = SCRIPT.with_name("muon.py")
+    done = run([sys.executable, script, *words], timeout=120, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    pattern = r"^(AdamW|Muon \+ AdamW) +rate (\S+) +seed (\d)  loss ([\d.]+) on held-out text$"
+    found = re.findall(pattern, done.stdout, re.MULTILINE)
+    assert [name for name, *_ in found] == ["AdamW"] * 6 + ["Muon + AdamW"] * 6
+    assert [seed for *_, seed, _ in found] == ["0", "0", "0", "0", "0", "1"] * 2
+    assert all(float(loss) < 6 for *_, loss in found)
+    assert (tmp_path / "char-muon.svg").read_text().startswith("<?xml")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import optgen
 from tests.compiler.harness import ALL, FEATURES, MORE, SHAPES, SPECS, Array, Case, Shape, arrays_of, by_name, same_bits
 from tests.compiler.test_differential import LONG, MODES, SOME, SPARSE, pairs
 from tests.compiler.test_pieces import Problem, updated_in_pieces
@@ -76,6 +77,24 @@ def test_many_steps(library: Library, name: str) -> None:
 def test_many_blocks(torch_library: Library, name: str) -> None:
     """More work than the GPU takes at a time, and trees of more than one pass."""
     compare(torch_library, by_name(name), ((4099, 2051), (700_000, 9), (5,)) if name == "adam" else ((999, 8201), (5,)))
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("muon_adamw", {}), ("shampoo", {"epsilon": 0.1})])
+def test_products_come_close(library: Library, name: str, arguments: dict[str, Any]) -> None:
+    """Products and factorizations round otherwise than on the CPU."""
+    rng = np.random.default_rng(0)
+    shapes = [(257, 300), (300, 130), (64, 64)]
+    weights, grads = ([rng.normal(size=s).astype("f") for s in shapes] for _ in range(2))
+    there, gradients = ([library.put(x) for x in arrays] for arrays in (weights, grads))
+    steps = (
+        optgen.load(name, **arguments).bind(weights, grads),
+        optgen.load(name, target="cuda", **arguments).bind(there, gradients),
+    )
+    for step in (*steps, *steps):
+        step(lr=0.01)
+    library.synchronize()
+    for x, w in zip(there, weights, strict=True):
+        np.testing.assert_allclose(library.get(x), w, rtol=1e-2, atol=1e-3)
 
 
 # ---------------------------------------------------------------- pieces

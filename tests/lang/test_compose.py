@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from optgen.cli import main
 from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text
 from optgen.lang.compose import flatten
+from tests.process import run
 
 HERE = Path(__file__).parent
 Array = Any
@@ -110,7 +112,9 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
 
 
 def test_every_transform_is_compared() -> None:
-    assert sorted([*TRANSFORMS, "sam"]) == list(specfiles.transforms())  # tests/lang/test_phases.py has sam
+    """tests/lang/test_phases.py has sam, and tests/optimizers/peers has those of optax."""
+    own = [name for name in specfiles.transforms() if not name.startswith("optax/")]
+    assert sorted([*TRANSFORMS, "sam"]) == own
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -192,6 +196,44 @@ def test_otherwise_is_the_other_optimizer() -> None:
     assert sorted(step.state.arrays) == ["adam_m", "adam_v", "m"]
 
 
+def test_a_use_in_some_updates() -> None:
+    """The states of what is used stay as they are in the others."""
+    text = "optimizer Slow\nupdate:\n  w' = use adam(t = t/2) every 2\n  w' = w otherwise\n"
+    grads = np.random.default_rng(3).normal(size=(6, 5))
+    w, g, alone, now = np.ones(5), np.zeros(5), np.ones(5), np.zeros(5)
+    step = optgen.load(optgen.parse(text), "float64").bind([w], [g])
+    other = optgen.load("adam", "float64", lr=0.01).bind([alone], [now])
+    for k, grad in enumerate(grads, 1):
+        g[:] = now[:] = grad
+        step()
+        if k % 2 == 0:
+            other()
+        assert w.tobytes() == alone.tobytes()
+
+
+def test_a_rate_that_is_a_number() -> None:
+    """It takes the place of the rate, though the spec that is used has a default of its own."""
+    w, g = np.zeros(2), np.ones(2)
+    text = "optimizer Fixed\nupdate:\n  w' = use optax/sgd(lr = 0.25)\n"
+    optgen.load(optgen.parse(text), "float64").bind([w], [g])()
+    assert w.tolist() == [-0.25] * 2
+
+
+def test_flags_of_a_transform() -> None:
+    for chain, values in (
+        ("adam with decoupled(decay = 'cautious')", {"decay": "cautious"}),
+        ("sgd with optax/trace(decay = 0.5, nesterov = true)", {"decay": 0.5, "nesterov": True}),
+    ):
+        paths = []
+        for name, given in ((chain, {}), (chain.partition("(")[0], values)):
+            w, g = np.linspace(-1, 1, 7), np.linspace(2, -1, 7)
+            step = optgen.load(name, "float64", **given).bind([w], [g])
+            step()
+            step(wd=0.1) if "decoupled" in name else step()
+            paths.append(w.tobytes())
+        assert paths[0] == paths[1]
+
+
 WRONG = {
     "w' = use base()": "'base' in an optimizer",
     "w' = use adam(beta9 = 1)": "adam takes no 'beta9'",
@@ -203,6 +245,8 @@ WRONG = {
     "w' = use adam(g = sign(g))": "adam reads grad, not only g",
     "w' = use ema()": "no spec named 'ema'",
     "w' = use adam(beta1 = 2)": "the default 2 is outside",
+    "w' = use adam() every 2": "w' has no value in the other updates",
+    "w' = use soap() every 2\n  w' = w otherwise": "soap has 'every' in its own equations",
 }
 
 
@@ -223,7 +267,9 @@ def test_cycles_and_chains_that_make_no_sense(tmp_path: Path, monkeypatch: pytes
         ("adam with ema, ema", ValueError, "ema stands there twice"),
         ("adam with emma", FileNotFoundError, "did you mean 'ema'"),
         ("adma with ema", FileNotFoundError, "did you mean 'adam'"),
-        ("adam with ema(beta = 1)", ValueError, "ema has no param 'beta'"),
+        ("adam with ema(beta = 1)", ValueError, "ema has no param or flag 'beta'"),
+        ("adam with decoupled(decay = 'fast')", ValueError, "is none of 'scaled', 'independent', 'cautious'"),
+        ("adam with optax/ema(debias = 0)", ValueError, "debias = 0 is none of true, false"),
         ("adam with ema(decay = lr)", ValueError, "is no number"),
         ("adam with ema(decay = 2)", SpecErrors, "outside"),
         ("adam with", FileNotFoundError, "no spec named"),
@@ -258,6 +304,16 @@ def test_a_file_that_is_used_is_part_of_the_cache_key(tmp_path: Path) -> None:
         optgen.load(tmp_path / "outer.opt", "float64", lr=1).bind([w], [g])()
         assert w.tolist() == [-factor] * 2
         (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - 2*lr*g\n")
+
+
+def test_what_is_in_the_cache_is_not_composed_again() -> None:
+    names = ("adam with lookahead(k = 4), centralize", "muon_adamw", "optax/adam with optax/multi_steps")
+    for name in names:
+        optgen.load(name)
+    shown = "[m for m in sys.modules if m.startswith('optgen.lang')]"
+    code = f"import sys, optgen\nfor name in {names}: optgen.load(name)\nprint(*{shown})"
+    done = run([sys.executable, "-c", code], timeout=60)
+    assert done.stdout.strip() == done.stderr == ""
 
 
 def test_chains_in_both_libraries() -> None:

@@ -72,6 +72,9 @@ def test_eigenvalues_and_vectors(dtype: type, either: None) -> None:
             largest = np.take_along_axis(v, abs(v).argmax(axis=-2)[..., None, :], axis=-2)
             assert (largest > 0).all()
     assert_lists_equal(linalg.eigenvectors(arrays), vectors)
+    left, _, right = linalg.svd(arrays)
+    assert_lists_equal(linalg.left_singular_vectors(arrays), left)
+    assert_lists_equal(linalg.right_singular_vectors(arrays), right)
     for w, same in zip(linalg.eigenvalues(arrays), values, strict=True):
         np.testing.assert_allclose(w, same, atol=unit(dtype, 129) * abs(same).max(initial=0))
 

@@ -240,7 +240,9 @@ class StagedLoop:
         counters = b.lshr(b.add(b.add(skip, count), integer(WORDS_PER_COUNTER - 1)), integer(2))
         low = b.lshr(first, integer(2))
         for draw, words in self.arrays.words.items():
-            fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(tile.t, I32)]
+            held = self.body.m.kernel.held.get(draw)
+            t = tile.t if held is None else b.fptosi(self.body.scalars[held], I64)
+            fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(t, I32)]
             key = [b.trunc(x, I32) for x in (tile.seed, b.lshr(tile.seed, integer(32)))]
             known = [splat(b, x, COUNTERS_AT_ONCE) for x in (*fixed, *key)]
             with self.strips(draw, start, counters, COUNTERS_AT_ONCE, WORDS_PER_COUNTER) as (strip, _):

@@ -15,7 +15,7 @@ from optgen.backends.control_flow import variable
 from optgen.backends.element_body import ElementBody, address
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import at, ceil_div, inline, integer, minimum, splat
-from optgen.backends.llvm_types import F32, F64, I32, raw_type, vector
+from optgen.backends.llvm_types import F32, F64, I32, I64, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.access import WideAccess, group_type
 from optgen.backends.ptx.function import LaunchFunction
@@ -357,7 +357,9 @@ class Group(ElementBody):
         b, draws = self.b, self.context.draws
         assert draws is not None
         halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
-        fixed = [b.trunc(b.xor(draws.id, integer(draw << 20)), I32), draws.t]
+        held = self.context.f.m.kernel.held.get(draw)
+        t = draws.t if held is None else b.trunc(b.fptosi(self.context.scalars[held], I64), I32)
+        fixed = [b.trunc(b.xor(draws.id, integer(draw << 20)), I32), t]
         found: list[Any] = inline(b, lambda w, *x: random.philox(w, x[:4], x[4:]), [*halves, *fixed, *draws.key])
         return found
 

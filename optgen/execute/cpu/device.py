@@ -15,15 +15,17 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.runner import CpuRunner
-from optgen.execute.cpu.staged_kernel import StagedKernel
-from optgen.execute.cpu.staged_runner import StagedRunner
-from optgen.execute.cpu.staged_table import StagedTable
+from optgen.execute.cpu.stages import CpuStages
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.kernel import BufferTensors
 from optgen.execute.piece import AnyPiece, Exchange
+from optgen.execute.staged_kernel import StagedKernel
+from optgen.execute.staged_runner import StagedRunner
+from optgen.execute.staged_table import StagedTable
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Optimizer
+from optgen.stages.plan import KernelStage
 
 
 class Cpu:
@@ -47,7 +49,11 @@ class Cpu:
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel | StagedKernel:
         if not variant.evaluate and optimizer.is_staged(variant.flags):
-            return StagedKernel(optimizer, variant)
+
+            def load(section: KernelStage, number: int) -> CpuKernel:
+                return CpuKernel(variant, pipeline.native_section(optimizer, variant, section, number))
+
+            return StagedKernel(optimizer, variant, load, folds=True)
         return CpuKernel(variant, self._compile(optimizer, variant))
 
     def param(self, obj: Any, name: str) -> Tensor:
@@ -121,6 +127,9 @@ class Cpu:
         self, tables: Sequence[CpuTable | StagedTable], counts: Tensor, exchange: Exchange | None
     ) -> CpuRunner | StagedRunner:
         staged = [table for table in tables if isinstance(table, StagedTable)]
-        if staged:
-            return StagedRunner(staged, [x for x in tables if isinstance(x, CpuTable)], counts, exchange)
-        return CpuRunner([x for x in tables if isinstance(x, CpuTable)], counts, exchange)
+        others = [x for x in tables if isinstance(x, CpuTable)]
+        rest = CpuRunner(others, counts, exchange)
+        if not staged:
+            return rest
+        stages = CpuStages(sum(int(table.sizes.sum()) for table in staged))
+        return StagedRunner(staged, stages, rest, others, counts)

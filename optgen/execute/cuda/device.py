@@ -18,11 +18,16 @@ from optgen.execute.cuda.capturable import CapturableRunner, CapturableTable
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.runner import GpuRunner
+from optgen.execute.cuda.stages import GpuStages, NoHalves
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.kernel import BufferTensors
 from optgen.execute.piece import AnyPiece, Exchange
+from optgen.execute.staged_kernel import StagedKernel
+from optgen.execute.staged_runner import StagedRunner
+from optgen.execute.staged_table import StagedTable
 from optgen.ir import Variant
 from optgen.model import Optimizer
+from optgen.stages.plan import KernelStage
 
 
 class Cuda:
@@ -40,12 +45,9 @@ class Cuda:
     def check_dtypes(self, dtypes: Collection[str]) -> None:
         """Every GPU has all of them."""
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel | StagedKernel:
         if not variant.evaluate and optimizer.is_staged(variant.flags):
-            raise ValueError(
-                f"{optimizer.name} has products of matrices, loops, or equations of some updates only; that is done on "
-                "the CPU only (target='cpu')"
-            )
+            return self._staged(optimizer, variant)
         if variant.boxes:
             raise ValueError(
                 f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "
@@ -53,6 +55,18 @@ class Cuda:
             )
         make_prologue = functools.partial(pipeline.prologue, optimizer, variant, OLDEST)
         return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST), make_prologue)
+
+    def _staged(self, optimizer: Optimizer, variant: Variant) -> StagedKernel:
+        if variant.matmul == "deterministic":
+            raise ValueError(
+                "matmul='deterministic': on GPUs products are those of PyTorch or CuPy, in an order of their own; use "
+                "target='cpu'"
+            )
+
+        def load(section: KernelStage, number: int) -> GpuKernel:
+            return GpuKernel(variant, pipeline.ptx_section(optimizer, variant, section, number, OLDEST), _no_prologue)
+
+        return StagedKernel(optimizer, variant, load, folds=False)
 
     def param(self, obj: Any, name: str) -> Tensor:
         return memory.tensor(obj, name)
@@ -153,19 +167,32 @@ class GpuDevice:
 
     def table(
         self,
-        kernel: GpuKernel,
+        kernel: GpuKernel | StagedKernel,
         members: Sequence[int],
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
-    ) -> GpuTable:
+    ) -> GpuTable | StagedTable:
+        if isinstance(kernel, StagedKernel):
+            if self.is_capturable:
+                raise ValueError(
+                    f"capturable: {kernel.optimizer.name} has products of matrices, which no graph can have; leave it "
+                    "out"
+                )
+            return StagedTable(kernel, members, params, tensors, ids, pieces)
         return self.table_class(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
     def runner(
-        self, tables: Sequence[GpuTable], counts: Tensor, exchange: Exchange | None
-    ) -> GpuRunner | CapturableRunner:
-        return GpuRunner(self.gpu, self.stream, tables, counts, exchange)
+        self, tables: Sequence[GpuTable | StagedTable], counts: Tensor, exchange: Exchange | None
+    ) -> GpuRunner | CapturableRunner | StagedRunner:
+        staged = [table for table in tables if isinstance(table, StagedTable)]
+        others = [table for table in tables if isinstance(table, GpuTable)]
+        rest = GpuRunner(self.gpu, self.stream, others, counts, exchange)
+        if not staged:
+            return rest
+        stages = GpuStages(self.gpu, self.stream, staged[0].owner)
+        return StagedRunner(staged, stages, rest, others, counts, NoHalves(self.gpu, self.stream))
 
 
 class CapturableDevice(GpuDevice):
@@ -191,6 +218,10 @@ class CapturableDevice(GpuDevice):
         if exchange is not None:
             raise ValueError("exchange: partial results go through the host, so such a step is not capturable")
         return CapturableRunner(self.gpu, self.stream, tables, counts, self._captured)
+
+
+def _no_prologue() -> bytes:
+    raise AssertionError("a capturable step has no sections")
 
 
 def stream_of(owner: Any) -> Callable[[], int]:

@@ -122,6 +122,8 @@ class GpuTable(StepTable):
     def _find_vectors(self, by_rows: Array) -> None:
         """Find the first access that is aligned in all buffers. (Single elements always are.)"""
         column = self._columns
+        if not self._streamed:  # a section of numbers, rows and columns
+            return
         offsets = self._pointers[:, self._streamed].astype(np.int64) * 8 // self._bits
         apart = np.maximum(MAX_ACCESS_BYTES * 8 // self._bits, GROUP)  # elements from one aligned access to the next
         widest = int(apart.argmax())

@@ -29,13 +29,22 @@ class Call:
     renamed: Mapping[str, Any]
     given: tuple[str, ...] = ()
     """What is given at each step: `value`, the loss; `h_hat`, an estimate of the Hessian's diagonal."""
-    tensors: int = len(SHAPES)
-    """How many tensors of SHAPES there are: other libraries may treat matrices otherwise, or tensors of more than two
-    dimensions."""
+    shapes: tuple[tuple[int, ...], ...] = SHAPES
+    """Those of the tensors: other libraries may treat matrices otherwise, or tensors of more than two dimensions."""
+    transform: tuple[str, str, Mapping[str, Any]] | None = None
+    """What optax makes of it: where the transform stands (`before` or `behind` the optimizer in a chain, or `around`
+    it), its name, and its arguments."""
 
     @property
     def id(self) -> str:
-        return "-".join([self.name, *(f"{k}={v}" for k, v in self.arguments.items())]).replace(" ", "")
+        own = [self.name, *(f"{k}={v}" for k, v in self.arguments.items())]
+        if self.transform:
+            own += ["with", self.transform[1], *(f"{k}={v}" for k, v in self.transform[2].items())]
+        return "-".join(own).replace(" ", "")
+
+    @property
+    def is_lookahead(self) -> bool:
+        return self.transform is not None and self.transform[1] == "lookahead"
 
     def values(self) -> dict[str, Any]:
         """The arguments of the spec."""
@@ -50,9 +59,9 @@ class Call:
     def numbers(self) -> tuple[list[Any], list[list[Any]], list[list[Any]], list[float]]:
         """The first weights; the gradients, the estimates of the curvature, and the losses of each step."""
         rng = np.random.default_rng(5)
-        weights = [rng.normal(size=shape) for shape in SHAPES[: self.tensors]]
-        grads = [[rng.normal(size=shape) for shape in SHAPES[: self.tensors]] for _ in range(STEPS)]
-        curvature = [[rng.normal(size=shape) ** 2 for shape in SHAPES[: self.tensors]] for _ in range(STEPS)]
+        weights = [np.array(rng.normal(size=shape)) for shape in self.shapes]
+        grads = [[np.array(rng.normal(size=shape)) for shape in self.shapes] for _ in range(STEPS)]
+        curvature = [[np.array(rng.normal(size=shape) ** 2) for shape in self.shapes] for _ in range(STEPS)]
         for step in grads:
             step[0][0] = 0
         return weights, grads, curvature, [3.0 - 0.4 * k for k in range(STEPS)]

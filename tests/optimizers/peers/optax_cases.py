@@ -8,15 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from tests.optimizers.peers.calls import SHAPES, Call
+
+FEW = {
+    "sm3": ((3,), (2, 4)),  # one way to cover a matrix
+    "scale_by_sm3": ((3,), (2, 4)),
+    "adafactor": ((3,), (2, 4), (2, 3, 4)),  # the last two dimensions are the largest
+    "muon": ((3,), (6, 4), (3, 5), (4, 4), (2, 3, 2), ()),
+}
+"""The shapes for optimizers that go by them."""
 
 
 def call(
     name: str, spec: str = "", renamed: Mapping[str, Any] | None = None, *, given: Any = (), **arguments: Any
 ) -> Call:
     """`renamed`: arguments of the spec that optax does not have by that name; None for one of optax's to leave out."""
-    tensors = 2 if name in ("adafactor", "sm3") else len(SHAPES)
-    return Call(name, arguments, spec or f"optax/{name}", renamed or {}, tuple(given), tensors)
+    return Call(name, arguments, spec or f"optax/{name}", renamed or {}, tuple(given), FEW.get(name, SHAPES))
 
 
 LR = {"learning_rate": 0.1}
@@ -67,6 +76,31 @@ EACH: dict[str, tuple[dict[str, Any], ...]] = {
         {"init_step": ("heuristic", 0.01), "eps": 0.1},
     ),
     "dowg": ({"init_estim_sq_dist": 0.1}, {"eps": 0.01, "weight_decay": 0.1}),
+    "nadam": (*BETAS, *ROOTS),
+    "nadamw": (*BETAS, *ROOTS, *DECAY),
+    "sgd": ({"momentum": 0.9}, {"momentum": 0.0}, {"momentum": 0.5, **NESTEROV[0]}, *NESTEROV),
+    "sign_sgd": (),
+    "signum": ({"beta": 0.5}, {"beta": 0.0}),
+    "lion": (*BETAS, *DECAY, {"weight_decay": 0.0}),
+    "fromage": ({"min_norm": 2.0}, {"min_norm": 0.0}),
+    "sm3": ({"momentum": 0.5}, {"momentum": 0.0}),
+    "optimistic_gradient_descent": ({"alpha": 0.5}, {"beta": 2.0}, {"alpha": 0.5, "beta": 0.0}),
+    "optimistic_adam": (*BETAS, *ROOTS, {"nesterov": False}, {"optimism": 0.3}, {"optimism": 0.0}),
+    "acprop": (*BETAS, *ROOTS, *DECAY),
+    "cocob": ({"alpha": 3.0}, {"eps": 1e-2}, *DECAY),
+    "madgrad": ({"momentum": 0.5}, {"momentum": 0.0}, {"eps": 1e-3}, *DECAY),
+    "muon": (
+        {"nesterov": False},
+        {"adaptive": True},
+        {"preconditioning": "spectral"},
+        {"preconditioning": "aol"},
+        {"preconditioning": "schatten", "ns_steps": 3},
+        {"ns_coeffs": "dion"},
+        {"ns_coeffs": "dion", "preconditioning": "aol", "nesterov": False},
+        {"beta": 0.5, "eps": 1e-3, "adam_eps_root": 1e-3},
+        {"weight_decay": 0.1, "adam_weight_decay": 0.2, "adam_learning_rate": 0.01},
+        {"consistent_rms": 0.2, "adam_b1": 0.5, "adam_b2": 0.9},
+    ),
     "schedule_free_sgd": ({"warmup_steps": 4}, {"b1": 0.7, "weight_decay": 0.1}, {"weight_lr_power": 0.0}),
     "schedule_free_adamw": ({"warmup_steps": 4}, *BETAS, {"eps": 1e-3, "weight_decay": 0.1, "weight_lr_power": 1.0}),
 }
@@ -78,13 +112,38 @@ def optax_calls() -> Iterator[Call]:
         for arguments in ({}, *each):
             yield call(name, **LR, **arguments)
     for arguments in ({}, {"decay_rate": 0.5}, {"momentum": 0.9}, {"weight_decay_rate": 0.1}, {"eps": 1e-3}):
-        yield call("adafactor", **LR, **arguments, min_dim_size_to_factor=1, renamed={"min_dim_size_to_factor": None})
+        yield call("adafactor", **LR, **arguments, min_dim_size_to_factor=1)
     for arguments in ({"clipping_threshold": 0.5}, {"multiply_by_parameter_scale": False}, {"decay_offset": -2}):
-        yield call("adafactor", **LR, **arguments, min_dim_size_to_factor=1, renamed={"min_dim_size_to_factor": None})
+        yield call("adafactor", **LR, **arguments, min_dim_size_to_factor=2)
+    yield call("adafactor", **LR)
+    yield call("adafactor", **LR, min_dim_size_to_factor=3)
     no_bound = {"clipping_threshold": float("inf"), "learning_rate": 1.0}
     yield call("adafactor", renamed=no_bound, learning_rate=None, clipping_threshold=None, factored=False)
+    yield call("noisy_sgd", renamed={"key": None}, **LR, eta=0.0, key=0)
+    each = ((4.0, -6.0, 2.5), (3.5, -5.0, 2.0), (2.0, -1.5, 0.5))
+    last = {f"{name}{turn}": x for turn, row in enumerate(each, 3) for name, x in zip("abc", row, strict=True)}
+    yield call("muon", renamed={"ns_coeffs": "dion", "ns_steps": 3, **last}, **LR, ns_coeffs=each)
+    same = {"ns_coeffs": None, **dict(zip("abc", (3.0, -3.2, 1.2), strict=True))}
+    yield call("muon", renamed=same, **LR, ns_coeffs=(3.0, -3.2, 1.2))
+    yield from _parts()
     yield from _other_names()
     yield from _with_losses()
+
+
+def _parts() -> Iterator[Call]:
+    """What optax makes its optimizers of, with a rate."""
+    for arguments in ({"eps_root": 1e-3}, {"initial_accumulator_value": 0.1}):
+        yield call("scale_by_yogi", "optax/yogi", **LR, **arguments)
+    for arguments in ({"mode": "smooth", "smooth_beta": 2.0}, {"mode": "refined"}):
+        yield call("scale_by_lion", "optax/lion", {"weight_decay": 0.0}, **LR, **arguments)
+    for arguments in ({"b1": 0.5, "b2": 0.9}, {"eps": 0.1}):
+        yield call("scale_by_sm3", "optax/sm3", {"b1": None, "momentum": arguments.get("b1", 0.9)}, **LR, **arguments)
+    yield call("scale_by_stddev", "optax/rmsprop", {"centered": True}, **LR, eps_in_sqrt=False, eps=1e-2)
+    for arguments in ({}, {"reps_rel": 0.1, "eps": 1e-2}):
+        renamed = {"eps": None, "epsilon": arguments.get("eps", 1e-8)}
+        yield call("scale_by_distance_over_gradients", "ldog", renamed, **LR, **arguments)
+    fourth = {"clip_value_fn": None, "clip_power": 0.5}
+    yield call("adopt", renamed=fourth, **LR, clip_value_fn=np.sqrt)
 
 
 def _other_names() -> Iterator[Call]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.optimizers.peers.calls import Call
+from tests.optimizers.peers.calls import SHAPES, Call
 
 DECAY = {"weight_decay": 0.1}
 COUPLED = {**DECAY, "weight_decouple": False}
@@ -19,7 +19,7 @@ OURS = {"weight_decay": None, "weight_decouple": None, "wd": 0.1}
 
 def pytorch_optimizer_calls() -> Iterator[Call]:
     def call(name: str, spec: str, renamed: dict[str, Any], tensors: int = 3, **arguments: Any) -> Call:
-        return Call(name, {"lr": 0.05, **arguments}, spec, renamed, (), tensors)
+        return Call(name, {"lr": 0.05, **arguments}, spec, renamed, (), SHAPES[:tensors])
 
     yield call("stableadamw", "stableadamw", {**OURS, "kahan_sum": None}, kahan_sum=False, **DECAY)
     yield call("tiger", "tiger", OURS, **DECAY)

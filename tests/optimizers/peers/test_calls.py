@@ -14,11 +14,16 @@ import optgen
 from optgen import specfiles
 from tests.optimizers.peers.calls import RECORDED, STEPS, Call
 from tests.optimizers.peers.optax_cases import optax_calls
+from tests.optimizers.peers.optax_chains import NAMES, optax_chains
 from tests.optimizers.peers.pytorch_optimizer_cases import pytorch_optimizer_calls
 
-OPTAX, PYTORCH_OPTIMIZER = list(optax_calls()), list(pytorch_optimizer_calls())
-IN_FLOAT32 = {"adafactor", "madgrad"}
-"""optax rounds a function of the step to float32 there, in float64 too; and the rate of a warm-up."""
+OPTAX, PYTORCH_OPTIMIZER = [*optax_calls(), *optax_chains()], list(pytorch_optimizer_calls())
+
+
+def tolerance(call: Call) -> float:
+    """optax rounds functions of the step to float32, in float64 too, and what MultiSteps collects."""
+    rounded = call.name in ("adafactor", "madgrad") or "warmup_steps" in call.arguments
+    return 5e-6 if rounded or (call.transform and call.transform[1] == "MultiSteps") else 1e-9
 
 
 @cache
@@ -42,10 +47,10 @@ def trajectory(call: Call) -> Any:
     return np.array(path)[list(RECORDED)]
 
 
-@pytest.mark.parametrize("call", OPTAX, ids=lambda call: call.id)
+@pytest.mark.parametrize("call", OPTAX, ids=lambda call: f"{call.id}-{call.spec}")
 def test_optax(call: Call) -> None:
-    tolerance = 1e-6 if call.name in IN_FLOAT32 or "warmup_steps" in call.arguments else 1e-9
-    np.testing.assert_allclose(trajectory(call), recorded("optax")[call.id], rtol=tolerance, atol=tolerance / 1e3)
+    rtol = tolerance(call)
+    np.testing.assert_allclose(trajectory(call), recorded("optax")[call.id], rtol=rtol, atol=rtol / 1e3)
 
 
 @pytest.mark.parametrize("call", PYTORCH_OPTIMIZER, ids=lambda call: call.id)
@@ -56,5 +61,8 @@ def test_pytorch_optimizer(call: Call) -> None:
 
 def test_every_spec_of_the_family_and_every_recorded_call_is_compared() -> None:
     assert {call.spec for call in OPTAX} >= set(specfiles.available("optax"))
+    transforms = {f"optax/{NAMES.get(name, name)}" for call in OPTAX if call.transform for name in [call.transform[1]]}
+    assert transforms >= {name for name in specfiles.transforms() if name.startswith("optax/")}
     for calls, library in ((OPTAX, "optax"), (PYTORCH_OPTIMIZER, "pytorch_optimizer")):
-        assert {call.id for call in calls} == set(recorded(library)) and len(calls) == len(recorded(library))
+        assert {call.id for call in calls} == set(recorded(library))
+        assert len({(call.id, call.spec) for call in calls}) == len(calls)

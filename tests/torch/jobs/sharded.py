@@ -80,6 +80,12 @@ def refuse_codes(mesh: DeviceMesh, placements: list[Any]) -> None:
     batch.grad = distribute_tensor(torch.ones(2, 8, 9), mesh, placements)
     with pytest.raises(ValueError, match="matrices stay whole"):
         optgen.torch.Adafactor([batch]).step()
+    param.grad = distribute_tensor(torch.ones(8, 1024), mesh, placements)
+    for name in ("muon_adamw", "torch/muon", "soap"):
+        optimizer = optgen.torch.optimizer(name)([("net.weight", param)])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match=r"^parameter 'net.weight', .* whole matrices; keep such a parameter unsh"):
+            optimizer.step()
+        assert not param.full_tensor().any()  # type: ignore[attr-defined]
 
 
 def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: list[Any], *, exact: bool) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from optgen import pipeline
 from optgen.compiled import NativeKernel
-from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.kernel import LoadedKernel
 from optgen.expressions import is_of_matrices, walk
 from optgen.ir import Variant
@@ -15,20 +14,23 @@ from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
 from optgen.stages.plan import KernelStage, Plan
 
+LoadSection = Callable[[KernelStage, int], LoadedKernel]
+
 
 @dataclass(frozen=True)
 class LoadedPlan:
     """A plan, and the kernels of its sections."""
 
     plan: Plan
-    kernels: Mapping[KernelStage, CpuKernel]
+    kernels: Mapping[KernelStage, LoadedKernel]
 
 
 class StagedKernel(LoadedKernel):
     """One variant whose update is several kernels with calls between them. Which ones depends on the timings that are
-    due, and on whether the update is the first one, which starts states."""
+    due, and on whether the update is the first one, which starts states. `load` loads the kernel of a section, by its
+    number in the variant. `folds`: products take in sweeps that only add to them."""
 
-    def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
+    def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool) -> None:
         program = optimizer.program(variant.flags)
         calls = any(is_of_matrices(e) for equation in program.equations for e in walk(equation.value))
         self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings()
@@ -50,7 +52,8 @@ class StagedKernel(LoadedKernel):
         self.timings = optimizer.timings()
         late = [s for s in program.states if optimizer.start(s) is not None]
         self.starts = any(optimizer.starts_in(s, variant.flags) for s in late)
-        self._kernels: dict[KernelStage, CpuKernel] = {}
+        self._load, self._folds = load, folds
+        self._kernels: dict[KernelStage, LoadedKernel] = {}
         self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}
         for due in {frozenset(), frozenset(self.timings)}:
             for first in {False, self.starts}:
@@ -60,14 +63,12 @@ class StagedKernel(LoadedKernel):
         """The plan of an update with these timings."""
         key = frozenset(due), first and self.starts
         if key not in self._plans:
-            plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1])
+            plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1], folds=self._folds)
             sections = [stage for stage in plan.walk() if isinstance(stage, KernelStage)]
             self._plans[key] = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
         return self._plans[key]
 
-    def _kernel(self, section: KernelStage) -> CpuKernel:
+    def _kernel(self, section: KernelStage) -> LoadedKernel:
         if section not in self._kernels:
-            number = len(self._kernels)
-            native = pipeline.native_section(self.optimizer, self.variant, section, number)
-            self._kernels[section] = CpuKernel(self.variant, native)
+            self._kernels[section] = self._load(section, len(self._kernels))
         return self._kernels[section]

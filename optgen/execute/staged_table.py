@@ -11,16 +11,15 @@ import numpy as np
 from optgen import arguments
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
-from optgen.execute.cpu.stage_calls import MembersRun, RunMember, Value, Workspace
-from optgen.execute.cpu.staged_kernel import LoadedPlan, StagedKernel
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
-from optgen.execute.piece import AnyPiece, Exchange
+from optgen.execute.piece import AnyPiece
 from optgen.execute.scaler import Scaler
+from optgen.execute.stage_run import MembersRun, RunMember, StageDevice, Value, Workspace
+from optgen.execute.staged_kernel import LoadedPlan, StagedKernel
 from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
 from optgen.shapes import sizes
-from optgen.threads.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,9 @@ class Update:
 
     @property
     def has_finite_gradients(self) -> bool:
-        views = (
-            self.run.param._replace(address=int(address), dtype=self.kernel.variant.dtype).view()
-            for address in self.gradients
-        )
-        return all(np.isfinite(x).all() for x in views)
+        param, dtype = self.run.param, self.kernel.variant.dtype
+        reads = (param._replace(address=int(address), dtype=dtype) for address in self.gradients)
+        return all(map(self.run.device.is_finite, reads))
 
     def start(self, workspace: Workspace) -> Iterator[list[Request]]:
         """Make the update: see `MembersRun.run`."""
@@ -74,7 +71,6 @@ class StagedTable:
         self._values: dict[str, Any] = {}
         self._seed = 0
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
-        self._threads: Pool | None = None
         self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
         self._joint: MembersRun | None = None
 
@@ -98,12 +94,14 @@ class StagedTable:
         """Read gradients of the same sizes at these addresses, one for each member."""
         self._gradients[:] = addresses[:, None]
 
-    def use_threads(self, threads: Pool) -> None:
-        """Have the threads of a pool share the work."""
-        self._threads = threads
+    @property
+    def owner(self) -> Any:
+        """A parameter, as the caller has it."""
+        return self._params[self.members[0]].owner
 
-    def use_exchange(self, exchange: Exchange | None) -> None:
-        """Nothing is exchanged: parameters are whole."""
+    def use_device(self, device: StageDevice) -> None:
+        """Have the stages computed there."""
+        self._device = device
 
     # ------------------------------------------------------------ a step
 
@@ -145,10 +143,7 @@ class StagedTable:
         return RunMember(self._params[i], own, self._ids[i], values)
 
     def _new_run(self, plan: LoadedPlan, members: Sequence[RunMember]) -> MembersRun:
-        run = MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul)
-        if self._threads is not None:
-            run.use_threads(self._threads)
-        return run
+        return MembersRun(plan, self.kernel.native, members, self.kernel.variant.matmul, self._device)
 
 
 def is_due(timing: Timing, count: int, values: Mapping[str, float | None]) -> bool:

@@ -1,48 +1,42 @@
-"""A step on the CPU of which some parameters are updated in stages."""
+"""A step of which some parameters are updated in stages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from optgen.execute import calls
-from optgen.execute.buffers import Array, Tensor
-from optgen.execute.cpu.runner import CpuRunner
-from optgen.execute.cpu.stage_calls import Workspace
-from optgen.execute.cpu.staged_table import StagedTable, Update
-from optgen.execute.cpu.table import CpuTable
-from optgen.execute.piece import Exchange
-from optgen.threads import pool
+from optgen.execute.buffers import Tensor
+from optgen.execute.protocols import BoundTable, Launches, Runner
+from optgen.execute.stage_run import StageDevice, Workspace
+from optgen.execute.staged_table import StagedTable, Update
 
 
 class StagedRunner:
-    """The staged tables of a step, and then the kernels that are one native call.
+    """The staged tables of a step, and then `rest`, the kernels of the `others`.
 
-    Updates with factorizations come first. As many as there are threads go on side by side, each in a workspace of its
+    Updates with factorizations come first. As many as the device says go on side by side, each in a workspace of its
     own: what they factorize at the same time, the threads share. An ArithmeticError names a parameter that has no
     factorization. All is then as it was before the step, counts included: of what these updates write there is a copy
     until the last of them is done.
     """
 
-    launches = None
-
     def __init__(
         self,
         staged: Sequence[StagedTable],
-        tables: Sequence[CpuTable],
+        device: StageDevice,
+        rest: Runner,
+        others: Sequence[BoundTable],
         counts: Tensor,
-        exchange: Exchange | None,
+        launches: Launches | None = None,
     ) -> None:
-        self._staged, self._counts = staged, counts.view()
-        self._rest = CpuRunner(tables, counts, exchange)
+        self._staged, self._device, self._counts = staged, device, counts.view()
+        self._rest, self.launches = rest, launches
         self._members = np.concatenate([table.order for table in staged])
-        self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in tables)])
-        threads = pool.num_threads()
-        self._workspaces = [Workspace() for _ in range(threads)]
+        self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in others)])
+        self._workspaces = [Workspace() for _ in range(device.at_once)]
         for table in staged:
-            if threads > 1 and int(table.sizes.sum()) >= pool.MIN_SHARED_ELEMENTS:
-                table.use_threads(pool.pool())
+            table.use_device(device)
 
     def run(self) -> None:
         counts = self._counts
@@ -68,17 +62,17 @@ class StagedRunner:
                     f"grads[{update.place}]: it has a NaN or an infinity, and {update.kernel.optimizer.name} "
                     "factorizes matrices of it; nothing was updated"
                 )
-        before: list[tuple[Array, Array]] = []
+        put_back: list[Callable[[], None]] = []
         at_once = len(self._workspaces)
         ordered = sorted(updates, key=lambda update: update.run.param.size)
         try:
             for k in range(0, len(ordered), at_once):
                 some = ordered[k : k + at_once]
-                before += [(array, array.copy()) for update in some for array in update.run.written()]
+                put_back += [self._device.keep(t) for update in some for t in update.run.written()]
                 self._side_by_side(some)
         except BaseException:
-            for array, copy in before:
-                array[...] = copy
+            for write in put_back:
+                write()
             raise
 
     def _side_by_side(self, updates: Sequence[Update]) -> None:
@@ -88,7 +82,7 @@ class StagedRunner:
             asked = [(x, run, found) for x, run in running if (found := next(run, None)) is not None]
             owners = [x for x, _, found in asked for _ in found]
             try:
-                calls.factorize([request for _, _, found in asked for request in found])
+                self._device.factorize([request for _, _, found in asked for request in found])
             except ArithmeticError as error:
                 name = owners[getattr(error, "item", 0)].run.param.name
                 raise ArithmeticError(f"{name}: {error}; nothing was updated") from error

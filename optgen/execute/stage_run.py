@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from optgen import arguments
 from optgen.compiled import NativeKernel
-from optgen.execute import buffers, calls
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
-from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.staged_kernel import LoadedPlan
-from optgen.execute.cpu.table import CpuTable
+from optgen.execute.hyper import Values
+from optgen.execute.kernel import LoadedKernel
+from optgen.execute.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
 from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
-from optgen.threads.pool import Pool
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -30,18 +29,72 @@ HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "determin
 """The `matmul` of a rule -> how products are computed."""
 
 
+class DeviceMemory(Protocol):
+    """Memory of a device, which is free again when this object is gone."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class StageTable(Protocol):
+    """Some tensors, and the kernel that updates them."""
+
+    counts: Array
+    """The counts of updates, these included, which the kernel reads."""
+
+    def set_hyper(self, values: Values) -> None: ...
+
+    def set_seed(self, seed: int) -> None: ...
+
+    def set_pointers(self, buffers: Sequence[int], addresses: Array | int) -> None: ...
+
+    def run(self) -> None:
+        """Run the kernel, before what is computed next on the device."""
+
+
+class StageDevice(Protocol):
+    """Where stages are computed; what is asked for is done in order."""
+
+    at_once: int
+    """How many parameters are updated side by side."""
+
+    def block(self, nbytes: int) -> tuple[DeviceMemory, int]:
+        """New memory, and its address."""
+
+    def table(
+        self, kernel: Any, domains: Sequence[Tensor], held: Mapping[str, Sequence[Tensor]], ids: Sequence[int]
+    ) -> StageTable:
+        """A table of tensors; `held` are their buffers but the gradients."""
+
+    def view(self, tensor: Tensor) -> Any:
+        """The memory of a tensor as an array that `call` takes."""
+
+    def call(
+        self, stage: CallStage, operands: Sequence[Any], numbers: Sequence[float], out: Any, how: How = "native"
+    ) -> None:
+        """Compute a call that cannot fail."""
+
+    def factorize(self, requests: Sequence[Request]) -> None:
+        """Compute calls that may fail: see `calls.factorize`."""
+
+    def keep(self, tensor: Tensor) -> Callable[[], None]:
+        """Copy a tensor; returns what writes the copy back."""
+
+    def is_finite(self, tensor: Tensor) -> bool:
+        """Whether a gradient has no NaN and no infinity, if that is known before it is factorized."""
+
+
 class Workspace:
     """The arrays between stages: one block of memory, which parameters of a step use one after the other."""
 
     def __init__(self) -> None:
-        self.memory = buffers.aligned((0,), "float64")
+        self.block: DeviceMemory | None = None
+        self.address = 0
 
-    def reserve(self, nbytes: int) -> bool:
-        """Have at least so many bytes; whether they are elsewhere afterwards."""
-        if nbytes <= self.memory.nbytes:
-            return False
-        self.memory = buffers.aligned((-(-nbytes // 8),), "float64")
-        return True
+    def reserve(self, nbytes: int, device: StageDevice) -> None:
+        """Have at least so many bytes."""
+        if self.block is None or nbytes > self.block.nbytes:
+            self.block, self.address = device.block(nbytes)
 
 
 Value = float | None | list[float | None]
@@ -63,18 +116,22 @@ class MembersRun:
     """The stages of a plan, for one parameter, or for several that reduce `over params`: each stage updates all of them
     before the next one begins."""
 
-    def __init__(self, loaded: LoadedPlan, native: NativeKernel, members: Sequence[RunMember], matmul: str) -> None:
+    def __init__(
+        self,
+        loaded: LoadedPlan,
+        native: NativeKernel,
+        members: Sequence[RunMember],
+        matmul: str,
+        device: StageDevice,
+    ) -> None:
+        self.device = device
         self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
         self._shared = {array.key for array in self.plan.arrays if array.is_shared}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places = [self._layout(member) for member in members]
-        self._memory: Array | None = None
-        self._threads: Pool | None = None
-
-    def use_threads(self, threads: Pool) -> None:
-        self._threads = threads
+        self._memory: DeviceMemory | None = None
 
     def _lead(self, member: RunMember) -> tuple[int, ...]:
         shape, last_two = member.param.shape, self.native.last_two
@@ -100,16 +157,15 @@ class MembersRun:
 
     def _bind(self, workspace: Workspace) -> None:
         """Bind the stages to a workspace, where it is elsewhere than in the last step."""
-        workspace.reserve(sum(nbytes for _, nbytes in self._places))
-        if self._memory is workspace.memory:
+        workspace.reserve(sum(nbytes for _, nbytes in self._places), self.device)
+        if self._memory is workspace.block:
             return
-        self._memory = workspace.memory
-        base = self._memory.ctypes.data
+        self._memory, base = workspace.block, workspace.address
         self._arrays: list[dict[str, Tensor]] = []
         for places, nbytes in self._places:
             made = {}
             for key, (begin, shape, dtype) in places.items():
-                made[key] = Tensor(key, base + begin, shape, dtype, True, None)
+                made[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
             self._arrays.append(made | {key: self._arrays[0][key] for key in self._shared if self._arrays})
             base += nbytes
         self._stages = self._all_made(self.plan.stages)
@@ -147,9 +203,7 @@ class MembersRun:
         if section.domain != PARAMETER:
             domains = [x._replace(shape=self.shape(section.domain, m)) for x, m in zip(domains, members, strict=True)]
         held = {b.memory: self._as_buffer(b) for b in kernel.native.buffers if not is_gradient(b.name)}
-        table = CpuTable(kernel, range(len(members)), domains, held, [m.id for m in members], [None] * len(members))
-        if self._threads is not None:
-            table.use_threads(self._threads)
+        table = self.device.table(kernel, domains, held, [member.id for member in members])
         own = {}
         if section.domain != PARAMETER:
             known = [sizes(member.param.shape, self.native.last_two) for member in members]
@@ -160,13 +214,13 @@ class MembersRun:
         is_line = b.kind in (Kind.ROW, Kind.COL)
         return [t._replace(shape=(t.size,)) if is_line else t for t in self.each(b.memory)]
 
-    def matrix(self, key: str) -> Array:
+    def matrix(self, key: str) -> Any:
         """An array as a call takes it; calls are of one member alone."""
         (t,), (member,) = self.current.get(key) or self.each(key), self.members
         shape = t.shape
         if t.name not in self._arrays[0] and len(shape) > 2 + len(self._lead(member)):
             shape = self.shape(PARAMETER, member)
-        return t._replace(shape=shape).view()
+        return self.device.view(t._replace(shape=shape))
 
     def run(
         self,
@@ -185,11 +239,11 @@ class MembersRun:
         for stage in self._stages:
             yield from stage.run(self)
 
-    def written(self) -> list[Array]:
-        """The arrays of the caller that an update changes."""
-        return [member.tensors[name].view() for name in sorted(self.plan.written()) for member in self.members]
+    def written(self) -> list[Tensor]:
+        """The tensors of the caller that an update changes."""
+        return [member.tensors[name] for name in sorted(self.plan.written()) for member in self.members]
 
-    def arguments_of(self, stage: CallStage) -> tuple[list[Array], list[float], Array]:
+    def arguments_of(self, stage: CallStage) -> tuple[list[Any], list[float], Any]:
         """The operands of a call, its numbers, and where the result goes."""
         numbers = [arguments.number(x, self.numbers) for x in stage.numbers]
         return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
@@ -203,7 +257,7 @@ class MembersRun:
 class _KernelCall:
     """A kernel over a tensor of each member."""
 
-    def __init__(self, kernel: CpuKernel, table: CpuTable, own: Mapping[str, list[float]]) -> None:
+    def __init__(self, kernel: LoadedKernel, table: StageTable, own: Mapping[str, list[float]]) -> None:
         self.table = table
         table.set_hyper(own)
         self.gradients = kernel.gradients
@@ -235,7 +289,7 @@ class _Call:
         self.stage = stage
 
     def run(self, run: MembersRun) -> Iterable[list[Request]]:
-        calls.call(self.stage, *run.arguments_of(self.stage), run.how)
+        run.device.call(self.stage, *run.arguments_of(self.stage), run.how)
         return ()
 
 
