@@ -84,7 +84,7 @@ def build(args: argparse.Namespace) -> int:
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
-            note = f", without {left_out} variants that have products, which run from Python only" if left_out else ""
+            note = f", without {left_out} variants of several kernels, which run from Python only" if left_out else ""
             tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
     return 0
 

@@ -97,7 +97,8 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
         _with(use, x, use.fields[x[1].text]) if _is_argument(x) and x[1].text in use.fields else x
         for x in transform.declarations
     ]
-    word = use.name.rpartition("/")[2]
+    words = use.name.rpartition("/")[2], use.name.replace("/", "_")  # ema and optax/ema in one chain
+    word = next((x for x in words if not {f"{x}_{y}" for y in both} & base.own_names()), words[-1])
     rename = Renaming(renamed({x: f"{word}_{x}" for x in both}, NOWHERE)).line
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
     axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))

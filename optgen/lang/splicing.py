@@ -155,6 +155,10 @@ class Splicing:
         own = next((t for line in part.update for t in line if t.type == "EVERY"), None)
         if own and timing:
             raise UseError(f"{_shown(use)} has 'every' in its own equations", timing[0].span, "use it in each update")
+        weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
+        if timing and weights != list(range(weights[0], weights[-1] + 1)):
+            message = f"{_shown(use)} has parts, each with a w' of its own"
+            raise UseError(message, timing[0].span, "use it in each update, or each of its parts by itself")
         kept = {"w'"} | {f"{line[1].text}'" for line in part.declarations if line[0].type == "STATE"}
         return [timed(line, timing) if line[0].text in kept else line for line in part.update]
 

@@ -219,6 +219,15 @@ def test_a_rate_that_is_a_number() -> None:
     assert w.tolist() == [-0.25] * 2
 
 
+def test_transforms_of_one_name_and_several_of_gradients() -> None:
+    w, g = np.zeros(3), np.array([3.0, np.nan, -0.25])
+    chain = "optax/sgd with optax/ema(decay = 0.5, debias = false), ema(decay = 0.25), optax/clip, optax/zero_nans"
+    step = optgen.load(chain, "float64", lr=1).bind([w], [g])
+    step()
+    assert w.tolist() == [-0.5, 0, 0.125]
+    assert step.evaluate()[0].tolist() == [-0.375, 0, 0.09375]
+
+
 def test_flags_of_a_transform() -> None:
     for chain, values in (
         ("adam with decoupled(decay = 'cautious')", {"decay": "cautious"}),
@@ -269,6 +278,7 @@ def test_cycles_and_chains_that_make_no_sense(tmp_path: Path, monkeypatch: pytes
         ("adma with ema", FileNotFoundError, "did you mean 'adam'"),
         ("adam with ema(beta = 1)", ValueError, "ema has no param or flag 'beta'"),
         ("adam with decoupled(decay = 'fast')", ValueError, "is none of 'scaled', 'independent', 'cautious'"),
+        ("muon_adamw with optax/multi_steps", SpecErrors, "the base has parts, each with a w' of its own"),
         ("adam with optax/ema(debias = 0)", ValueError, "debias = 0 is none of true, false"),
         ("adam with ema(decay = lr)", ValueError, "is no number"),
         ("adam with ema(decay = 2)", SpecErrors, "outside"),
