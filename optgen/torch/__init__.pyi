@@ -3099,9 +3099,12 @@ class Gravity(SpecOptimizer):
 
         gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         vₜ₋₁   ~ N(0, 1)   if t = 1
-                 ⎧ α/lr·vₜ₋₁   if t = 1
+                 ⎧ α/lr   if lr > 0
+        startₜ = ⎨
+                 ⎩ 0      otherwise
+                 ⎧ startₜ·vₜ₋₁   if t = 1
         oldₜ   = ⎨
-                 ⎩ vₜ₋₁        otherwise
+                 ⎩ vₜ₋₁          otherwise
         decayₜ = (β·t + 1)/(t + 2)
         dₜ     = gₜ + wd·wₜ₋₁
         vₜ     = decayₜ·oldₜ + (1 − decayₜ)·dₜ/(1 + (dₜ·max(|dₜ|))²)
@@ -3109,7 +3112,7 @@ class Gravity(SpecOptimizer):
 
     Args:
         params: parameters, named parameters, or dicts of groups
-        lr: learning rate, in (0, inf)
+        lr: learning rate
         alpha: deviation of the first velocity, divided by lr, in [0, inf)
         beta: decay of the velocity, in the long run, in [0, 1)
         weight_decay: weight decay, in [0, inf)

@@ -2681,7 +2681,8 @@ class Gravity(SpecOptimizer):
 
     Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
 
-        old   = where(t == 1, alpha/lr*v, v)
+        start = where(lr > 0, alpha/lr, 0)
+        old   = where(t == 1, start*v, v)
         decay = (beta*t + 1)/(t + 2)
         d     = g + wd*w
         v'    = decay*old + (1 - decay)*d/(1 + (d*max(abs(d)))^2)
@@ -2689,7 +2690,7 @@ class Gravity(SpecOptimizer):
 
     Parameters
     ----------
-    learning_rate: learning rate, in (0, inf).
+    learning_rate: learning rate.
     alpha: deviation of the first velocity, divided by lr, in [0, inf).
     beta: decay of the velocity, in the long run, in [0, 1).
     The others are those of every Optimizer and SpecOptimizer.
