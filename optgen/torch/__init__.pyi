@@ -4034,6 +4034,87 @@ class MuonAdamW(SpecOptimizer):
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
+class MuonBatched(SpecOptimizer):
+    """Muon for batches of matrices, such as the weights of experts
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
+               ⎧ (1 − momentum)·gₜ + momentum·mₜ   if nesterov
+        dₜ   = ⎨
+               ⎩ mₜ                                otherwise
+               ⎧ dₜᵀ   if tall
+        Xₜ   = ⎨
+               ⎩ dₜ    otherwise
+        Yₜ   = Xₜ/max(‖Xₜ‖[per matrix], ε)
+        repeat ns_steps times:
+          Aₜ = Yₜ@Yₜᵀ
+          Yₜ ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ
+        end
+               ⎧ Yₜᵀ   if tall
+        Oₜ   = ⎨
+               ⎩ Yₜ    otherwise
+               ⎧ √(max(1, rows/cols))     if adjust_lr = 'original'
+        sₜ   = ⎨ 0.2·√(max(rows, cols))   if adjust_lr = 'match_rms_adamw'
+               ⎩ 1                        otherwise
+        wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·sₜ·Oₜ
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        momentum: in [0, 1)
+        a: a param of the spec
+        b: a param of the spec
+        c: a param of the spec
+        eps: in [0, inf)
+        ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        nesterov: a flag of the spec
+        adjust_lr: the factor on lr, by the shape
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.95,
+        a: float | torch.Tensor = 3.4445,
+        b: float | torch.Tensor = -4.775,
+        c: float | torch.Tensor = 2.0315,
+        eps: float | torch.Tensor = 1e-07,
+        ns_steps: float | torch.Tensor = 5,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        nesterov: bool = True,
+        adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class MuonClip(SpecOptimizer):
     """Kimi K2: Muon, and weights of queries and keys that bound the logits of attention
 

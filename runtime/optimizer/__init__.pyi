@@ -3562,6 +3562,79 @@ class MuonAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class MuonBatched(SpecOptimizer):
+    """Muon for batches of matrices, such as the weights of experts.
+
+    Jordan et al. 2024, https://kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982.
+
+        m' = momentum*m + (1 - momentum)*g
+        d  = (1 - momentum)*g + momentum*m'   if nesterov
+        d  = m'                               otherwise
+        X  = d^T                              if tall
+        X  = d                                otherwise
+        Y  = X/max(norm(X, per matrix), epsilon)
+        # The singular values of Y come close to 1.
+        repeat ns_steps:
+          A  = Y@Y^T
+          Y' = a*Y + (b*A + c*(A@A))@Y
+        end
+        O  = Y'^T                             if tall
+        O  = Y'                               otherwise
+        s  = sqrt(max(1, rows/cols))          if adjust_lr == 'original'
+        s  = 0.2*sqrt(max(rows, cols))        if adjust_lr == 'match_rms_adamw'
+        s  = 1                                otherwise
+        w' = (1 - lr*wd)*w - lr*s*O
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    momentum: see the equations, in [0, 1).
+    a: see the equations.
+    b: see the equations.
+    c: see the equations.
+    epsilon: see the equations, in [0, inf).
+    ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    nesterov: see the equations.
+    adjust_lr: the factor on lr, by the shape.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    momentum: float
+    a: float
+    b: float
+    c: float
+    epsilon: float
+    ns_steps: int
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    adjust_lr: Literal["original", "match_rms_adamw", "none"]
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        momentum: float = 0.95,
+        a: float = 3.4445,
+        b: float = -4.775,
+        c: float = 2.0315,
+        epsilon: float = 1e-07,
+        ns_steps: int = 5,
+        nesterov: bool = True,
+        adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.1,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class MuonClip(SpecOptimizer):
     """Kimi K2: Muon, and weights of queries and keys that bound the logits of attention.
 

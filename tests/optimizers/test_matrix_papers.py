@@ -164,3 +164,17 @@ def test_muonclip_takes_the_logits_of_each_parameter() -> None:
     step(max_logit=[50, 400])
     assert (weights[0] == 1).all()
     np.testing.assert_allclose(weights[1], 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 5), (2, 2, 4, 9), (4, 6), (0, 3, 4)], ids=str)
+def test_muon_of_a_batch_is_muon_of_each_matrix(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    w, g = (rng.normal(size=shape).astype(np.float32) for _ in range(2))
+    expected = w.copy()
+    matrices, grads = (list(x.reshape(-1, *shape[-2:])) for x in (expected, g))
+    step, steps = optgen.load("muon_batched").bind([w], [g]), optgen.load("muon").bind(matrices, grads)
+    for _ in range(3):
+        g[...] = rng.normal(size=shape)
+        step()
+        steps()
+    np.testing.assert_array_equal(w, expected)
