@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from optgen.expressions import Index, Name, Number, walk
+from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
@@ -20,7 +20,7 @@ def check_history(state: StateDecl, scope: Scope) -> None:
         if state.kind is Kind.HOST:
             help = f"declare 'state {name}[{entries}]: tensor', which takes host values, too"
         scope.report("E308", f"a history of kind {state.kind.value}", state.span, help)
-    elif not (isinstance(state.init, Number) or (isinstance(state.init, Name) and state.init.id in scope.params)):
+    elif not (isinstance(state.init, Number) or _is_one_param(state.init, scope)):
         help = "all entries start at one number or param; where(t <= n, x, h[-n]) takes another while there are fewer"
         scope.report("E402", "a history starts at a number", state.span, help, "histories")
     elif entries.isdigit() or entries in scope.failed:
@@ -32,6 +32,12 @@ def check_history(state: StateDecl, scope: Scope) -> None:
     else:
         return
     scope.failed.update((name, f"{name}'"))
+
+
+def _is_one_param(expr: Expr, scope: Scope) -> bool:
+    """Whether it is a param that is one number for all parameters."""
+    param = scope.params.get(expr.id) if isinstance(expr, Name) else None
+    return param is not None and not param.per_param
 
 
 def _least(interval: object) -> float:
