@@ -145,7 +145,36 @@ update:
   w'   = w - lr*O/(1 + top')
 """)
 
-SPECS = {"muon": MUON, "states": STATES, "functions": FUNCTIONS, "elements": ELEMENTS, "singular": SINGULAR}
+SKETCH = optgen.parse("""\
+optimizer Sketch "vectors along a dimension of their own, and along rows with norms of other dimensions"
+param r: int = 3 in [1, inf)
+require rank >= 2 "Sketch is for matrices"
+state Q: cols x r = 0.1
+state D: r        = 1
+state E: r        = 0
+state F: rows     = 0
+update:
+  R  = g^T@(g@(Q + 0.1*(w^T@(w@Q))))
+  D' = 0.5*D + diag(R^T@R)
+  E' = diag(R^T@R)
+  z  = E'/(1 + norm(g))
+  F' = mean(g^2, per row)/(1 + norm(R))
+  Q' = 0.5*Q + 0.1*R@diag(1/(sqrt(D') + 0.1))
+  x  = D'
+  repeat 2:
+    x' = x/(1 + norm(w) + norm(x)) + z
+  end
+  w' = w - lr*(g@(Q'@diag(x')))@R^T/(1 + norm(D')) - diag(F')@g
+""")
+
+SPECS = {
+    "muon": MUON,
+    "states": STATES,
+    "functions": FUNCTIONS,
+    "elements": ELEMENTS,
+    "singular": SINGULAR,
+    "sketch": SKETCH,
+}
 SHAPES = ((4, 4), (3, 7), (7, 3), (1, 5), (6, 1), (65, 130), (9, 2, 4))
 MODES: dict[str, dict[str, Any]] = {
     "float32": {},
