@@ -53,7 +53,7 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
             target, loop = equation.target, equation.loop
             if loop is not None and loop.index is not None:
                 names[loop.index] = NONNEGATIVE
-            key = target.id if target.at is not None else target.key
+            key = target.array_key
             names[key] = ALL if target.id in carried else bounds_of(equation.value, names)
         wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
         if all(base[name] == value for name, value in wider.items()):
@@ -73,7 +73,7 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
         case Number(value=value):
             return Bounds(value, value)
         case Name():
-            return names[expr.id if expr.at is not None else expr.key]
+            return names[expr.array_key]
         case Unary(op="-", operand=x):
             return _negative(bounds_of(x, names))
         case Transpose(operand=x):

@@ -53,6 +53,11 @@ class Name:
             return f"{self.id}[{self.at}]".replace(" ", "")
         return self.id + "'" if self.primed else self.id
 
+    @property
+    def array_key(self) -> str:
+        """The key of what all entries have in common, such as their kind; of another name, its own key."""
+        return self.id if self.at is not None else self.key
+
 
 @dataclass(frozen=True)
 class Text:

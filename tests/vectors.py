@@ -1,4 +1,4 @@
-"""Which optimizers update vectors."""
+"""Which parameters optimizers take."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def takes_vectors(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def for_small_matrices(name: str) -> dict[str, int]:
+    """Arguments with which an optimizer takes small matrices: some keep fewer dimensions of them by default."""
+    return {"r": 4} if name in ("apollo", "dion", "galore") else {}

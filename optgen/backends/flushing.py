@@ -13,9 +13,12 @@ def read_bitwise(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: Iter
 
     Sums, products and quotients do not: the mode flushes their operands. An integer part does not: it is 0. A
     conversion to double does not, if it has only such readers. With 0, 1 or -1 as the other operand, arithmetic does,
-    as LLVM takes x*1 for x.
+    as LLVM takes x*1 for x; also with a choice that may be such a number, as y - (c ? 0 : x) is c ? y : y - x.
     """
     neutral = {v for v, op in consts.items() if isinstance(op, ir.Const) and abs(op.value) in (0.0, 1.0)}
+    for instr in instrs:
+        if isinstance(instr.op, ir.Select) and instr.result and neutral & {instr.op.a, instr.op.b}:
+            neutral.add(instr.result)
     found = set(also)
     for instr in reversed(instrs):
         args = set(ir.operands(instr.op))

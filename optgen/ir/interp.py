@@ -64,7 +64,7 @@ def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) ->
         for phase in kernel.phases:
             if phase.kind in ("update", "shared"):
                 for instr in phase.instrs:
-                    _execute_for_all(runs, instr, shared)
+                    _execute_for_all(kernel, runs, instr, shared)
             else:
                 for run in runs:
                     for instr in phase.instrs:
@@ -73,7 +73,7 @@ def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) ->
                 run.write()
 
 
-def _execute_for_all(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
+def _execute_for_all(kernel: Kernel, runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
     """Execute one instruction for all tensors. It may reduce over them."""
     if isinstance(instr.op, ir.ReduceOverParams) and runs:
         assert instr.result is not None
@@ -82,10 +82,13 @@ def _execute_for_all(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any])
             total = fold(instr.op.op, total, run.value(instr.op.x))
         shared[instr.result.id] = total
         return
-    # A shared value is computed once, from the uniform values of the first tensor.
-    of = instr.op.value if isinstance(instr.op, ir.Store) else instr.result
-    assert of is not None
-    for run in runs[:1] if of.type.kind is Kind.SHARED else runs:
+    # A shared value is computed once, from the uniform values of the first tensor, and a shared state is written once.
+    if isinstance(instr.op, ir.Store):
+        kind = kernel.buffer(instr.op.buffer).kind
+    else:
+        assert instr.result is not None
+        kind = instr.result.type.kind
+    for run in runs[:1] if kind is Kind.SHARED else runs:
         run.execute(instr)
 
 

@@ -124,7 +124,9 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     inside = any(x == own for x in loops_around(loop))
     if inside and name.at != Index(0, ((own.index or "", 1),)):
         return f"{name.key} within the loop that sets {name.id}", f"there, {name.id}[{own.index}] alone is known"
-    count = own.count.id if isinstance(own.count, Name) else str(int(own.count.value))  # type: ignore[union-attr]
+    count = _turns(own, scope)
+    if count is None:
+        return None
     ends = None if inside else _checked_ends(name, name.at, count, loop, scope)
     if not isinstance(ends, list):
         return ends
@@ -132,6 +134,14 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     if all(_is_within(p, q - 1, least) if not count.isdigit() else 0 <= p < least for p, q in ends):
         return None
     return f"{name.key} is not among the elements", f"{name.id}[0] is the first, and {name.id}[{count} - 1] the last"
+
+
+def _turns(loop: Loop, scope: Scope) -> str | None:
+    """The number of turns, or the name of the param that says it; None if it is neither, which is reported."""
+    if isinstance(loop.count, Number):
+        return str(int(loop.count.value))
+    param = scope.params.get(loop.count.id) if isinstance(loop.count, Name) else None
+    return None if param is None or math.isinf(_least(param.interval)) else param.name
 
 
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:

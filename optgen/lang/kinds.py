@@ -68,7 +68,7 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             what = "a condition" if value.condition else value.meaning
             report("E308", f"{target.key} is a number, but this is {what}", equation.value.span, help)
         if not target.primed:
-            names[target.id if target.at is not None else target.key] = value
+            names[target.array_key] = value
             continue
         if value is not None and kind is not None:
             _check_new(target, kind, value, equation.value, names, report, is_state=target.id in declared)
@@ -93,7 +93,7 @@ def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[st
                 old = carried[e.target.id]
                 value = (join(old, value) or old) if old is not None else value
                 carried[e.target.id] = known[e.target.id] = replace(value, condition=False)
-            known[e.target.id if e.target.at is not None else e.target.key] = value
+            known[e.target.array_key] = value
         if carried == before:
             break
     return carried
@@ -183,7 +183,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
         case Number():
             return CONSTANT
         case Name():
-            return names.get(expr.id if expr.at is not None else expr.key)
+            return names.get(expr.array_key)
         case Text():
             help = "compare a flag with it in a guard: if kind == 'sqrt'"
             report("E405", f"the choice '{expr.value}' is no value", expr.span, help, "flag")

@@ -75,6 +75,8 @@ def _no_statement(line: Line, index: int) -> LineError:
     near = suggest(first.text, HEADS)
     if token.type in ("NAME", "STRING", "COLON") or near is not None:
         help = near or f"declarations begin with {', '.join(HEADS[:-3])}"
+        if first.text in ("for", "while"):
+            help = "a loop is 'repeat n:' or 'repeat n as i:', and ends with 'end'"
         return LineError("E112", f"unknown declaration '{first.text}'", first.span, help)
     if token.type == "COMPARE":
         return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='", "update")
@@ -152,6 +154,8 @@ def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     called = token if token.text == "where" else previous
     if called.text in FUNCTIONS:
         near = f"write {FUNCTIONS[called.text].usage}"
+    if previous.text == "use":
+        near = "a use stands alone on the right: x = use adam(); then compute with x"
     help = near or f"write an operator between '{previous.text}' and '{token.text}'"
     if line.tokens[0].type != "NAME":
         help = _form(line)

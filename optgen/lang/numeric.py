@@ -40,7 +40,7 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Sp
                 names[equation.loop.index] = _Sample(0.0)
             sample = _first(equation.value, names)
             target = equation.target
-            names[target.id if target.at is not None else target.key] = sample
+            names[target.array_key] = sample
             if equation.target.primed:
                 found = dict.fromkeys(sample.quotients, weight == 0) | found
     return sorted(found.items())
@@ -61,7 +61,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
         case Number(value=value):
             return _Sample(value)
         case Name():
-            return names[expr.id if expr.at is not None else expr.key]
+            return names[expr.array_key]
         case Call(function="where", args=(condition, a, b)):
             return _first(a if _first(condition, names).value else b, names)
         case Call(function="min" | "max" as function, args=(_, _, *_) as args):
@@ -169,7 +169,7 @@ def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:
             if not isinstance(node, Call) or node.function != "sqrt":
                 continue
             argument = node.args[0]
-            on_host = all(kinds[n.key] is Kind.HOST for n in walk(argument) if isinstance(n, Name))
+            on_host = all(kinds[n.array_key] is Kind.HOST for n in walk(argument) if isinstance(n, Name))
             if not on_host and bounds_of(argument, known).low < 0 and _subtracts(argument, definitions, known):
                 yield argument.span
 

@@ -80,9 +80,9 @@ _FOREIGN = {
     "||": "write 'or'; the norm of x is norm(x)",
     "//": "a comment begins with '#'; a quotient without its fraction is floor(a/b)",
     ";": "write each equation on a line of its own, without ';'",
-    "%": "there is no remainder; of a divided by b it is a - b*floor(a/b)",
+    "%": "the remainder of a divided by b is mod(a, b)",
     "?": "to choose a value, write where(condition, a, b)",
-    ".": "a number is written like 0.5, and a name has no dot",
+    ".": "a number is written like 0.5, and a name has no dot; the transpose of X is X^T",
 }
 """Operators of other languages -> what to write instead."""
 _FOREIGN_SECTIONS = dict.fromkeys("%{}!~&", "operators") | {

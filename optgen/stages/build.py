@@ -17,7 +17,7 @@ from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
 from optgen.stages.normalize import ARRAY, Element, Node, Normalizer, Orientation, Turns, is_array, names_of
-from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
+from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray, home
 
 _NOWHERE = Span(0, 0, 0)
 
@@ -65,9 +65,11 @@ class _Builder:
         self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
         stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
-        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2} | exact
-        symmetric = normalizer.symmetric & matrices
-        final = folded(stages, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
+        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2}
+        matrices |= {name for name in exact if len(self.states.get(name, PARAMETER)) == 2}
+        matrices |= {key for key, place in self.places.items() if place in matrices}
+        symmetric = normalizer.symmetric & (matrices | exact)
+        final = folded(stages, matrices, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
         return Plan(final, tuple(self.arrays.values()), self.places)
 
     def _is_number(self, expr: Expr) -> bool:
@@ -158,7 +160,7 @@ class _Builder:
                 continue
             k = block.producers[key]
             node, level = block.nodes[k], block.levels[k]
-            domain = node.domain if isinstance(node, Element) else axes if len(axes) == 2 else PARAMETER
+            domain = node.domain if isinstance(node, Element) else home(axes) if len(axes) == 1 else axes or PARAMETER
             last = self._last_read(block, name, domain, k)
             if isinstance(node, CallStage) and self.is_exact(name) and not self._read_after(block, name, k):
                 self.places[key] = name  # the call writes to the state itself
@@ -288,6 +290,7 @@ def _relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:
         return otherwise
     if len(axes) == 2:
         return Kind.ELEM
+    assert axes[0] in domain, (axes, domain)
     return Kind.ROW if axes[0] == domain[0] else Kind.COL
 
 

@@ -15,7 +15,7 @@ from optgen.lang.builtins import FUNCTIONS, is_reduction
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import value_of
 from optgen.model import Equation, Loop
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, Operand
+from optgen.stages.plan import PARAMETER, Axes, CallStage, Operand, home
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Normalizer:
     def element(self, key: str, value: Expr, *, keeps: bool, narrow: bool = False) -> None:
         """Add an elementwise node. One that only names another array is none, unless it `keeps` its value."""
         axes = self.kind(_name(key, value.span)).axes
-        claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else ())
+        claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else (), axes)
         plain = self.visit(value, claim)
         if isinstance(plain, Name) and not keeps and self.axes(value):
             self.same[key] = plain.key
@@ -122,7 +122,8 @@ class Normalizer:
             return
         if self._is_symmetric(plain, value):
             self.symmetric.add(key)
-        self.nodes.append(Element(key, plain, claim.domain, claim.reduces, narrow))
+        own = home(axes) if len(axes) == 1 and (keeps or narrow) else ()
+        self.nodes.append(Element(key, plain, claim.domain or own, claim.reduces, narrow))
 
     def fresh(self, kind: ValueKind) -> str:
         self._count += 1
@@ -143,9 +144,7 @@ class Normalizer:
     def home(self, expr: Expr) -> Axes:
         """The dimensions of the kernel that an array is computed in."""
         axes = self.axes(expr)
-        if len(axes) == 2:
-            return self.orientation.of(axes)
-        return PARAMETER if axes[0] in PARAMETER else (axes[0], ONE)
+        return self.orientation.of(axes) if len(axes) == 2 else home(axes)
 
     # ------------------------------------------------------------ elementwise expressions
 
@@ -177,14 +176,15 @@ class Normalizer:
         """A reduction, in this kernel if that is over the same dimensions."""
         joined = call.args[0] if len(call.args) == 1 else Binary("*", call.args[0], call.args[1], call.span)
         axes = self.axes(joined)
-        home = self.home(joined) if axes else claim.domain
+        over = self.home(joined) if axes else claim.domain
         divided = call.scope == "col" and len(set(axes)) < len(axes)
-        if (claim.domain and claim.domain != home) or divided:
+        foreign = bool(over) and not set(claim.axes) <= set(over)
+        if (claim.domain and claim.domain != over) or divided or foreign:
             key = self.fresh(self.kind(call))
-            own = _Claim(home, True)
-            self.nodes.append(Element(key, self._reduced(call, axes, own), home, True, columns=divided))
+            own = _Claim(over, self.axes(call), True)
+            self.nodes.append(Element(key, self._reduced(call, axes, own), over, True, columns=divided))
             return _name(key, call.span)
-        claim.domain, claim.reduces = home, True
+        claim.domain, claim.reduces = over, True
         return self._reduced(call, axes, claim)
 
     def _reduced(self, call: Call, axes: Axes, claim: _Claim) -> Call:
@@ -298,9 +298,10 @@ class Normalizer:
 
 @dataclass
 class _Claim:
-    """The dimensions that an equation is over, as far as they are known."""
+    """The dimensions that an equation is over, as far as they are known. They have those of its value, `axes`."""
 
     domain: Axes
+    axes: Axes
     reduces: bool = False
 
 

@@ -21,6 +21,11 @@ ONE = "1"
 """The dimension that a vector has beside its own, where a kernel is over it alone."""
 
 
+def home(axes: Axes) -> Axes:
+    """The dimensions of the kernel that computes a vector of no other kernel."""
+    return PARAMETER if axes[0] in PARAMETER else (axes[0], ONE)
+
+
 @dataclass(frozen=True)
 class KernelStage:
     """The equations of one kernel, over matrices of dimensions `domain`. `reads` are the values that buffers hold

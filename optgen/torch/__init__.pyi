@@ -1750,6 +1750,88 @@ class Amos(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Apollo(SpecOptimizer):
+    """APOLLO: SGD-like memory, AdamW-level performance
+
+    Zhu et al. 2024, arXiv:2412.05270, algorithm 1.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Pₜ₋₁    ~ N(0, 1)   if t = 1
+        Qₜ₋₁    ~ N(0, 1)   if t = 1
+        Pₜ      = Pₜ₋₁   if not tall
+        Qₜ      = Qₜ₋₁   if tall
+                  ⎧ gₜᵀ@Pₜ₋₁/√r   if not tall
+        Rₜ      = ⎨
+                  ⎩ gₜ@Qₜ₋₁/√r    otherwise
+        mₜ      = β₁·mₜ₋₁ + (1 − β₁)·Rₜ   if not tall
+        vₜ      = β₂·vₜ₋₁ + (1 − β₂)·Rₜ²   if not tall
+        Mₜ      = β₁·Mₜ₋₁ + (1 − β₁)·Rₜ   if tall
+        Vₜ      = β₂·Vₜ₋₁ + (1 − β₂)·Rₜ²   if tall
+                  ⎧ mₜ/(√vₜ + ε)   if not tall
+        nₜ      = ⎨
+                  ⎩ Mₜ/(√Vₜ + ε)   otherwise
+        cₜ      = √(1 − β₂ᵗ)/(1 − β₁ᵗ)
+                  ⎧ cₜ·‖nₜ‖/(‖Rₜ‖ + 1e-8)                     if mini
+        fₜ      = ⎨
+                  ⎩ cₜ·‖nₜ‖[per row]/(‖Rₜ‖[per row] + 1e-8)   otherwise
+        uₜ      = fₜ·gₜ
+                  ⎧ max(‖uₜ‖/(lengthₜ₋₁ + 1e-8), growth)/growth   if t > 1
+        sₜ      = ⎨
+                  ⎩ 1                                             otherwise
+        lengthₜ = ‖uₜ‖/sₜ
+        wₜ      = (1 − lr·wd)·wₜ₋₁ − lr·√scale/sₜ·uₜ
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        betas: in [0, 1); in [0, 1)
+        eps: in (0, inf)
+        growth: of the length of the update, from one to the next, at most, in [1, inf)
+        scale: of the square of the update, in (0, inf)
+        r: dimensions of the projection, in [1, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        growth: float | torch.Tensor = 1.01,
+        scale: float | torch.Tensor = 1.0,
+        r: float | torch.Tensor = 256,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        mini: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class ApolloDQN(SpecOptimizer):
     """Apollo: an adaptive parameter-wise diagonal quasi-Newton method
 
@@ -2339,6 +2421,64 @@ class DiffGrad(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Dion(SpecOptimizer):
+    """Dion: distributed orthonormalized updates
+
+    Ahn et al. 2025, arXiv:2504.05295, algorithm 1.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Vₜ₋₁ ~ N(0, 1)   if t = 1
+        Bₜ   = Mₜ₋₁ + gₜ
+        Pₜ   = orthonormal(Bₜ@Vₜ₋₁)
+        Rₜ   = Bₜᵀ@Pₜ
+        Mₜ   = Bₜ − (1 − μ)·Pₜ@Rₜᵀ
+        Vₜ   = Rₜ/max(‖Rₜ‖[per col], ε)
+        wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·√(rows/cols)·Pₜ@Vₜᵀ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        mu: decay of the momentum where the last update went, in [0, 1)
+        r: of the update: at most the smaller side of the matrix, in [1, inf)
+        eps: the least length of a column, in (0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.01,
+        mu: float | torch.Tensor = 0.95,
+        r: float | torch.Tensor = 16,
+        eps: float | torch.Tensor = 1e-08,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class DoG(SpecOptimizer):
     """DoG is SGD's best friend: a parameter-free dynamic step size schedule
 
@@ -2829,6 +2969,76 @@ class Ftrl(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class GaLore(SpecOptimizer):
+    """GaLore: memory-efficient LLM training by gradient low-rank projection
+
+    Zhao et al. 2024, arXiv:2403.03507, algorithm 2, of Adam.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Pₜ₋₁ ~ N(0, 1)   if t = 1
+        Qₜ₋₁ ~ N(0, 1)   if t = 1
+        Pₜ   = orthonormal(gₜ@(gₜᵀ@Pₜ₋₁))   if not tall and t = 1, 1 + k, ...
+        Qₜ   = orthonormal(gₜᵀ@(gₜ@Qₜ₋₁))   if tall and t = 1, 1 + k, ...
+        cₜ   = scale·√(1 − β₂ᵗ)/(1 − β₁ᵗ)
+        Rₜ   = gₜᵀ@Pₜ   if not tall
+        Sₜ   = gₜ@Qₜ   if tall
+        mₜ   = β₁·mₜ₋₁ + (1 − β₁)·Rₜ   if not tall
+        vₜ   = β₂·vₜ₋₁ + (1 − β₂)·Rₜ²   if not tall
+        Mₜ   = β₁·Mₜ₋₁ + (1 − β₁)·Sₜ   if tall
+        Vₜ   = β₂·Vₜ₋₁ + (1 − β₂)·Sₜ²   if tall
+               ⎧ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Pₜ@(mₜ/(√vₜ + ε))ᵀ   if not tall
+        wₜ   = ⎨
+               ⎩ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Mₜ/(√Vₜ + ε)@Qₜᵀ     otherwise
+        where tall: rows > cols
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        betas: in [0, 1); in [0, 1)
+        eps: in (0, inf)
+        scale: of the update, in (0, inf)
+        r: dimensions that are kept of the smaller side, in [1, inf)
+        k: updates between two bases, in [1, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        scale: float | torch.Tensor = 0.25,
+        r: float | torch.Tensor = 128,
+        k: float | torch.Tensor = 200,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class Grams(SpecOptimizer):
     """Grams: gradient descent with adaptive momentum scaling
 
@@ -2889,9 +3099,12 @@ class Gravity(SpecOptimizer):
 
         gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         vₜ₋₁   ~ N(0, 1)   if t = 1
-                 ⎧ α/lr·vₜ₋₁   if t = 1
+                 ⎧ α/lr   if lr > 0
+        startₜ = ⎨
+                 ⎩ 0      otherwise
+                 ⎧ startₜ·vₜ₋₁   if t = 1
         oldₜ   = ⎨
-                 ⎩ vₜ₋₁        otherwise
+                 ⎩ vₜ₋₁          otherwise
         decayₜ = (β·t + 1)/(t + 2)
         dₜ     = gₜ + wd·wₜ₋₁
         vₜ     = decayₜ·oldₜ + (1 − decayₜ)·dₜ/(1 + (dₜ·max(|dₜ|))²)
@@ -2899,7 +3112,7 @@ class Gravity(SpecOptimizer):
 
     Args:
         params: parameters, named parameters, or dicts of groups
-        lr: learning rate, in (0, inf)
+        lr: learning rate
         alpha: deviation of the first velocity, divided by lr, in [0, inf)
         beta: decay of the velocity, in the long run, in [0, 1)
         weight_decay: weight decay, in [0, inf)

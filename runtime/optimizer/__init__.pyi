@@ -1512,6 +1512,76 @@ class Amos(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class Apollo(SpecOptimizer):
+    """APOLLO: SGD-like memory, AdamW-level performance.
+
+    Zhu et al. 2024, arXiv:2412.05270, algorithm 1.
+
+        P'      = P                                              if not tall
+        Q'      = Q                                              if tall
+        R       = g^T@P/sqrt(r)                                  if not tall
+        R       = g@Q/sqrt(r)                                    otherwise
+        m'      = beta1*m + (1 - beta1)*R                        if not tall
+        v'      = beta2*v + (1 - beta2)*R^2                      if not tall
+        M'      = beta1*M + (1 - beta1)*R                        if tall
+        V'      = beta2*V + (1 - beta2)*R^2                      if tall
+        n       = m'/(sqrt(v') + epsilon)                        if not tall
+        n       = M'/(sqrt(V') + epsilon)                        otherwise
+        c       = sqrt(1 - beta2^t)/(1 - beta1^t)
+        f       = c*norm(n)/(norm(R) + 1e-8)                     if mini
+        f       = c*norm(n, per row)/(norm(R, per row) + 1e-8)   otherwise
+        u       = f*g
+        s       = where(t > 1, max(norm(u)/(length + 1e-8), growth)/growth, 1)
+        length' = norm(u)/s
+        w'      = (1 - lr*wd)*w - lr*sqrt(scale)/s*u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta1: see the equations, in [0, 1).
+    beta2: see the equations, in [0, 1).
+    epsilon: see the equations, in (0, inf).
+    growth: of the length of the update, from one to the next, at most, in [1, inf).
+    scale: of the square of the update, in (0, inf).
+    r: dimensions of the projection, in [1, inf).
+    mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    growth: float
+    scale: float
+    r: int
+    rescale_grad: float
+    clip_gradient: float | None
+    mini: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        growth: float = 1.01,
+        scale: float = 1.0,
+        r: int = 256,
+        mini: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class ApolloDQN(SpecOptimizer):
     """Apollo: an adaptive parameter-wise diagonal quasi-Newton method.
 
@@ -2057,6 +2127,53 @@ class DiffGrad(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class Dion(SpecOptimizer):
+    """Dion: distributed orthonormalized updates.
+
+    Ahn et al. 2025, arXiv:2504.05295, algorithm 1.
+
+        B  = M + g
+        P  = orthonormal(B@V)
+        R  = B^T@P
+        M' = B - (1 - mu)*(P@R^T)
+        V' = R/max(norm(R, per col), epsilon)
+        w' = (1 - lr*wd)*w - lr*sqrt(rows/cols)*(P@V'^T)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    mu: decay of the momentum where the last update went, in [0, 1).
+    r: of the update: at most the smaller side of the matrix, in [1, inf).
+    epsilon: the least length of a column, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    mu: float
+    r: int
+    epsilon: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        mu: float = 0.95,
+        r: int = 16,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.01,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class DoG(SpecOptimizer):
     """DoG is SGD's best friend: a parameter-free dynamic step size schedule.
 
@@ -2452,6 +2569,68 @@ class Ftrl(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class GaLore(SpecOptimizer):
+    """GaLore: memory-efficient LLM training by gradient low-rank projection.
+
+    Zhao et al. 2024, arXiv:2403.03507, algorithm 2, of Adam.
+
+        P' = orthonormal(g@(g^T@P))                                  every k from 1 if not tall
+        Q' = orthonormal(g^T@(g@Q))                                  every k from 1 if tall
+        c  = scale*sqrt(1 - beta2^t)/(1 - beta1^t)
+        R  = g^T@P'                                                  if not tall
+        S  = g@Q'                                                    if tall
+        m' = beta1*m + (1 - beta1)*R                                 if not tall
+        v' = beta2*v + (1 - beta2)*R^2                               if not tall
+        M' = beta1*M + (1 - beta1)*S                                 if tall
+        V' = beta2*V + (1 - beta2)*S^2                               if tall
+        w' = (1 - lr*wd)*w - lr*c*(P'@(m'/(sqrt(v') + epsilon))^T)   if not tall
+        w' = (1 - lr*wd)*w - lr*c*((M'/(sqrt(V') + epsilon))@Q'^T)   otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    wd: weight decay, in [0, inf).
+    beta1: see the equations, in [0, 1).
+    beta2: see the equations, in [0, 1).
+    epsilon: see the equations, in (0, inf).
+    scale: of the update, in (0, inf).
+    r: dimensions that are kept of the smaller side, in [1, inf).
+    k: updates between two bases, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    scale: float
+    r: int
+    k: int
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        scale: float = 0.25,
+        r: int = 128,
+        k: int = 200,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Grams(SpecOptimizer):
     """Grams: gradient descent with adaptive momentum scaling.
 
@@ -2502,7 +2681,8 @@ class Gravity(SpecOptimizer):
 
     Bahrami & Pourreza Zadeh 2021, arXiv:2101.09192.
 
-        old   = where(t == 1, alpha/lr*v, v)
+        start = where(lr > 0, alpha/lr, 0)
+        old   = where(t == 1, start*v, v)
         decay = (beta*t + 1)/(t + 2)
         d     = g + wd*w
         v'    = decay*old + (1 - decay)*d/(1 + (d*max(abs(d)))^2)
@@ -2510,7 +2690,7 @@ class Gravity(SpecOptimizer):
 
     Parameters
     ----------
-    learning_rate: learning rate, in (0, inf).
+    learning_rate: learning rate.
     alpha: deviation of the first velocity, divided by lr, in [0, inf).
     beta: decay of the velocity, in the long run, in [0, 1).
     The others are those of every Optimizer and SpecOptimizer.

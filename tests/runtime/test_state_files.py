@@ -13,7 +13,7 @@ import pytest
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.core import files, optgen_bridge
-from tests.vectors import takes_vectors
+from tests.vectors import for_small_matrices, takes_vectors
 
 SHAPES = ((70, 80), (67, 81), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")
@@ -44,7 +44,7 @@ def trainer_of(name: str, dtype: str = "float32", shapes: Any = SHAPES, **argume
     for i, shape in enumerate(shapes):
         params.append(gluon.Parameter(f"p{i}_weight", shape=shape, dtype=dtype))
         params[-1].initialize(mx.init.Uniform(1))
-    trainer = gluon.Trainer(params, name, {"learning_rate": 0.01, **arguments})
+    trainer = gluon.Trainer(params, name, {"learning_rate": 0.01, **for_small_matrices(name), **arguments})
     if name in ("sophia", "adahessian"):
         trainer.optimizer.set_input("h_hat", {i: nd.ones(shape, dtype=dtype) for i, shape in enumerate(shapes)})
     return trainer

@@ -18,7 +18,7 @@ import runtime as mx
 from runtime import MXNetError, gluon, lr_scheduler, nd, optimizer
 from runtime.core import optgen_bridge
 from runtime.optimizer import handwritten_modules, serialization
-from tests.vectors import takes_vectors
+from tests.vectors import for_small_matrices, takes_vectors
 
 SHAPES = ((7, 90), (33,), (1,))
 
@@ -121,7 +121,8 @@ def slower(optimizer_: optimizer.Optimizer) -> None:
 def test_every_optimizer_goes_on_bit_by_bit(name: str) -> None:
     mx.random.seed(3)
     count = len(SHAPES) if takes_vectors(name) else 1
-    assert_goes_on_alike(optimizer.create(name, learning_rate=0.02, rescale_grad=0.5), slower, count)
+    arguments = for_small_matrices(name)
+    assert_goes_on_alike(optimizer.create(name, learning_rate=0.02, rescale_grad=0.5, **arguments), slower, count)
 
 
 def test_arguments_multipliers_and_names_travel() -> None:

@@ -1,0 +1,105 @@
+"""Optimizers with states of few dimensions, which start from draws: against their papers in NumPy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+
+Array = Any
+Kept = defaultdict[str, Any]
+States = dict[str, Array]
+Formula = Callable[..., Array]
+SHAPES = [((12, 7), 3), ((7, 12), 5), ((6, 6), 6), ((9, 1), 1), ((1, 4), 1)]
+"""Shapes, and the dimensions that are kept."""
+STEPS = 5
+LR, WD = 0.05, 0.1
+
+
+def dion(w: Array, g: Array, s: Kept, before: States, after: States, t: int) -> Array:
+    """In step 1, the update has the dimensions that are kept; from then on, what it starts from is known."""
+    if t == 1:
+        assert np.linalg.matrix_rank(after["w"] - (1 - LR * WD) * w, tol=1e-9) == after["V"].shape[1]
+        return after["w"].copy()
+    b = before["M"] + g
+    p = np.linalg.qr(b @ before["V"])[0]
+    r = b.T @ p
+    np.testing.assert_allclose(after["M"], b - 0.05 * p @ r.T, atol=1e-12)
+    v = r / np.maximum(np.linalg.norm(r, axis=0), 1e-8)
+    return (1 - LR * WD) * w - LR * np.sqrt(w.shape[0] / w.shape[1]) * p @ v.T
+
+
+def smaller_side_first(x: Array) -> Array:
+    return x if x.shape[0] <= x.shape[1] else x.T
+
+
+def basis(w: Array, states: States) -> Array:
+    return states["P"] if w.shape[0] <= w.shape[1] else states["Q"]
+
+
+def adam(r: Array, s: Kept, t: int) -> Array:
+    s["m"], s["v"] = 0.9 * s["m"] + 0.1 * r, 0.999 * s["v"] + 0.001 * r**2
+    return np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * s["m"] / (np.sqrt(s["v"]) + 1e-8)
+
+
+def galore(w: Array, g: Array, s: Kept, before: States, after: States, t: int) -> Array:
+    a, p = smaller_side_first(g), basis(w, after)
+    if t % 2:
+        np.testing.assert_allclose(p.T @ p, np.eye(p.shape[1]), atol=1e-12)
+    if t > 1:
+        q = np.linalg.qr(a @ (a.T @ basis(w, before)))[0] if t % 2 else basis(w, before)
+        np.testing.assert_allclose(p @ p.T, q @ q.T, atol=1e-9)
+    u = p @ adam(p.T @ a, s, t)
+    return (1 - LR * WD) * w - LR * 0.25 * (u if w.shape[0] <= w.shape[1] else u.T)
+
+
+def apollo(w: Array, g: Array, s: Kept, before: States, after: States, t: int, mini: bool, scale: float) -> Array:
+    a, p = smaller_side_first(g), basis(w, after)
+    r = p.T @ a / np.sqrt(p.shape[1])
+    axis = None if mini else 0
+    u = a * np.linalg.norm(adam(r, s, t), axis=axis) / (np.linalg.norm(r, axis=axis) + 1e-8)
+    if t > 1:
+        u /= max(np.linalg.norm(u) / (s["length"] + 1e-8), 1.01) / 1.01
+    s["length"] = np.linalg.norm(u)
+    return (1 - LR * WD) * w - LR * np.sqrt(scale) * (u if w.shape[0] <= w.shape[1] else u.T)
+
+
+CASES: list[tuple[Formula, dict[str, Any], dict[str, Any]]] = [
+    (dion, {}, {}),
+    (galore, {}, {"k": 2}),
+    (apollo, {"mini": False, "scale": 1}, {}),
+    (apollo, {"mini": True, "scale": 4}, {}),
+]
+
+
+@pytest.mark.parametrize("shape_and_r", SHAPES, ids=str)
+@pytest.mark.parametrize(("formula", "read", "given"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_a_spec_is_its_paper(
+    formula: Formula, read: dict[str, Any], given: dict[str, Any], shape_and_r: tuple[tuple[int, int], int]
+) -> None:
+    shape, r = shape_and_r
+    rng = np.random.default_rng(5)
+    w, g = rng.normal(size=shape), np.empty(shape)
+    step = optgen.load(formula.__name__, dtype="float64", lr=LR, wd=WD, r=r, **read, **given).bind([w], [g])
+    expected, kept = w.copy(), defaultdict[str, Any](float)
+
+    def states() -> States:
+        return {"w": w} | {name: x[0].copy() for name, x in step.state.arrays.items() if x[0] is not None}
+
+    for t in range(1, STEPS + 1):
+        g[...] = t * rng.normal(size=shape)  # the length of an update is held back where it grows
+        before = states()
+        step()
+        expected = formula(expected, g, kept, before, states(), t, **read)
+        np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-10, err_msg=str(t))
+
+
+@pytest.mark.parametrize("name", ["dion", "galore"])
+def test_more_dimensions_than_a_side_has_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"4, 6.*smaller r"):
+        optgen.load(name, r=5).bind([np.zeros((4, 6), np.float32)], [np.zeros((4, 6), np.float32)])
