@@ -50,7 +50,7 @@ def load(
     multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
     `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
     compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
-    `learning_rate`.
+    `learning_rate`. One that the spec declares `per param` can be a list with a number for each parameter.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -58,7 +58,7 @@ def load(
     arguments.check_dtype(dtype, master)
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
-    arguments.warn_of_subnormals(optimizer, dtype, args.values)
+    arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
     storages = arguments.storages(optimizer, dtype, storage)
     return UpdateRule(
         optimizer,

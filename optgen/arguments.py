@@ -10,8 +10,8 @@ import math
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from optgen.diagnostics import suggest
@@ -29,11 +29,15 @@ holds."""
 
 @dataclass(frozen=True)
 class Arguments:
-    """Checked arguments: values by canonical name (None: unset), the flags that were set, and all flags that follow."""
+    """Checked arguments: values by canonical name (None: unset), the flags that were set, and all flags that follow.
+
+    `each` has the values of params that were given as lists, one for each parameter; `values` has their defaults.
+    """
 
     values: Mapping[str, float | None]
     chosen: Mapping[str, FlagValue]
     flags: Mapping[str, FlagValue]
+    each: Mapping[str, list[float | None]] = field(default_factory=dict)
 
 
 def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
@@ -41,6 +45,7 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
     params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
+    each: dict[str, list[float | None]] = {}
     spelt: dict[str, str] = {}
     for name, x in given.items():
         if name in flags:
@@ -52,9 +57,13 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
         spelt[param.name] = name
         if param.given and x is not None:
             raise TypeError(f"{optimizer.name}: '{name}' is an input, which each step is given: step({name}=...)")
+        listed = _listed(x) if param.per_param else None
+        if listed is not None:
+            each[param.name] = [check(optimizer, param, own) for own in listed]
+            continue
         values[param.name] = check(optimizer, param, x)
         check_read(optimizer, param, values[param.name])
-    return Arguments(values, chosen, resolve_flags(optimizer, values, chosen))
+    return Arguments(values, chosen, resolve_flags(optimizer, values, chosen), each)
 
 
 def resolve_flags(
@@ -106,6 +115,15 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n
             raise ValueError(f"{optimizer.name}: '{name}' must be a list with one value for each of {n} parameters")
         for flags_of, x in zip(each, found, strict=True):
             flags_of[name] = _flag_value(optimizer, flags[name], x)
+    return each
+
+
+def check_lengths(optimizer: Optimizer, each: Mapping[str, Sequence[Any]], n: int) -> Mapping[str, Sequence[Any]]:
+    """Params with a value for each of n parameters; ValueError for another number of them."""
+    for name, values in each.items():
+        if len(values) != n:
+            count = f"{len(values)} value{'' if len(values) == 1 else 's'}"
+            raise ValueError(f"{optimizer.name}: '{name}' has {count} for {n} parameters")
     return each
 
 

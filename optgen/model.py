@@ -70,7 +70,7 @@ class Param:
     """A hyper-parameter: a host double that may change between steps.
 
     With a `default` of None it may stay unset. `zero_off`: 0 means unset. `given`: it is an input that has no value but
-    what each step is given.
+    what each step is given. `per_param`: each parameter may have a value of its own, which is then no shared value.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Param:
     zero_off: bool = False
     doc: str = ""
     given: bool = False
+    per_param: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ RESERVED_PARAMS: Mapping[str, Param] = {
 interval."""
 
 PER_PARAMETER = ("lr", "wd")
-"""Params that differ between parameters, by their multipliers."""
+"""The reserved params that differ between parameters, by their multipliers."""
 COUNTS = ("t", "step")
 DIMENSIONS = ("rank", "size", "rows", "cols", "matrices")
 EPSILON = "machine_epsilon"
@@ -269,12 +270,18 @@ class Optimizer:
         """The params that each step is given: inputs of kind host."""
         return tuple(p.name for p in self.params if p.given)
 
+    @property
+    def per_parameter(self) -> tuple[str, ...]:
+        """The params that differ between parameters: `lr`, `wd`, and those declared `per param`."""
+        return (*PER_PARAMETER, *(p.name for p in self.params if p.per_param))
+
     def flag(self, name: str) -> Flag:
         return next(f for f in self.flags if f.name == name)
 
     def start(self, state: StateDecl) -> Expr | None:
         """The expression from which the first update starts a state; None if it has its value when it is made."""
-        init, known = state.init, {"w", *self.all_params()} - {*self.given}
+        init, own = state.init, {p.name for p in self.params if p.given or p.per_param}
+        known = {"w", *self.all_params()} - own
         made = isinstance(init, Number) or (isinstance(init, Name) and init.id in known)
         return None if made else init
 

@@ -88,7 +88,8 @@ def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for param in optimizer.all_params().values():
         if param.name in read:
             default = "none" if param.default is None else f"{param.default:.15g}"
-            yield " or ".join((param.name, *param.aliases)), default, str(param.interval or ""), param.doc
+            values = ", ".join(filter(None, (str(param.interval or ""), "for each parameter" * param.per_param)))
+            yield " or ".join((param.name, *param.aliases)), default, values, param.doc
 
 
 def _flags(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:

@@ -114,7 +114,10 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
     program = optimizer.program(flags)
     kinds = infer(program, optimizer)
     rows = [f"optimizer {optimizer.name}, {flags_text(flags)}", *["axes last two"] * optimizer.last_two]
-    rows += [f"param {p.name} = {'none' if p.default is None else f'{p.default:.15g}'}" for p in optimizer.params]
+    rows += [
+        f"param {p.name}{' per param' * p.per_param} = {'none' if p.default is None else f'{p.default:.15g}'}"
+        for p in optimizer.params
+    ]
     rows += [f"state {s.name}: {' x '.join(s.dims) or s.kind.value} = {expression(s.init)}" for s in program.states]
     rows += [f"{e.target.key}: {kinds[e.target.key].value} = {expression(e.value)}" for e in program.equations]
     return "\n".join(rows)

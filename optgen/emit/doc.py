@@ -209,7 +209,8 @@ def _param(p: Param) -> tuple[str, ...]:
     reserved = RESERVED_PARAMS.get(p.name)
     doc = p.doc or (reserved.doc if reserved else "")
     off = ("None or 0 for none" if p.zero_off else "None for none") if p.optional else ""
-    return names, default, values.strip(), _joined(doc, off)
+    each = "may differ between parameters" if p.per_param else ""
+    return names, default, values.strip(), _joined(doc, off or each)
 
 
 def _flag(f: Flag) -> tuple[str, ...]:

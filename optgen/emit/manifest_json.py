@@ -98,6 +98,7 @@ def _param(param: Param) -> Json:
         "name": param.name,
         "default": _number(param.default),
         "type": "int" if param.is_int else "float",
+        "per_param": param.per_param,
         "optional": param.optional,
         "zero_off": param.zero_off,
         "given": param.given,

@@ -10,7 +10,7 @@ import numpy as np
 from optgen import arguments
 from optgen.execute.buffers import Tensor
 from optgen.execute.kernel import LoadedKernel
-from optgen.model import PER_PARAMETER, FlagValue, Optimizer, Param
+from optgen.model import FlagValue, Optimizer, Param
 
 HyperValue = float | None
 """A hyper-parameter; None where it is unset."""
@@ -92,13 +92,11 @@ class HyperParameters:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._joins_params and param.name not in PER_PARAMETER:
+        if self._joins_params and param.name not in self._spec.per_parameter:
             raise ValueError(
                 f"{spec.name} shares values between all parameters, so '{param.name}' must be one number for them all"
             )
-        if len(value) != self._n:
-            count = f"{len(value)} value{'' if len(value) == 1 else 's'}"
-            raise ValueError(f"{spec.name}: '{param.name}' has {count} for {self._n} parameters")
+        arguments.check_lengths(spec, {param.name: value}, self._n)
         each = [arguments.check(spec, param, x) for x in value]
         for x in each:
             arguments.check_read(spec, param, x)

@@ -61,6 +61,7 @@ class UpdateRule:
     ) -> None:
         self.spec = spec
         self.values = args.values
+        self.each = args.each
         self.flags = args.flags
         self.dtype = dtype
         self.master = master
@@ -82,7 +83,8 @@ class UpdateRule:
         words += [*(["master=True"] if self.master else [])]
         words += [*(["scales_gradient=True"] if self.scales_gradient else [])]
         defaults = {p.name: p.default for p in self.spec.all_params().values()}
-        words += [f"{name}={value!r}" for name, value in self.values.items() if value != defaults[name]]
+        values = {**self.values, **self.each}
+        words += [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
         chosen = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}
         words += [f"{name}={value!r}" for name, value in (*chosen.items(), *self.storage.items())]
         return f"<optgen {', '.join(words)}>"
@@ -295,7 +297,8 @@ class UpdateRule:
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
         own_pieces = self.pieces(pieces, len(tensors))
-        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, self.values)
+        values = {**self.values, **arguments.check_lengths(self.spec, self.each, len(tensors))}
+        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, values)
 
     # ------------------------------------------------------------ what parameters are bound with
 

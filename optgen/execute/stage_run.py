@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -127,6 +128,8 @@ class MembersRun:
         self.device = device
         self.plan, self.kernels, self.native, self.members = loaded.plan, loaded.kernels, native, members
         self.param = members[0].param
+        known = native.buffers
+        self._elements_of_param = {b.name for b in known if b.kind is Kind.ELEM and not b.is_scale and not b.entries}
         self._shared = {array.key for array in self.plan.arrays if array.is_shared}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
@@ -150,7 +153,8 @@ class MembersRun:
             own = (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
             shapes[array.key] = shape = own
             dtypes[array.key] = dtype = self._elements if is_element else "float64"
-            nbytes = int(np.prod(shape, dtype=np.int64)) * buffers.numpy_dtype(dtype).itemsize
+            # Kernels take rows without elements for rows of one: what has no element has memory for one.
+            nbytes = math.prod(max(n, 1) for n in shape) * buffers.numpy_dtype(dtype).itemsize
             sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
         found, end = offsets(self.plan, sizes)
         return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
@@ -217,10 +221,8 @@ class MembersRun:
     def matrix(self, key: str) -> Any:
         """An array as a call takes it; calls are of one member alone."""
         (t,), (member,) = self.current.get(key) or self.each(key), self.members
-        shape = t.shape
-        if t.name not in self._arrays[0] and len(shape) > 2 + len(self._lead(member)):
-            shape = self.shape(PARAMETER, member)
-        return self.device.view(t._replace(shape=shape))
+        is_param = key not in self._arrays[0] and self.plan.places.get(key, key) in self._elements_of_param
+        return self.device.view(t._replace(shape=self.shape(PARAMETER, member)) if is_param else t)
 
     def run(
         self,

@@ -34,6 +34,7 @@ class Rule(evaluation.EvaluatingRule, Protocol):
     """What a step asks of the rule that bound it."""
 
     values: Mapping[str, float | None]
+    each: Mapping[str, list[float | None]]
     master: bool
     scales_gradient: bool
 
@@ -101,6 +102,7 @@ class BoundStep:
         self._hyper = HyperParameters(
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
+        self._hyper.change(rule.each)
         self._values, self._given = self._hyper.values, rule.spec.given
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device, donate_grads)
         self._held: Any = None  # keeps the gradients alive

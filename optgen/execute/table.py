@@ -17,6 +17,7 @@ from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows,
 from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
 from optgen.ir import GRADIENT_FACTOR
+from optgen.model import Kind
 from optgen.shapes import matrix_view
 
 
@@ -72,7 +73,9 @@ class StepTable:
         self._goes_by_rows = False
         self._pointers = np.zeros((n, len(kernel.buffer_index)), np.uintp)
         # On a CPU, rows without elements are taken for rows of one, whose column values have no memory of their own.
-        self._spare = np.zeros(max((matrices for matrices, _, cols in self._own_views if cols == 0), default=0))
+        of_cols = {b.memory for b in kernel.native.buffers if b.kind is Kind.COL and b.memory in tensors}
+        empty = [t.shape for name in of_cols for i in members if (t := tensors[name][i]) is not None and not t.size]
+        self._spare = np.zeros(max((math.prod(max(n, 1) for n in shape) for shape in empty), default=0))
         for k, buffer in enumerate(kernel.native.buffers):
             if buffer.memory in tensors:
                 own = [tensors[buffer.memory][i] for i in members]

@@ -21,7 +21,7 @@ from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
 from optgen.ir.verify import held_type, typed
 from optgen.ir.work import PARAMETER_SIZES, KernelWork, whole_work
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
@@ -174,6 +174,8 @@ class _Lowering:
         if id == EPSILON:
             return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
+        if id in self.optimizer.per_parameter and id not in PER_PARAMETER:
+            return self.emit(ir.OwnHyper(id), id)
         return self.emit(ir.Hyper(PARAMETER_SIZES[id] if self.work.own_sizes and id in DIMENSIONS else id), id)
 
     def entry(self, name: Name) -> Value:

@@ -32,6 +32,11 @@ class Hyper:
 
 
 @dataclass(frozen=True)
+class OwnHyper(Hyper):
+    """A hyper-parameter that a spec declares `per param`, which is no shared value."""
+
+
+@dataclass(frozen=True)
 class Count:
     """Host double: the number of updates of this tensor, this one included (`t`)."""
 
@@ -260,6 +265,7 @@ class Lookup:
 Op = (
     Const
     | Hyper
+    | OwnHyper
     | Count
     | Word
     | Load

@@ -134,7 +134,8 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.IntConst():
             return Type(Kind.UNIFORM, "i32" if wanted == "i32" else "i64")
         case ir.Hyper(name=name):
-            return Type(Kind.HOST if name in PER_TENSOR else Kind.UNIFORM, "f64")
+            differs = isinstance(op, ir.OwnHyper) or name in PER_TENSOR
+            return Type(Kind.HOST if differs else Kind.UNIFORM, "f64")
         case ir.Count():
             return Type(Kind.HOST, "f64")
         case ir.Word():
@@ -171,7 +172,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
 
 
 PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS, *(f"parameter.{name}" for name in DIMENSIONS))
-"""The hyper-parameters that differ between the tensors of a step."""
+"""The hyper-parameters that differ between the tensors of a step in every spec."""
 CONVERSIONS: dict[type[ir.Op], dict[ir.DType, ir.DType]] = {
     ir.Convert: {"f32": "f64", "f64": "f32"},
     ir.Bits: {"f64": "i64", "f32": "i32"},

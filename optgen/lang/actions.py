@@ -24,6 +24,7 @@ from optgen.lang.expression_actions import (
 )
 from optgen.lang.syntax import Token
 from optgen.model import (
+    PER_PARAMETER,
     RESERVED_PARAMS,
     Equation,
     Flag,
@@ -204,7 +205,7 @@ class Actions(ExpressionActions):
         return Axes(word.span)
 
     def param(self, items: list[Any]) -> Param:
-        _, name, kind, _, default, rest = items
+        _, name, kind, per_param, _, default, rest = items
         _plain(name, "a param")
         options = _options("a param", rest, ("in", "alias", "zero off", "text"))
         if kind and [t.text for t in kind] != ["int"]:
@@ -212,6 +213,8 @@ class Actions(ExpressionActions):
             raise LineError("E304", f"'{kind[0].text}' is no type of a param", kind[0].span, help, "param")
         reserved = RESERVED_PARAMS.get(name.text)
         unset = isinstance(default, Token) and default.type == "NONE"
+        if per_param:
+            _check_per_param(name, kind, default)
         interval = options.get("in", reserved.interval if reserved else None)
         value = None if unset else _default(default, interval, bool(kind))
         if unset and reserved is not None and not reserved.optional:
@@ -229,6 +232,7 @@ class Actions(ExpressionActions):
             aliases=options.get("alias", ()),
             zero_off="zero off" in options,
             doc=options.get("text", reserved.doc if reserved else ""),
+            per_param=per_param,
         )
 
     def flag(self, items: list[Any]) -> Flag:
@@ -341,6 +345,21 @@ def _plain(token: Token, what: str) -> Token:
             "E211", message, token.span, f"write {token.text[:-1]}; a prime marks its new value in an equation"
         )
     return token
+
+
+def _check_per_param(name: Token, kind: list[Token], default: Number | Token) -> None:
+    """A param of which each parameter has a value: a number, which no code, count or dimension depends on."""
+    if name.text in RESERVED_PARAMS:
+        differs = name.text in PER_PARAMETER
+        help = "leave 'per param' out" if differs else "multiply by a param of another name that is 'per param'"
+        what = "differs between parameters without it" if differs else "is one number for all parameters"
+        raise LineError("E402", f"'{name.text}' per param, which {what}", name.span, help, "param")
+    if kind:
+        help = "an int param counts turns or entries, or is a dimension, for all parameters alike; leave 'int' out"
+        raise LineError("E402", "an int param cannot be per param", kind[0].span, help, "param")
+    if isinstance(default, Token) and default.type == "NONE":
+        help = "whether a param is set chooses the code of all parameters; give it a number"
+        raise LineError("E402", f"'{name.text}' per param always has a value", default.span, help, "param")
 
 
 KINDS = {k.value: k for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)}

@@ -28,7 +28,8 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
             scope.report("E409", f"{what} cannot compute {shown}", node.span, help)
         if not isinstance(node, Name) or node.id in scope.failed or _unquoted(node, condition, scope):
             continue
-        known = node.id in {*scope.params, *RESERVED_PARAMS, *visible, *DIMENSIONS} - {*scope.given}
+        own = {p.name for p in scope.params.values() if p.given or p.per_param}
+        known = node.id in {*scope.params, *RESERVED_PARAMS, *visible, *DIMENSIONS} - own
         if known and not node.primed:
             continue
         if node.id in scope.flags:
@@ -37,6 +38,8 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
             scope.unknown(node, [*scope.params, *visible, *DIMENSIONS, "true", "false"])
         else:
             help = "it may read params, flags, rank, rows, cols and 'p set': what is known before any step"
+            if node.id in scope.params and scope.params[node.id].per_param:
+                help = "each parameter has its own, and the code is one; declare a flag 'per param', or write where()"
             scope.report("E409", f"{what} cannot depend on '{node.key}'", node.span, help)
     if len(scope.reported) == before:
         _check_truth(condition, scope, visible, what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from optgen.expressions import Index, Name, Number, walk
+from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
@@ -20,7 +20,7 @@ def check_history(state: StateDecl, scope: Scope) -> None:
         if state.kind is Kind.HOST:
             help = f"declare 'state {name}[{entries}]: tensor', which takes host values, too"
         scope.report("E308", f"a history of kind {state.kind.value}", state.span, help)
-    elif not (isinstance(state.init, Number) or (isinstance(state.init, Name) and state.init.id in scope.params)):
+    elif not (isinstance(state.init, Number) or _is_one_param(state.init, scope)):
         help = "all entries start at one number or param; where(t <= n, x, h[-n]) takes another while there are fewer"
         scope.report("E402", "a history starts at a number", state.span, help, "histories")
     elif entries.isdigit() or entries in scope.failed:
@@ -32,6 +32,12 @@ def check_history(state: StateDecl, scope: Scope) -> None:
     else:
         return
     scope.failed.update((name, f"{name}'"))
+
+
+def _is_one_param(expr: Expr, scope: Scope) -> bool:
+    """Whether it is a param that is one number for all parameters."""
+    param = scope.params.get(expr.id) if isinstance(expr, Name) else None
+    return param is not None and not param.per_param
 
 
 def _least(interval: object) -> float:
@@ -118,7 +124,9 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     inside = any(x == own for x in loops_around(loop))
     if inside and name.at != Index(0, ((own.index or "", 1),)):
         return f"{name.key} within the loop that sets {name.id}", f"there, {name.id}[{own.index}] alone is known"
-    count = own.count.id if isinstance(own.count, Name) else str(int(own.count.value))  # type: ignore[union-attr]
+    count = _turns(own, scope)
+    if count is None:
+        return None
     ends = None if inside else _checked_ends(name, name.at, count, loop, scope)
     if not isinstance(ends, list):
         return ends
@@ -126,6 +134,14 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     if all(_is_within(p, q - 1, least) if not count.isdigit() else 0 <= p < least for p, q in ends):
         return None
     return f"{name.key} is not among the elements", f"{name.id}[0] is the first, and {name.id}[{count} - 1] the last"
+
+
+def _turns(loop: Loop, scope: Scope) -> str | None:
+    """The number of turns, or the name of the param that says it; None if it is neither, which is reported."""
+    if isinstance(loop.count, Number):
+        return str(int(loop.count.value))
+    param = scope.params.get(loop.count.id) if isinstance(loop.count, Name) else None
+    return None if param is None or math.isinf(_least(param.interval)) else param.name
 
 
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:

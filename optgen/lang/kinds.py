@@ -20,7 +20,7 @@ from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
 from optgen.lang.loops import loops_around
 from optgen.lang.report import Report
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer, Program, StateDecl
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
 
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
@@ -29,7 +29,7 @@ Names = Mapping[str, ValueKind | None]
 def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
     """The values that exist before the first equation."""
     names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
-    names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
+    names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
     names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
     names |= {s.name: kind_of(s) for s in states}
@@ -150,7 +150,8 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
     what = f"'{part.key}'" if isinstance(part, Name) else "this"
     if value.kind is Kind.HOST:
         found = "differs between parameters"
-        help = f"lr, wd, t and the sizes belong to one parameter; move {what} into what is reduced 'over params'"
+        belong = "lr, wd, t, the sizes and params 'per param' belong to one parameter"
+        help = f"{belong}; move {what} into what is reduced 'over params'"
         if isinstance(part, Name) and part.id == "t":
             help = "write step, the count of updates that all parameters share"
     else:

@@ -138,8 +138,9 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
         name = line.tokens[1].text
         help = f"a param is a number; what is true or false is a flag: flag {name} = {token.text}"
         return LineError("E105", behind, token.span, help)
-    if token.type == "PER" and line.tokens[0].type == "FLAG":
-        return LineError("E105", behind, token.span, "write flag frozen per param = false")
+    if token.type == "PER" and line.tokens[0].type in ("FLAG", "PARAM"):
+        form = {"FLAG": "flag frozen per param = false", "PARAM": "param eta per param = 1"}[line.tokens[0].type]
+        return LineError("E105", behind, token.span, f"write {form}")
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
     help = _form(line) if previous.type == "COLON" else _wanted(line, expected)

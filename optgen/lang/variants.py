@@ -71,6 +71,7 @@ def distinct_variants(optimizer: Optimizer) -> list[Flags]:
 
 def describe(where: list[Flags], variants: list[Flags]) -> str:
     """` when heavy and not nesterov`: the flags that these variants have in common and the others do not."""
+    where = [f for f in variants if f in where]  # each once: a variant is checked for each timing
     if len(where) == len(variants):
         return ""
     words = []

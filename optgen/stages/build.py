@@ -65,9 +65,11 @@ class _Builder:
         self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
         stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
-        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2} | exact
-        symmetric = normalizer.symmetric & matrices
-        final = folded(stages, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
+        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2}
+        matrices |= {name for name in exact if len(self.states.get(name, PARAMETER)) == 2}
+        matrices |= {key for key, place in self.places.items() if place in matrices}
+        symmetric = normalizer.symmetric & (matrices | exact)
+        final = folded(stages, matrices, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
         return Plan(final, tuple(self.arrays.values()), self.places)
 
     def _is_number(self, expr: Expr) -> bool:

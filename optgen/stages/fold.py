@@ -18,23 +18,32 @@ Term = tuple[Expr, str]
 """A factor, and the key of the array that it multiplies."""
 
 
-def folded(stages: Sequence[Stage], symmetric: Collection[str], is_number: Callable[[Expr], bool]) -> tuple[Stage, ...]:
-    """The stages with such sweeps in the place of their products. `symmetric` are the keys of symmetric matrices, and
-    `is_number` tells whether an expression is known before the step."""
+def folded(
+    stages: Sequence[Stage],
+    matrices: Collection[str],
+    symmetric: Collection[str],
+    is_number: Callable[[Expr], bool],
+) -> tuple[Stage, ...]:
+    """The stages with such sweeps in the place of their products. `matrices` are the keys of matrices that a call can
+    read, and `symmetric` those of symmetric ones. `is_number` tells whether an expression is known before the step."""
     every = tuple(walk_stages(tuple(stages)))
     read = Counter(key for stage in every for key in _reads(stage))
-    return _folded(stages, read, symmetric, is_number)
+    return _folded(stages, read, matrices, symmetric, is_number)
 
 
 def _folded(
-    stages: Sequence[Stage], read: Counter[str], symmetric: Collection[str], is_number: Callable[[Expr], bool]
+    stages: Sequence[Stage],
+    read: Counter[str],
+    matrices: Collection[str],
+    symmetric: Collection[str],
+    is_number: Callable[[Expr], bool],
 ) -> tuple[Stage, ...]:
     found: list[Stage] = []
     for stage in stages:
         if isinstance(stage, LoopStage):
-            found.append(replace(stage, body=_folded(stage.body, read, symmetric, is_number)))
+            found.append(replace(stage, body=_folded(stage.body, read, matrices, symmetric, is_number)))
             continue
-        made = _sum(stage, found, read, symmetric, is_number) if isinstance(stage, KernelStage) else None
+        made = _sum(stage, found, read, matrices, symmetric, is_number) if isinstance(stage, KernelStage) else None
         if made is None:
             found.append(stage)
         else:
@@ -47,6 +56,7 @@ def _sum(
     stage: KernelStage,
     before: Sequence[Stage],
     read: Counter[str],
+    matrices: Collection[str],
     symmetric: Collection[str],
     is_number: Callable[[Expr], bool],
 ) -> tuple[int, CallStage] | None:
@@ -66,6 +76,7 @@ def _sum(
             if (
                 call.target in (terms[0][1], terms[1][1])
                 and z != call.target
+                and z in matrices
                 and read[call.target] == 1
                 and known
                 and fits

@@ -15,6 +15,7 @@ import numpy as np
 from optgen import arguments
 from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
+from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
@@ -87,6 +88,8 @@ class _TensorRun:
         self.values = {**tensor.hyper, **self.own}
         self.lead = (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
         elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
+        sweeps = [x for x in plan.walk() if isinstance(x, KernelStage) and x.domain == PARAMETER]
+        self.elements = {b.name for x in sweeps for b in x.buffers if b.kind is Kind.ELEM and not b.entries}
         self.arrays: dict[str, Array] = {}
         for array in plan.arrays:
             narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
@@ -123,9 +126,8 @@ class _TensorRun:
     def matrix(self, key: str) -> Array:
         """An array as a call takes it: that of a parameter is a matrix."""
         found = self.array(key)
-        if key in self.arrays or found.ndim <= 2 + len(self.lead):
-            return found
-        return found.reshape(self.shape(PARAMETER))
+        is_param = key not in self.arrays and self.plan.places.get(key, key) in self.elements
+        return found.reshape(self.shape(PARAMETER)) if is_param else found
 
 
 def _is_line(buffer: Any) -> bool:

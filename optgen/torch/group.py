@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
-from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
@@ -302,7 +301,7 @@ class GroupStep:
         """All values: those that may differ between groups as lists, one for each parameter."""
         own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
         each = [self._values[own[id(p)]].arguments.values for p in params]
-        lists = {name: [values[name] for values in each] for name in PER_PARAMETER}
+        lists = {name: [values[name] for values in each] for name in self._optimizer.spec.per_parameter}
         return {**self._values[0].arguments.values, **lists}
 
     def _check_groups_are_alike(self) -> None:
@@ -315,7 +314,7 @@ class GroupStep:
         for values in self._values[1:]:
             own = {**values.arguments.values, **values.arguments.flags, **values.options._asdict()}
             for name, x in own.items():
-                if name not in PER_PARAMETER and x != common[name]:
+                if name not in self._optimizer.spec.per_parameter and x != common[name]:
                     key = self._optimizer.spelling.key_of(name)
                     raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
 

@@ -179,7 +179,10 @@ def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> ar
     values, flags = spelling.read(group)
     given = {name: x for name, x in values.items() if x != spec.all_params()[name].default}
     with spelling.spelt(spec):
-        return arguments.resolve(spec, {**given, **flags})
+        found = arguments.resolve(spec, {**given, **flags})
+        for name in found.each:
+            raise TypeError(f"{spec.name}: '{name}' must be a number; parameters with another one are another group")
+        return found
 
 
 def python_name(text: str) -> str:

@@ -104,6 +104,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "param_names": tuple(spec.all_params()),
         "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
         "per_param_names": tuple(per_param),
+        "named_params": tuple(p.name for p in spec.params if p.per_param),
         "phases": spec.phases,
         "given": spec.given,
         "phase": next(iter(spec.phases), None),
@@ -179,7 +180,8 @@ def _common(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
 def _annotation(x: Param | Flag) -> str:
     if hasattr(x, "choices"):
         return f"Literal[{', '.join(map(repr, x.choices))}]" if x.choices else "bool"
-    return ("int" if x.is_int else "float") + (" | None" if x.optional else "")
+    several = " | Mapping[Any, float]" if x.per_param else ""  # by endings or blocks
+    return ("int" if x.is_int else "float") + (" | None" if x.optional else several)
 
 
 # ---------------------------------------------------------------- documentation

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime import random
@@ -15,6 +14,7 @@ from runtime.core import optgen_bridge
 from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.densify import as_dense
+from runtime.optimizer.by_name import Endings, applies, checked_endings, checked_numbers, number_for
 from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Arguments of the base class that are no numbers in an equation.
 _BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict")
-Endings = bool | tuple[str, ...]
 FLOPS_OF_AN_ELEMENT = 256
 """So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
 for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
@@ -51,6 +50,7 @@ class SpecOptimizer(Optimizer):
     param_names: ClassVar[tuple[str, ...]]  # what the equations can read, `lr` and `wd` among them
     flag_names: ClassVar[tuple[str, ...]]  # the flags that are constructor arguments; the others follow from params
     per_param_names: ClassVar[tuple[str, ...]]  # those that are true for some parameters, by the ends of their names
+    named_params: ClassVar[tuple[str, ...]]  # the params that may be numbers by the ends of names
 
     lazy_default: ClassVar[bool] = False  # True where MXNet's class of this name is lazy
     follows: ClassVar[Mapping[str, str]] = {}  # which of its own arguments a common one comes after in MXNet
@@ -66,9 +66,10 @@ class SpecOptimizer(Optimizer):
         given = self._arguments(args, kwargs)
         bookkeeping = {name: given.pop(name) for name in _BOOKKEEPING if name in given}
         lazy, storage = given.pop("lazy_update", self.lazy_default), given.pop("storage", None)
-        endings = {name: _checked_endings(name, given.pop(name)) for name in self.per_param_names if name in given}
+        endings = {name: checked_endings(name, given.pop(name)) for name in self.per_param_names if name in given}
         if given.get("learning_rate") is None:
             given.pop("learning_rate", None)
+        named = {name: given.pop(name) for name in self.named_params if name in given}
         resolved = optgen_bridge.resolve(self.spec, given)
         replaces = {"always": True, "given": "learning_rate" in given, "never": False}[self.sets_base_lr]
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
@@ -83,7 +84,7 @@ class SpecOptimizer(Optimizer):
         self._inputs_there: dict[tuple[str, Index, Context], NDArray] = {}  # copies in contexts of other memory
         super().__init__(learning_rate=resolved.values["lr"] if replaces else None, **base, **bookkeeping)
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
-        for name, value in (own | dict(self.per_param_defaults) | endings).items():
+        for name, value in (own | named | dict(self.per_param_defaults) | endings).items():
             setattr(self, name, value)
         self.lazy_update = bool(lazy)
         self.storage = optgen_bridge.checked_storage(self.spec, storage)
@@ -108,7 +109,8 @@ class SpecOptimizer(Optimizer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.param_names:
-            value = optgen_bridge.checked(self.spec, name, value)
+            check = checked_numbers if name in self.named_params else optgen_bridge.checked
+            value = check(self.spec, name, value)
             super().__setattr__("_version", self._version + 1)
         elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
@@ -145,9 +147,12 @@ class SpecOptimizer(Optimizer):
 
     # ------------------------------------------------------------ states
 
-    def _load(self, dtype: str, master: bool, gpu: int | None) -> Any:
-        chosen = [name for name in (*self.param_names, *self.flag_names) if name not in self.spec.given]
+    def _load(self, dtype: str, master: bool, gpu: int | None, indices: Sequence[Index] = ()) -> Any:
+        """The rule, for these parameters alone if there are some; otherwise each step is given the named params."""
+        apart = {*self.spec.given, *self.named_params}
+        chosen = [name for name in (*self.param_names, *self.flag_names) if name not in apart]
         values = {name: getattr(self, name) for name in chosen}
+        values |= self._named_values(indices) if indices else {}
         return optgen_bridge.load(self.spec, dtype, master, self.storage, values, gpu)
 
     def _rule(self, dtype: str, master: bool, gpu: int | None = None) -> Any:
@@ -270,7 +275,7 @@ class SpecOptimizer(Optimizer):
             self._update_count(indices)
         counts = list(map(self._index_update_count.__getitem__, indices))
         try:
-            binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]), self.phase)
+            binding(grads, counts, {} if rates == binding.sent else self._values(indices, *rates[1:]), self.phase)
         except ArithmeticError:
             if counted:
                 self._uncount(indices, num_update)
@@ -296,10 +301,17 @@ class SpecOptimizer(Optimizer):
         """The phase that some parameter is waiting for, in the middle of a step; None between steps."""
         return next((self.phases[k] for k in self._due.values() if k), None)
 
-    def _values(self, lrs: list[float], wds: list[float]) -> dict[str, Any]:
+    def _values(self, indices: Sequence[Index], lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""
         values = {name: getattr(self, name) for name in self.param_names}
-        return values | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
+        return values | self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
+
+    def _named_values(self, indices: Sequence[Index]) -> dict[str, float | list[float]]:
+        """The params that the names of parameters decide."""
+        names = [self.name_of(i) for i in indices]
+        values = {param: getattr(self, param) for param in self.named_params}
+        each = {param: [number_for(self.spec, param, x, name) for name in names] for param, x in values.items()}
+        return {param: _one_if_equal(numbers) for param, numbers in each.items()}
 
     def _bind(
         self,
@@ -353,7 +365,7 @@ class SpecOptimizer(Optimizer):
     def _flags(self, indices: Sequence[Index]) -> dict[str, list[bool]]:
         """The flags that the names of parameters decide."""
         names = [self.name_of(i) for i in indices]
-        return {flag: [_applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
+        return {flag: [applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
 
     def _input(self, name: str, index: Index, weight: NDArray) -> Any:
         try:
@@ -389,7 +401,7 @@ class SpecOptimizer(Optimizer):
             return super().evaluate(indices, weights, states)
         master = self.has_master(weights[0])
         arrays = optgen_bridge.evaluate(
-            self._load(weights[0]._data.dtype.name, master, optgen_bridge.gpu_of(weights[0].context)),
+            self._load(weights[0]._data.dtype.name, master, optgen_bridge.gpu_of(weights[0].context), indices),
             weights,
             self._arrays(states, master),
             [self._index_update_count[i] for i in indices],
@@ -401,21 +413,3 @@ class SpecOptimizer(Optimizer):
 
 def _one_if_equal(values: list[float]) -> float | list[float]:
     return values[0] if values.count(values[0]) == len(values) else values
-
-
-def _checked_endings(name: str, value: Any) -> Endings:
-    """A flag that is set for some parameters, by the ends of their names; a block stands for the names of its own."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        found = [x.collect_params() if hasattr(x, "collect_params") else (x,) for x in value]
-        endings = tuple(itertools.chain.from_iterable(found))
-        if all(isinstance(x, str) for x in endings):
-            return endings
-    raise TypeError(
-        f"'{name}' must be True, False, or the ends of the names of parameters, or blocks of them, not {value!r}"
-    )
-
-
-def _applies(endings: Endings, name: str) -> bool:
-    return endings if isinstance(endings, bool) else name.endswith(endings)

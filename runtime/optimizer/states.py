@@ -26,6 +26,7 @@ from runtime.core.backend import to_host
 from runtime.core.optgen_bridge import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts
+from runtime.optimizer.by_name import checked_numbers
 from runtime.optimizer.classes import is_made
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
@@ -121,11 +122,18 @@ class _Writer:
 
 
 def scalars(optimizer: Optimizer) -> dict[str, Any]:
-    """The attributes that are numbers, words or None: hyper-parameters, and what a class written by hand counts with.
+    """The attributes that are numbers, words or None: hyper-parameters, and what a class written by hand counts with;
+    and hyper-parameters that are pairs of the end of a name and a number.
 
     They may be private ones of that class, but none that a store or a base class sets.
     """
-    return {name: value for name, value in vars(optimizer).items() if name not in _APART and is_scalar(value)}
+    known = {name: value for name, value in vars(optimizer).items() if name not in _APART}
+    return {name: value for name, value in known.items() if is_scalar(value) or name in _named(optimizer)}
+
+
+def _named(optimizer: Optimizer) -> tuple[str, ...]:
+    """The hyper-parameters that may be numbers by the ends of names."""
+    return optimizer.named_params if isinstance(optimizer, SpecOptimizer) else ()
 
 
 def is_scalar(value: Any) -> bool:
@@ -139,12 +147,14 @@ def is_settable(optimizer: Optimizer, name: str) -> bool:
         return False
     own, cls = vars(optimizer), type(optimizer)
     if name in own:
-        return is_scalar(own[name])
+        return is_scalar(own[name]) or name in _named(optimizer)
     return not is_made(cls) and not hasattr(SpecOptimizer, name) and is_scalar(getattr(cls, name, None))
 
 
 def checked_value(optimizer: Optimizer, name: str, value: Any) -> Any:
     """A new value for a scalar attribute; TypeError, ValueError or MXNetError where it cannot have this one."""
+    if name in _named(optimizer) and isinstance(value, list | tuple):
+        return checked_numbers(optimizer.spec, name, value)
     if not is_scalar(value):
         raise TypeError(f"{type(value).__name__} is no scalar")
     if name in COUNTS:

@@ -491,16 +491,21 @@ def interpret_step(
 
 
 def interpret_eval(
-    rule: optgen.UpdateRule, params: Sequence[Array], state: State, flags: Mapping[str, Sequence[Any]] | None = None
+    rule: optgen.UpdateRule,
+    params: Sequence[Array],
+    state: State,
+    flags: Mapping[str, Sequence[Any]] | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> list[Array]:
-    """What `evaluate` does, done by the interpreter."""
+    """What `evaluate` does, done by the interpreter. `values` are as for `interpret_step`, or the rule's."""
     found = []
     for i, param in enumerate(params):
         own = {name: x[i] for name, x in (flags or {}).items()}
         kernel = built(rule.spec, rule.variant(param.shape, own, evaluate=True))
         out = np.empty_like(param)
         arrays = {"w": param} | arrays_of(state, i) | {"out": out}
-        hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}
+        given = {name: x[i] if isinstance(x, list) else x for name, x in (values or rule.values).items()}
+        hyper = _hyper(kernel, param.shape, given) | {"step": float(state.t.max())}
         interpret(kernel, [TensorUpdate(arrays, hyper, int(state.t[i]), rows=_always(kernel, param, arrays))])
         found.append(out)
     return found

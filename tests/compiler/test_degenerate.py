@@ -170,3 +170,19 @@ def test_column_states_of_rows_without_elements_have_no_memory(name: str) -> Non
     step = rule.bind(params, grads, optgen.State(arrays, start.t))
     step()
     assert step.state.t.tolist() == [1, 1] and bool((params[1] != 1).all())
+
+
+def test_histories_of_columns_that_are_none_stay_in_their_memory() -> None:
+    """The rows of such a matrix are taken for rows of one, and of a history all entries are."""
+    spec = optgen.parse("""\
+optimizer Past
+state c[5]: col = 1
+update:
+  c' = max(g, per col) + c[-5]
+  w' = w - lr*g*c[-2]
+""")
+    step = optgen.load(spec).bind([np.zeros((3, 0), np.float32)], [np.zeros((3, 0), np.float32)])
+    (table,) = step._tables
+    assert table._spare.size >= 5
+    for _ in range(6):
+        step()

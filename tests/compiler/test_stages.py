@@ -274,6 +274,57 @@ def test_a_product_takes_in_a_sum_without_a_change_of_a_bit(mode: str, matmul: s
         assert all(same_bits(results[0][name], results[1][name]) for name in ("w", "m"))
 
 
+@pytest.mark.parametrize("mode", ["float32", "bfloat16", "float16-master"])
+def test_what_is_no_matrix_in_memory_is_not_added_by_a_product(mode: str) -> None:
+    spec = optgen.parse("""\
+optimizer Added
+state r: row = 0.5
+state h[2] = 0
+update:
+  x = g
+  y = 1
+  repeat 2 as i:
+    P  = g@g^T@x
+    x' = P + 2*i
+    y' = y*2
+  end
+  a  = g@g^T@g + y'
+  b  = g@g^T@a + 3*r
+  c  = g@g^T@b - 2*g
+  d  = g@g^T@c + w
+  e  = g@g^T@d + t
+  f  = g@g^T@e + 0.5*h[-1]
+  h' = g
+  r' = r
+  w' = w - lr*(f@g^T)@(x' + 0*norm(f))
+""")
+    rule, rng = optgen.load(spec, lr=0.001, **MODES[mode]), np.random.default_rng(1)
+    w, g = (rng.normal(size=(3, 2)).astype(numpy_dtype(rule.dtype)) for _ in range(2))
+    own = {"copy" if rule.master else "w": w.copy(), "grad": g}
+    step = rule.bind([w], [g])
+    own |= {name: np.array(arrays[0]) for name, arrays in step.state.arrays.items()}
+    step()
+    interpreted(rule, own, 1)
+    assert same_bits(w, own["copy" if rule.master else "w"]) and np.isfinite(w.astype(float)).all()
+
+
+@pytest.mark.parametrize("shape", [(5,), (), (3, 0), (2, 0, 4)], ids=str)
+@pytest.mark.parametrize("name", ["states", "functions"])
+def test_vectors_and_matrices_without_columns_beside_another(name: str, shape: tuple[int, ...]) -> None:
+    """A vector is one column; what has no elements neither spoils others nor reads what they leave in memory."""
+    rule, rng = optgen.load(SPECS[name], lr=0.1), np.random.default_rng(1)
+    weights, grads = ([rng.normal(size=s).astype(np.float32) for s in ((6, 7), shape)] for _ in range(2))
+    step = rule.bind(weights, grads)
+    own = [{"w": w.copy(), "grad": g} for w, g in zip(weights, grads, strict=True)]
+    for i, arrays in enumerate(own):
+        arrays |= {state: np.array(each[i]) for state, each in step.state.arrays.items()}
+    step()
+    for i, arrays in enumerate(own[: 1 + (0 not in shape)]):
+        interpreted(rule, arrays, 1)
+        assert same_bits(weights[i], arrays["w"])
+        assert all(same_bits(each[i], arrays[state]) for state, each in step.state.arrays.items())
+
+
 def test_arrays_share_memory_only_while_they_are_not_needed_together() -> None:
     for spec in SPECS.values():
         for flags in spec.variants():

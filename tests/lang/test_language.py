@@ -241,7 +241,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     assert set(options) == {"doc", "alias", "interval", "zero_off", "condition"}
     rows = {section: {row[0] for row in tables(section)[-1].rows} for section in ("param", "flag", "state")}
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
-    assert rows["param"] == {"`: int`", interval, alias, "`= none`", off, text}
+    assert rows["param"] == {"`: int`", "`per param`", interval, alias, "`= none`", off, text}
     assert rows["flag"] == {"`per param`", text}
     assert rows["state"] == {"`[n]`", "`: KIND`", "`= start`", "`if GUARD`", text}
     assert len(tables("flag")[0].rows) == 3

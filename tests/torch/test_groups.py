@@ -280,6 +280,31 @@ def test_groups_of_a_spec_that_sums_over_all_parameters() -> None:
         step(opt)
 
 
+@pytest.mark.parametrize("joins", [True, False])
+def test_params_per_parameter_are_values_of_groups(joins: bool) -> None:
+    spec = optgen.parse(f"""\
+optimizer Rates
+param eta per param = 1 in [0, inf)
+update:
+  q  = {"sum(eta*g^2, over params)" if joins else "eta"}
+  w' = w - lr*eta*g/(1 + q)
+""")
+    params = weights()
+    opt = optgen.torch.optimizer(spec)([{"params": params[:1], "eta": 2.0}, {"params": params[1:]}], lr=0.1)
+    reference = [p.detach().clone() for p in weights()]
+    grads = [torch.zeros_like(p) for p in reference]
+    bound = optgen.load(spec, lr=0.1, eta=[2, *[1] * (len(params) - 1)]).bind(reference, grads)
+    for k in range(2):
+        opt.param_groups[0]["eta"], opt.param_groups[1]["eta"] = 2.0 - k, 1.0 + k
+        step(opt, seed=k)
+        for grad, p in zip(grads, params, strict=True):
+            grad.copy_(p.grad)  # type: ignore[arg-type]
+        bound(eta=[2 - k, *[1 + k] * (len(params) - 1)])
+        assert all(map(torch.equal, params, reference))
+    with pytest.raises(TypeError, match="Rates: 'eta' must be a number; parameters with another one are another group"):
+        optgen.torch.optimizer(spec)(weights(), eta=[1.0, 2.0])
+
+
 def test_named_parameters_name_what_is_wrong() -> None:
     model = torch.nn.Linear(3, 2)
     opt = optgen.torch.Lion(model.named_parameters(), lr=0.1)
