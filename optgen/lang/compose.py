@@ -70,8 +70,15 @@ def chain(spec: str) -> Source:
 def _transformed(source: Source, use: Use, base: Part) -> Part:
     """What the transform in `source` makes of a base."""
 
+    uses: list[Use] = []
+
     def find(other: Use) -> Part:
-        return base if other.of_base else _find(other, source, ())
+        if not other.of_base:
+            return _find(other, source, ())
+        if uses:
+            raise UseError("the base is used twice", other.span, "a transform uses it once, and reads what that gives")
+        uses.append(other)
+        return base
 
     transform = read_part(source)
     if not transform.header or not is_transform(transform.header):
@@ -79,6 +86,9 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
         raise SpecErrors(source, [error.diagnostic])
     try:
         part = Splicing(_as_host(transform, use, base), find).run()
+        if not uses:
+            help = "one of its equations is what the base does: new = use base()"
+            raise UseError(f"{transform.name} does not use the base", transform.header[0].span, help)
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
     title = token("STRING", f'"{base.title}, with {transform.title}"')

@@ -341,3 +341,15 @@ def test_chains_in_both_libraries() -> None:
     p.grad = torch.ones(4, 3)
     opt.step()
     assert p.unique().item() == 0.0 and opt.state[p]["average"].unique().item() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("update", "words"),
+    [
+        ("  w' = w - lr*g", "Odd does not use the base"),
+        ("  a  = use base()\n  b  = use base()\n  w' = (a + b)/2", "the base is used twice"),
+    ],
+)
+def test_a_transform_uses_its_base_once(update: str, words: str) -> None:
+    with pytest.raises(SpecErrors, match=words):
+        pipeline.with_base("adam", Source("odd.opt", f"transform Odd\nupdate:\n{update}\n"))
