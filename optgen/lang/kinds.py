@@ -18,7 +18,7 @@ from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, T
 from optgen.lang import matrices
 from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
-from optgen.lang.loops import loops_around
+from optgen.lang.loops import loops_around, path
 from optgen.lang.report import Report
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
 
@@ -55,12 +55,13 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
     """Infer the kinds of what the equations define, and report errors. Returns `names` with these added."""
     declared = {s.name: kind_of(s) for s in program.states} | {"w": ValueKind(Kind.ELEM)}
     carried = _carried(program, names)
+    outermost = {e.target.id: path(e.loop)[0] for e in program.equations if e.loop is not None}
     for equation in program.equations:
         target = equation.target
         for loop in loops_around(equation.loop):
             names |= {loop.index: CONSTANT} if loop.index is not None else {}
-        if equation.loop is not None and target.id in carried:
-            names[target.id] = carried[target.id]
+        if equation.loop is not None:
+            names |= {name: kind for name, kind in carried.items() if outermost[name] == path(equation.loop)[0]}
         value = value_of(equation.value, names, report, draw_allowed=equation.loop is None)
         kind = declared.get(target.id) or carried.get(target.id)
         if target.at is not None and value is not None and (value.condition or value.axes):
@@ -292,7 +293,7 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         is_vector = call.scope in ("row", "col") and len(value.axes) == 1
         help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
         report("E302", message, call.args[0].span, help)
-    return reduced
+    return value if value.uniform else reduced
 
 
 def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:

@@ -349,3 +349,24 @@ def test_a_wide_matrix_is_named_by_its_parameter() -> None:
         ):
             step()
         assert same_bits(weights[0], np.eye(3, 2, dtype=np.float32)) and step.state.t.tolist() == [0, 0]
+
+
+def test_a_loop_carries_rows_that_begin_as_a_number() -> None:
+    text = """\
+optimizer Scaled
+update:
+  q = 1
+  s = 1
+  repeat 5:
+    s' = sum(g^2*q, per col)/sum(q^2)
+    q' = sum(g^2*s', per row)/sum(s'^2)
+  end
+  w' = w - lr*g/sqrt(q'*s')
+"""
+    g = np.random.default_rng(0).standard_normal((6, 4))
+    w, q, s = np.ones((6, 4)), np.ones(6), np.ones(4)
+    optgen.load(optgen.parse(text), "float64", lr=0.1).bind([w], [g])()
+    for _ in range(5):
+        s = (g**2 * q[:, None]).sum(0) / (q**2).sum()
+        q = (g**2 * s).sum(1) / (s**2).sum()
+    np.testing.assert_allclose(w, 1 - 0.1 * g / np.sqrt(q[:, None] * s), rtol=1e-12)
