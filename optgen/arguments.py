@@ -263,7 +263,9 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
             raise ValueError(f"{optimizer.name}: '{flag.name}' must be one of {one_of}, not {x!r}")
         return str(x)
     if several or x not in (True, False):
-        raise ValueError(f"{optimizer.name}: '{flag.name}' must be True or False, not {x!r}")
+        each = f"; where parameters differ: bind(..., flags={{'{flag.name}': [...]}}), in PyTorch a group that sets it"
+        help = each if flag.per_param else ""
+        raise ValueError(f"{optimizer.name}: '{flag.name}' must be True or False, not {x!r}{help}")
     return bool(x)
 
 
