@@ -332,6 +332,15 @@ class Case:
         return found
 
 
+def has_histories(spec: Optimizer) -> bool:
+    return any(s.entries for s in spec.states)
+
+
+def is_of_one_gradient(spec: Optimizer) -> bool:
+    """Whether a step takes one gradient and nothing else, and what is kept is of the last update."""
+    return not (spec.phases or spec.given or has_histories(spec))
+
+
 def cases(*specs: Optimizer) -> Iterator[Case]:
     """Every combination of flags that arguments can select: free ones by name, others by the params they test."""
     for spec in specs:

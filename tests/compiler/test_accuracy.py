@@ -21,7 +21,7 @@ from optgen import pipeline
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children
 from optgen.ir import Variant
 from optgen.model import Kind
-from tests.compiler.harness import FEATURES, KERNELS, TORCH, Array, Case, Shape, arrays_of
+from tests.compiler.harness import FEATURES, KERNELS, TORCH, Array, Case, Shape, arrays_of, is_of_one_gradient
 from tests.conftest import Golden
 
 TABLE = Path(__file__).parents[2] / "docs" / "accuracy.md"
@@ -208,6 +208,7 @@ MEASURED = {
     symbol.removeprefix("optgen_").removesuffix("_f32"): (case, variant)
     for symbol, (case, variant) in KERNELS.items()
     if case.spec not in (*FEATURES, *TORCH.values()) and case.spec.name not in LEFT_OUT
+    if is_of_one_gradient(case.spec)
 }
 
 

@@ -34,7 +34,7 @@ def ran(ranks: int, job: str, *args: object, timeout: float = 120) -> str:
 
 
 def test_two_ranks_come_to_the_bits_of_one_process_for_specs_of_all_constructs() -> None:
-    ran(2, "specs.py", *SPECS, "muon", "soap")
+    ran(2, "specs.py", *SPECS, "muon", "soap", timeout=300)
 
 
 @pytest.mark.stress
