@@ -108,7 +108,7 @@ class UpdateRule:
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
         if self._is_staged(shape, flags or {}):
-            return "tensors"
+            return "never" if self._joins_params else "tensors"
         phases = [{PHASE: phase} for phase in self.spec.phases] or [{}]
         found = [self._built(shape, {**(flags or {}), **phase}).shard_granularity for phase in phases]
         return max(found, key=get_args(ShardGranularity).index)

@@ -82,7 +82,7 @@ class CpuTable(StepTable):
                     f"{self.kernel.native.symbol} reduces over tensors of which boxes are elsewhere: pass `exchange`"
                 )
             self.callback = ExchangeCallback(lambda _, level: boxes.run(level))
-        elif exchange is not None:
+        elif exchange is not None and self.kernel.native.cut == "blocks":
             self.callback = ExchangeCallback(of_partials(exchange, self.members, self.whole_sizes.tolist()))
         if self.callback is not None:
             self.step.share = self.callback.address
