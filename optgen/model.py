@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Call, Expr, Name, Number, is_of_matrices, walk
+from optgen.expressions import Call, Expr, Name, Number, is_grouped, is_of_matrices, walk
+from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
 MAX_DRAWS = 2048
@@ -118,13 +119,13 @@ class StateDecl:
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
-    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params
+    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params, or a group
     entries: str = ""  # of a history: how many it keeps, a number or an int param
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
-        return (*self.dims, *([self.entries] if self.entries and not self.entries.isdigit() else []))
+        return (*map(param_of, self.dims), *([self.entries] if self.entries and not self.entries.isdigit() else []))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -230,6 +231,18 @@ class Program:
     states: tuple[StateDecl, ...]
     equations: tuple[Equation, ...]
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows or columns that there are values for."""
+        return tuple(dict.fromkeys(_groups(self.states, self.equations)))
+
+
+def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[str]:
+    yield from (dim for state in states for dim in state.dims if is_group(dim))
+    values = [*(e.value for e in equations), *(s.init for s in states)]
+    calls = (e for value in values for e in walk(value) if isinstance(e, Call))
+    yield from (call.scope for call in calls if call.scope is not None and is_group(call.scope))
+
 
 @dataclass(frozen=True)
 class Optimizer:
@@ -318,18 +331,30 @@ class Optimizer:
         """Whether some variant may be more than one kernel."""
         return (
             self.has_products
+            or bool(self.groups)
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
         )
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows or columns that some variant has values for."""
+        return tuple(dict.fromkeys(_groups(self.states, self.update)))
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The params that cannot change between steps, as the memory of states or the equations depend on them."""
+        blocks = [param_of(group) for group in self.groups]
+        return tuple(dict.fromkeys([*(x for state in self.states for x in state.fixed), *blocks]))
+
     def is_staged(self, flags: Flags) -> bool:
-        """Whether a variant is more than one kernel: it has products or functions of matrices, loops, or equations of
-        some updates only."""
+        """Whether a variant is more than one kernel: it has products or functions of matrices, groups of rows or
+        columns, loops, or equations of some updates only."""
         if not self.has_stages:
             return False
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
-        special = any(is_of_matrices(e) for value in values for e in walk(value))
+        special = any(is_of_matrices(e) or is_grouped(e) for value in values for e in walk(value))
         own = any(s.kind is Kind.MATRIX for s in program.states)
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
@@ -374,7 +399,7 @@ class Optimizer:
         return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
 
     def _counts(self) -> Iterator[Expr]:
-        """The expressions of loops and timings, and the dimensions of states."""
+        """The expressions of loops and timings, and the dimensions of states and groups."""
         for equation in self.update:
             loop = equation.loop
             while loop is not None:
@@ -382,8 +407,7 @@ class Optimizer:
                 loop = loop.outer
         for timing in self.timings():
             yield from (x for x in (timing.every, timing.start) if x is not None)
-        for state in self.states:
-            yield from (Name(axis, False, state.span) for axis in state.fixed)
+        yield from (Name(name, False, Span(0, 0, 0)) for name in self.fixed)
         for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
             yield from (Name(term, False, x.span) for term, _ in (x.at.terms if x.at is not None else ()))
 

@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks shapes",
+        "diagnostics files forks groups shapes",
         "expressions",
         "truth",
         "model",
@@ -42,6 +42,7 @@ LAYERS: dict[str, list[str]] = {
         "hyper piece",
         "table",
         "protocols",
+        "group_calls",
         "calls staged_kernel",
         "array_calls stage_run",
         "staged_table",

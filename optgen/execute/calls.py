@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from optgen.execute import group_calls
 from optgen.execute.buffers import Array
-from optgen.stages.plan import FALLIBLE, TALL, CallStage
+from optgen.stages.plan import FALLIBLE, GROUPED, TALL, CallStage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -23,6 +24,8 @@ def call(
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
         _product(stage, operands, numbers, out, how)
+    elif stage.function in GROUPED:
+        group_calls.compute(np, stage.function, operands[0], numbers, out)
     elif stage.function in FALLIBLE:
         factorize([Request(stage, operands, numbers, out)])
     else:

@@ -112,14 +112,14 @@ class HyperParameters:
 
     def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
         """Params that are dimensions of states, or lengths of histories, cannot change."""
-        for state in self._spec.states:
-            for name in state.fixed:
-                if name in changes and changes[name] != self.values[name]:
-                    what = "a dimension of states" if name in state.dims else "the length of histories"
-                    raise ValueError(
-                        f"{self._spec.name}: '{name}' is {what}, which is fixed when the rule is "
-                        "loaded; load it again with the new value, and make new states"
-                    )
+        entries = {state.entries for state in self._spec.states}
+        for name in self._spec.fixed:
+            if name in changes and changes[name] != self.values[name]:
+                what = "the length of histories" if name in entries else "a dimension of states"
+                raise ValueError(
+                    f"{self._spec.name}: '{name}' is {what}, which is fixed when the rule is "
+                    "loaded; load it again with the new value, and make new states"
+                )
 
     def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue] | Tensor]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from optgen import arguments, pipeline
+from optgen import arguments, groups, pipeline
 from optgen.arguments import Arguments
 from optgen.execute import buffers, evaluation, piece
 from optgen.execute import state as states
@@ -71,7 +71,7 @@ class UpdateRule:
         self.matmul = matmul
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
-        self._reads_sizes, self._has_stages = spec.reads_sizes, spec.has_stages
+        self._reads_sizes, self._has_stages, self._groups = spec.reads_sizes, spec.has_stages, spec.groups
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
@@ -133,7 +133,9 @@ class UpdateRule:
         self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None
     ) -> tuple[Optimizer, Variant, Mapping[str, float | None]]:
         """The spec, its variant for a shape, and its params and sizes."""
-        return self.spec, self.variant(shape, flags), {**self.values, **sizes(shape, self.spec.last_two)}
+        variant = self.variant(shape, flags)
+        own = groups.sizes(self.spec.program(variant.flags).groups, shape, self.values)
+        return self.spec, variant, {**self.values, **sizes(shape, self.spec.last_two), **own}
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
@@ -349,7 +351,7 @@ class UpdateRule:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.fixed if x in self.values}
+        own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
 
@@ -370,6 +372,8 @@ class UpdateRule:
         With `donated`, it may write to gradients.
         """
         own = flags or {}
+        if self._groups and not evaluate:
+            self._check_groups(shape, own)
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
@@ -410,11 +414,16 @@ class UpdateRule:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
         if self._is_staged(shape, flags):
-            raise ValueError(f"{self.spec.name}: products take whole matrices; keep such a parameter unsharded")
+            what = "products take whole matrices" if self.spec.has_products else "groups are of whole tensors"
+            raise ValueError(f"{self.spec.name}: {what}; keep such a parameter unsharded")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
         )
+
+    def _check_groups(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> None:
+        """ValueError for a parameter that has not the groups of rows or columns that its equations are of."""
+        groups.sizes(self.spec.program(self.decide(shape, flags)).groups, shape, self.values)
 
     def _sort(self, shape: Sequence[int]) -> int | tuple[int, ...]:
         """What of a shape chooses between flags."""

@@ -15,12 +15,13 @@ from functools import partial
 
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, children
+from optgen.groups import is_group, lines_of
 from optgen.lang import matrices
 from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
 from optgen.lang.loops import loops_around, path
 from optgen.lang.report import Report
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
+from optgen.model import AXES, COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
 
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
@@ -286,9 +287,7 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         return None
     reduced = None if value.uniform else _reduced(value, call.scope)
     if reduced is None:
-        scope = {None: "", "row": " per row", "col": " per column", "matrix": " per matrix", "params": " over params"}[
-            call.scope
-        ]
+        scope = {None: "", "col": " per column", "params": " over params"}.get(call.scope, f" per {call.scope}")
         message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else value.meaning}"
         is_vector = call.scope in ("row", "col") and len(value.axes) == 1
         help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
@@ -298,6 +297,8 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
 
 def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
     """The kind of a reduction, None if there is nothing to reduce."""
+    if scope is not None and is_group(scope):
+        return of_axes(scope) if value.axes in (AXES[Kind.ELEM], (lines_of(scope),)) else None
     if value.kind is not Kind.MATRIX:
         kind = _REDUCED[scope].get(value.kind)
         return None if kind is None else ValueKind(kind)
