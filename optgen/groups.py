@@ -30,6 +30,14 @@ def param_of(dimension: str) -> str:
     return dimension.removeprefix("block ")
 
 
+def described(dimension: str) -> str:
+    """What a value of a dimension has one number for each of, in words."""
+    word, _, of = dimension.partition(" ")
+    if not is_group(dimension):
+        return dimension
+    return f"index of axis {of}" if word == "axis" else f"block of {of} rows"
+
+
 def sized(dimension: str, sizes: Mapping[str, int]) -> str:
     """A dimension with a number in the place of a param."""
     name = param_of(dimension)

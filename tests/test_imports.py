@@ -43,6 +43,7 @@ LAYERS: dict[str, list[str]] = {
         "table",
         "protocols",
         "group_calls",
+        "group_loops",
         "calls staged_kernel",
         "array_calls stage_run",
         "staged_table",
@@ -116,9 +117,9 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "truth", "model", "bounds", "specfiles"},
+    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
-    "ir": {"diagnostics", "expressions", "truth", "model", "bounds", "shapes"},
+    "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
     "backends": {"diagnostics", "expressions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},

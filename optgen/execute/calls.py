@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from optgen.execute import group_calls
 from optgen.execute.buffers import Array
 from optgen.stages.plan import FALLIBLE, GROUPED, TALL, CallStage
 
@@ -25,7 +24,7 @@ def call(
     if stage.function == "product":
         _product(stage, operands, numbers, out, how)
     elif stage.function in GROUPED:
-        group_calls.compute(np, stage.function, operands[0], numbers, out)
+        _grouped(stage, operands, numbers, out)
     elif stage.function in FALLIBLE:
         factorize([Request(stage, operands, numbers, out)])
     else:
@@ -96,6 +95,13 @@ def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[floa
 def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
     found = zip(stage.operands, operands, strict=True)
     return [np.ascontiguousarray(x.swapaxes(-1, -2)) if operand.transposed else x for operand, x in found]
+
+
+def _grouped(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    """A call of groups of rows or columns."""
+    from optgen.execute import group_loops
+
+    group_loops.compute(stage.function, operands[0], numbers, out)
 
 
 def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

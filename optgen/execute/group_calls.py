@@ -31,7 +31,12 @@ def compute(xp: Any, function: str, x: Any, numbers: Sequence[float], out: Any) 
     if lines:
         out[...] = values[:, 0]
     if function == "mean":
-        out /= float(lines * each[0]) if lines * each[0] else float("nan")
+        divide(out, lines * each[0])
+
+
+def divide(sums: Any, count: int) -> None:
+    """Make means of sums of so many numbers; NaN of none."""
+    sums /= float(count or "nan")
 
 
 def _fold(xp: Any, function: str, a: Any, b: Any) -> Any:

@@ -120,10 +120,9 @@ def group_of(tokens: list[Token], code: str, what: str) -> Token:
     is_count = number.isdigit() and len(number) < 10 and (first.text == "axis" or int(number) > 0)
     is_param = first.text == "block" and [t.type for t in more] == ["NAME"]
     if first.text not in WORDS or not (is_count or is_param):
-        help = (
-            "an axis has a whole number, as in 'axis 1' or 'axis -1', and a block how many rows it has, as in 'block n'"
-        )
-        found, span = " ".join(t.text for t in tokens), first.span.to(tokens[-1].span)
+        help = "an axis has a whole number, as in 'axis 1' or 'axis -1', and a block so many rows, as in 'block n'"
+        found = f"{first.text} {text}" if first.text in WORDS and more else " ".join(t.text for t in tokens)
+        span = first.span.to(tokens[-1].span)
         raise LineError(code, f"'{found}' is no {what}", span, help, "groups")
     own = f"{'-' * (text[0] == '-' and int(number) > 0)}{int(number)}" if is_count else text
     return first._replace(text=f"{first.text} {own}", span=first.span.to(more[-1].span))

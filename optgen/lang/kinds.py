@@ -130,6 +130,8 @@ def _check_new(
         joined = join(value, kind)
         if kind.kind is Kind.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
+        elif kind.group is not None and join(value, kind.lines) in (kind.lines, ValueKind(Kind.ELEM)):
+            help = f"declare 'state {target.id}: {value.declared}', or reduce the value {kind.meaning}"
         elif joined is None:
             help = _other_dimensions(kind, value, target if is_state else None)
         else:

@@ -145,7 +145,8 @@ class Latex(Renderer):
         if function in _DRAWS:
             held = rf", \text{{ new where }} {self.updates(args[1], args[0])}" if args else ""
             return _DRAWS[function] + held
-        within = rf"_{{\mathrm{{{scope}}}}}" if scope else ""
+        words = "" if scope is None else _escape(scope).replace(" ", r"\ ")
+        within = rf"_{{\mathrm{{{words}}}}}" if words else ""
         if function in ("sqrt", "cbrt"):
             return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"
         if function in _FENCES:

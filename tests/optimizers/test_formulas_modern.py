@@ -164,9 +164,7 @@ def came(w: Array, g: Array, s: Kept, t: int, beta3: float = 0.9999, clip_thresh
     return w - LR * WD * w - LR * s["m"] / np.sqrt(instability)
 
 
-def adammini(
-    w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, heads: bool = False, head_dim: int = 1
-) -> Array:
+def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, heads: bool = False, head_dim: int = 1) -> Array:
     blocks = (len(w) // (head_dim if heads else 1) if w.ndim >= 2 else 1, -1)
     squares = np.mean((g * g).reshape(blocks), axis=1, keepdims=True)
     s["m"] = beta1 * s["m"] + (1 - beta1) * g
