@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
+from optgen.execute import group_calls, group_loops
 from optgen.execute.buffers import numpy_dtype
 from tests.compiler.harness import same_bits
 from tests.compiler.test_stages import MODES, interpreted
@@ -119,3 +121,29 @@ def test_a_step_equals_the_interpreter(mode: str) -> None:
             assert same_bits(weights[i], own[held]), shapes[i]
             for name in step.state.arrays.keys() & own.keys():
                 assert same_bits(step.state.arrays[name][i], own[name]), (name, shapes[i], count)
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "max", "min"])
+def test_a_compiled_call_has_the_bits_of_one_by_arrays(function: str) -> None:
+    """Whatever the library, and with NaNs, infinities and zeros of both signs."""
+    rng = np.random.default_rng(3)
+    for count, length, repeats in itertools.product((1, 3, 64), (1, 2, 9), (0, 1, 5, 128)):
+        x = rng.normal(size=count * length * repeats)
+        x[rng.random(x.size) < 0.02] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+        numbers = [count, length, repeats, *([7] if function == "mean" else [])]
+        compiled, by_arrays = np.empty(count), np.empty(count)
+        group_loops.compute(function, x, numbers, compiled)
+        group_calls.compute(np, function, x, numbers, by_arrays)
+        assert same_bits(compiled, by_arrays), numbers
+
+
+def test_what_a_parameter_has_not_is_named_with_it() -> None:
+    params, grads = ([np.zeros(shape) for shape in ((2, 3, 4), (3, 3, 4))] for _ in range(2))
+    with pytest.raises(ValueError, match=r"params\[1\], of shape \(3, 3, 4\): 'block n' .* 3 rows are no blocks of 2"):
+        optgen.load(GROUPS, "float64").bind(params, grads)
+    spec = optgen.parse("optimizer Third\nupdate:\n  w' = w - lr*g/max(abs(g), per axis -2)\n")
+    with pytest.raises(ValueError, match=r"of shape \(2, 3\): 'axis -2' is of tensors of more than 2 dimensions"):
+        optgen.load(spec).bind([np.zeros((2, 3), np.float32)], [np.zeros((2, 3), np.float32)])
+    step = optgen.load(GROUPS, "float64").bind(params[:1], grads[:1])
+    with pytest.raises(ValueError, match="'n' is a dimension of states, which is fixed when the rule is loaded"):
+        step(n=1)
