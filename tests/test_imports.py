@@ -101,7 +101,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "store_choice trainer_params",
+        "step_arguments store_choice trainer_params",
         "trainer",
         "contrib",
         "model_zoo",
