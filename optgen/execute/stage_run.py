@@ -211,7 +211,9 @@ class MembersRun:
         if section.domain != PARAMETER:
             known = [sizes(member.param.shape, self.native.last_two) for member in members]
             own = {f"parameter.{name}": [float(x[name]) for x in known] for name in known[0]}
-        made = [b.memory for b in kernel.native.buffers if b.kind is Kind.ROW and b.written and self._is_array(b.memory)]
+        made = [
+            b.memory for b in kernel.native.buffers if b.kind is Kind.ROW and b.written and self._is_array(b.memory)
+        ]
         empty = [k for k, x in enumerate(domains) if not x.size]
         return _KernelCall(kernel, table, own, [(key, k) for key in made for k in empty])
 

@@ -17,7 +17,6 @@ from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows,
 from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
 from optgen.ir import GRADIENT_FACTOR
-from optgen.model import Kind
 from optgen.shapes import matrix_view
 
 

@@ -60,7 +60,13 @@ def test_nothing_is_swept_in_vain(name: str) -> None:
     assert kinds.count("sweep") == (name in ("the weight is a number", "the weight and its copy", *SWEPT))
 
 
-SWEPT = ("a state alone", "a norm", "rows that no element meets", "a sum over all", "columns of which there may be none")
+SWEPT = (
+    "a state alone",
+    "a norm",
+    "rows that no element meets",
+    "a sum over all",
+    "columns of which there may be none",
+)
 
 
 REPEATED = """\
