@@ -228,7 +228,7 @@ def bind(
     shapes = {name: x.shape for name, x in zip(arguments, given, strict=True) if x is not None}
     infer.shapes(entries, (), shapes, partial=True)  # raises an error that names what does not fit
     grads = [None if request == "null" else grad for grad, request in zip(grads, requests, strict=True)]
-    return Executor(entries, ctx, given, grads, requests, kept)  # type: ignore[arg-type]
+    return Executor(entries, ctx, given, grads, requests, kept)
 
 
 def simple_bind(

@@ -31,9 +31,9 @@ def install() -> None:
     Symbol.__rpow__ = lambda self, other: function("_rpower_scalar", "_rpower_scalar")(self, scalar=other)
     for symbol, name in _COMPARISONS.items():
         setattr(Symbol, f"__{symbol}__", lambda self, other, name=name: _compared(name, self, other))
-    Symbol.__hash__ = object.__hash__  # type: ignore[method-assign]
-    Symbol.__neg__ = lambda self: creation.binary("Mul", self, -1.0)  # type: ignore[attr-defined]
-    Symbol.__abs__ = lambda self: _called("abs")(self)  # type: ignore[attr-defined]
+    Symbol.__hash__ = object.__hash__
+    Symbol.__neg__ = lambda self: creation.binary("Mul", self, -1.0)
+    Symbol.__abs__ = lambda self: _called("abs")(self)
     for family in FAMILIES:
         for name in getattr(family, "METHODS", ()):
             if name not in _NO_METHODS and not hasattr(Symbol, name):

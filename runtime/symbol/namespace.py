@@ -25,7 +25,7 @@ def function(name: str, hint: str) -> Callable[..., Symbol]:
 
     create.__name__ = create.__qualname__ = hint
     create.__doc__ = documentation(operator)
-    create.__signature__ = _signature(operator)  # type: ignore[attr-defined]
+    create.__signature__ = _signature(operator)
     return create
 
 

@@ -216,8 +216,8 @@ NODE = {"op": "null", "name": "x", "inputs": []}
         ({"nodes": [NODE | {"op": "relu"}], "heads": [[0, 0]]}, "relu takes 1 inputs here, not 0"),
         ({"nodes": [NODE | {"attrs": {"a": 1}}], "heads": [[0, 0]]}, "'attrs' is not a dict of strings"),
         (
-            {"nodes": [NODE, NODE | {"op": "split", "name": "s", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
-            "node 1, 's': .*99999999 outputs are too many",
+            {"nodes": [NODE, NODE | {"op": "split", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
+            "node 1, 'x': .*99999999 outputs are too many",
         ),
     ],
 )  # fmt: skip
