@@ -184,8 +184,8 @@ def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[F
 
 
 def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
-    """The stages of the variants that are more than one kernel: of an update without the equations that have a timing, of
-    one with all of them, and of the first one, where these differ. Each with a title."""
+    """The stages of the variants that are more than one kernel, each with a title: of an update without the equations
+    that have a timing, of one with all of them, and of the first one, where these differ."""
     from optgen import pipeline
     from optgen.ir import Variant
 
