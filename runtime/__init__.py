@@ -40,7 +40,18 @@ rnd = random
 _ON_FIRST_USE = {
     **{
         module: module
-        for module in ("callback", "checkpoint", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
+        for module in (
+            "callback",
+            "checkpoint",
+            "io",
+            "kvstore",
+            "libinfo",
+            "log",
+            "operator",
+            "recordio",
+            "runtime",
+            "test_utils",
+        )
     },
     "kv": "kvstore",
 }
@@ -54,7 +65,7 @@ _NOT_PROVIDED = {
         ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
     ),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
+    **dict.fromkeys(("image", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",
     "contrib": "gluon.contrib and nd.contrib are there, and net.cast('bfloat16') with multi_precision=True for amp",
     "rnn": "use gluon.rnn",

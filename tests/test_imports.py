@@ -84,6 +84,7 @@ LAYERS: dict[str, list[str]] = {
     "runtime": [
         "base engine log native",
         "libinfo error registry core",
+        "recordio",
         "context name attribute",
         "util runtime autograd",
         "ndarray",
