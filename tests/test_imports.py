@@ -92,7 +92,7 @@ LAYERS: dict[str, list[str]] = {
         "initializer metric optimizer io",
         "kvstore",
         "gluon",
-        "checkpoint launch",
+        "checkpoint contrib launch",
         "compat",
         "__init__",
         "test_utils",

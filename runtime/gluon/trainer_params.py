@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.kvstore import KVStoreBase
 from runtime.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
+
+
+class LossScaler(Protocol):
+    """What a trainer sees of the scale of losses."""
+
+    loss_scale: float
+
+    def has_overflow(self, params: Sequence[Parameter]) -> bool:
+        """Whether a gradient is infinite or NaN; the scale of the next loss follows from it."""
+        ...
 
 
 def checked(params: Any) -> list[Parameter]:
