@@ -44,6 +44,7 @@ _ON_FIRST_USE = {
             "callback",
             "checkpoint",
             "contrib",
+            "image",
             "io",
             "kvstore",
             "libinfo",
@@ -55,6 +56,7 @@ _ON_FIRST_USE = {
         )
     },
     "kv": "kvstore",
+    "img": "image",
 }
 
 __all__ = [
@@ -66,7 +68,6 @@ _NOT_PROVIDED = {
         ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
     ),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    **dict.fromkeys(("image", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",
     "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),

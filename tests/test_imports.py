@@ -90,7 +90,7 @@ LAYERS: dict[str, list[str]] = {
         "ndarray",
         "operator random callback lr_scheduler",
         "initializer metric optimizer io",
-        "kvstore",
+        "kvstore image",
         "gluon",
         "checkpoint contrib launch",
         "compat",
