@@ -52,11 +52,13 @@ _ON_FIRST_USE = {
             "operator",
             "recordio",
             "runtime",
+            "symbol",
             "test_utils",
         )
     },
     "kv": "kvstore",
     "img": "image",
+    "sym": "symbol",
 }
 
 __all__ = [
@@ -64,9 +66,7 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(
-        ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
-    ),
+    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     "onnx": "save parameters with Block.save_parameters",
     "rnn": "use gluon.rnn",

@@ -7,18 +7,17 @@ from typing import Any
 
 from runtime.base import not_provided
 
-_MODULES = {**{name: name for name in ("amp", "io", "ndarray", "text")}, "nd": "ndarray"}
+_MODULES = {**{name: name for name in ("amp", "io", "ndarray", "symbol", "text")}, "nd": "ndarray", "sym": "symbol"}
 
 _NOT_PROVIDED = {
     "autograd": "use autograd",
-    **dict.fromkeys(("symbol", "sym"), "use nd.contrib"),
     **dict.fromkeys(("quantization", "quant"), "cast networks to 16 bits, net.cast('bfloat16')"),
     "onnx": "save parameters with Block.save_parameters",
     "svrg_optimization": "write the optimizer as a spec, optimizer.register_spec",
     "tensorboard": "call the SummaryWriter of a library for it from an event handler or a batch_end_callback",
 }
 
-__all__ = ["amp", "io", "nd", "ndarray", "text"]
+__all__ = ["amp", "io", "nd", "ndarray", "sym", "symbol", "text"]
 
 
 def __getattr__(key: str) -> Any:
