@@ -40,9 +40,21 @@ rnd = random
 _ON_FIRST_USE = {
     **{
         module: module
-        for module in ("callback", "checkpoint", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
+        for module in (
+            "callback",
+            "checkpoint",
+            "io",
+            "kvstore",
+            "libinfo",
+            "log",
+            "operator",
+            "runtime",
+            "symbol",
+            "test_utils",
+        )
     },
     "kv": "kvstore",
+    "sym": "symbol",
 }
 
 __all__ = [
@@ -50,9 +62,7 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(
-        ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
-    ),
+    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",

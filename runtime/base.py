@@ -33,6 +33,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a wrong type."""
 
 
+class NotImplementedForSymbol(MXNetError):
+    """A method of arrays that was called on a symbol, which has no values."""
+
+
 class NotSupportedForSparseNDArray(MXNetError):
     """A method of dense arrays that was called on a sparse one. `alias` is the name of its operator, if it has one."""
 

@@ -89,6 +89,7 @@ LAYERS: dict[str, list[str]] = {
         "ndarray",
         "operator random callback lr_scheduler",
         "initializer metric optimizer io",
+        "symbol",
         "kvstore",
         "gluon",
         "checkpoint launch",
