@@ -37,12 +37,26 @@ from tests.compiler.harness import (
 CHANGE_SUMS = [c for c in CASES if c.load().cut((30, 40)) != "anywhere" and not has_histories(c.spec)]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if not has_histories(spec)])
-def test_rows_of_every_spec(name: str, mode: str) -> None:
+def check_rows_of_spec(name: str, mode: str) -> None:
     case = next(c for c in CASES if c.spec is SPECS[name])
     which = (list(SPECS).index(name) + list(MODES).index(mode)) % 3
     check_rows(case, MODES[mode], {shape: cuts[which] for shape, cuts in ROWS.items()})
+
+
+CUT = [name for name, spec in SPECS.items() if not has_histories(spec)]
+
+
+@pytest.mark.parametrize(("name", "mode"), zip(CUT, itertools.cycle(MODES), strict=False))
+def test_rows_of_every_spec(name: str, mode: str) -> None:
+    """In one mode each, by turns: those with the most constructs are in all modes below."""
+    check_rows_of_spec(name, mode)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", CUT)
+def test_rows_of_every_spec_in_every_mode(name: str) -> None:
+    for mode in MODES:
+        check_rows_of_spec(name, mode)
 
 
 @pytest.mark.parametrize("name", TORCH)
