@@ -217,10 +217,10 @@ class Splicing:
             else:
                 known = sorted(part.params() | set(HANDED))
                 help = suggest(field, known) or f"there are {listed(known)}"
-                raise UseError(f"{_shown(use)} takes no '{field}'", value[0].span, help)
+                raise UseError(f"{_shown(use)} takes no '{field}'", use.places[field], help)
             counts = use.of_base and field in ("t", "step")  # which some bases read, and others do not
             if field in HANDED and not (part.reads(field) or counts or (field == "grad" and part.reads("g"))):
-                raise UseError(f"{_shown(use)} reads no '{field}'", value[0].span, "leave it out")
+                raise UseError(f"{_shown(use)} reads no '{field}'", use.places[field], "leave it out")
         if "grad" in values and "g" not in values and part.reads("g"):
             own = name(self._fresh(f"{prefix}g"), use.span)
             clipped = _lex(f"{own.text} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
