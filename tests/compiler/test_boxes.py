@@ -46,7 +46,7 @@ def check_rows_of_spec(name: str, mode: str) -> None:
 CUT = [name for name, spec in SPECS.items() if not has_histories(spec)]
 
 
-@pytest.mark.parametrize(("name", "mode"), zip(CUT, itertools.cycle(MODES), strict=False))
+@pytest.mark.parametrize(("name", "mode"), [*zip(CUT, itertools.cycle(MODES), strict=False)])
 def test_rows_of_every_spec(name: str, mode: str) -> None:
     """In one mode each, by turns: those with the most constructs are in all modes below."""
     check_rows_of_spec(name, mode)
