@@ -58,6 +58,7 @@ class AccSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -106,6 +107,7 @@ class ACProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -157,6 +159,7 @@ class AdaBelief(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -217,6 +220,7 @@ class AdaBound(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -258,6 +262,7 @@ class AdaDelta(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -328,6 +333,7 @@ class Adafactor(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -364,6 +370,7 @@ class AdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -402,6 +409,7 @@ class AdaGradNorm(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -458,6 +466,7 @@ class AdaHessian(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -512,6 +521,7 @@ class Adai(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -564,6 +574,7 @@ class Adam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -610,6 +621,7 @@ class AdamAtan2(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -660,6 +672,7 @@ class AdamHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -702,6 +715,7 @@ class Adamax(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -750,6 +764,7 @@ class AdamC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         normalized: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -805,6 +820,7 @@ class AdamMini(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         heads: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -855,6 +871,7 @@ class AdaMod(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -921,6 +938,7 @@ class AdamP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -990,6 +1008,7 @@ class AdaMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1039,6 +1058,7 @@ class AdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1094,6 +1114,7 @@ class Adan(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1150,6 +1171,7 @@ class AdaPNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1207,6 +1229,7 @@ class AdaShift(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1248,6 +1271,7 @@ class AddSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1309,6 +1333,7 @@ class AdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1365,6 +1390,7 @@ class ADOPT(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1411,6 +1437,7 @@ class AggMo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1456,6 +1483,7 @@ class ALIG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1515,6 +1543,7 @@ class Amos(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1586,6 +1615,7 @@ class Apollo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1642,6 +1672,7 @@ class ApolloDQN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1689,6 +1720,7 @@ class ASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1757,6 +1789,7 @@ class CAME(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1803,6 +1836,7 @@ class CautiousAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1844,6 +1878,7 @@ class CautiousLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1887,6 +1922,7 @@ class COCOB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1943,6 +1979,7 @@ class DAdaptAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1992,6 +2029,7 @@ class DAdaptLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2041,6 +2079,7 @@ class DAdaptSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2083,6 +2122,7 @@ class DCASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2130,6 +2170,7 @@ class DiffGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2178,6 +2219,7 @@ class Dion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2220,6 +2262,7 @@ class DoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2259,6 +2302,7 @@ class DoWG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2294,6 +2338,7 @@ class EFSignSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2350,6 +2395,7 @@ class ExtraAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2387,6 +2433,7 @@ class ExtraGradient(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2441,6 +2488,7 @@ class FAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2479,6 +2527,7 @@ class Fromage(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2526,6 +2575,7 @@ class FTML(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2572,6 +2622,7 @@ class Ftrl(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2634,6 +2685,7 @@ class GaLore(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2679,6 +2731,7 @@ class Grams(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2723,6 +2776,7 @@ class Gravity(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2759,6 +2813,7 @@ class GroupAdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2813,6 +2868,7 @@ class IVON(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2875,6 +2931,7 @@ class LAMB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2935,6 +2992,7 @@ class LANS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2978,6 +3036,7 @@ class LaProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3030,6 +3089,7 @@ class LARC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3086,6 +3146,7 @@ class LARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         skip: bool | tuple[Any, ...] = ("gamma", "beta", "bias"),
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3147,6 +3208,7 @@ class LBFGS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3217,6 +3279,7 @@ class LBSGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3260,6 +3323,7 @@ class LDoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3300,6 +3364,7 @@ class Lion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3345,6 +3410,7 @@ class MADGRAD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3397,6 +3463,7 @@ class MARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3470,6 +3537,7 @@ class Muon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3564,6 +3632,7 @@ class MuonAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         plain: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -3639,6 +3708,7 @@ class MuonBatched(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3707,6 +3777,7 @@ class MuonClip(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3759,6 +3830,7 @@ class Nadam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3804,6 +3876,7 @@ class NAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3843,6 +3916,7 @@ class NAG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3883,6 +3957,7 @@ class NoisySGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3950,6 +4025,7 @@ class NorMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3999,6 +4075,7 @@ class NovoGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4036,6 +4113,7 @@ class NSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4082,6 +4160,7 @@ class OptimisticAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4123,6 +4202,7 @@ class OptimisticSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4177,6 +4257,7 @@ class PAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4223,6 +4304,7 @@ class PID(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4265,6 +4347,7 @@ class PNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4327,6 +4410,7 @@ class PolarMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4368,6 +4452,7 @@ class PowerSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4433,6 +4518,7 @@ class Prodigy(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4475,6 +4561,7 @@ class PSGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4533,6 +4620,7 @@ class QHAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4574,6 +4662,7 @@ class QHM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4630,6 +4719,7 @@ class RAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4686,6 +4776,7 @@ class RMSProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4735,6 +4826,7 @@ class Rprop(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4797,6 +4889,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4863,6 +4956,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4918,6 +5012,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4986,6 +5081,7 @@ class Scion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5025,6 +5121,7 @@ class SGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5063,6 +5160,7 @@ class SGDHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5123,6 +5221,7 @@ class SGDP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5164,6 +5263,7 @@ class SGDW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5202,6 +5302,7 @@ class SGHMC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5236,6 +5337,7 @@ class SGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5291,6 +5393,7 @@ class Shampoo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5333,6 +5436,7 @@ class Signum(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5381,6 +5485,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5437,6 +5542,7 @@ class SinkGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5493,6 +5599,7 @@ class SM3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5535,6 +5642,7 @@ class SMORMS3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5596,6 +5704,7 @@ class SOAP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5651,6 +5760,7 @@ class Sophia(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5709,6 +5819,7 @@ class SPAM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5765,6 +5876,7 @@ class SPlus(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5813,6 +5925,7 @@ class StableAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5851,6 +5964,7 @@ class SWAN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5903,6 +6017,7 @@ class SWATS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5935,6 +6050,7 @@ class Test(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5972,6 +6088,7 @@ class Tiger(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -6020,6 +6137,7 @@ class Yogi(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
