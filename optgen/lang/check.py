@@ -97,7 +97,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
     find_arrays(equations, scope)
     check_loops(equations, scope)
     kept: list[Equation] = []
-    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase)):
+    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase, x.loop)):
         cases = [x for x in group if isinstance(x, Equation)]
         _check_cases(cases, scope)
         _check_timings(cases, scope, evaluate=evaluate)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
-from optgen.lang.splice import NOWHERE, Part, token
+from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
 
 
@@ -35,13 +35,13 @@ class Flattened:
         return found[0].to(found[-1])
 
 
-def _once(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
-    """One of several that say the same of one place, as copies of a line do."""
-    seen: set[tuple[str, Span]] = set()
+def _once(diagnostics: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
+    """One of several that say the same of one place, as copies of a line do: the one that shows most of it."""
+    found: dict[tuple[str, int, int], Diagnostic] = {}
     for d in diagnostics:
-        if (d.message, d.span) not in seen:
-            seen.add((d.message, d.span))
-            yield d
+        key = d.message, d.span.line, d.span.column
+        found[key] = max(found.get(key, d), d, key=lambda x: x.span.end)
+    return found.values()
 
 
 def _section(name: str) -> Tokens:

@@ -161,7 +161,10 @@ class _Walk:
                 check_carried(equation, loops, self.report)
             self._check_set(equation.value)
             if target.key in defined:
-                help = f"the first is on line {defined[target.key].line}; the cases of one name stand together"
+                rule = "the cases of one name stand together"
+                if loops[target.key] != equation.loop:
+                    rule = "a name is set in one loop: choose another one here"
+                help = f"the first is on line {defined[target.key].line}; {rule}"
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
             defined.setdefault(target.key, target.span)
             loops.setdefault(target.key, equation.loop)

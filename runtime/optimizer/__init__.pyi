@@ -58,6 +58,7 @@ class AccSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -106,6 +107,7 @@ class ACProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -157,6 +159,7 @@ class AdaBelief(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -217,6 +220,7 @@ class AdaBound(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -258,6 +262,7 @@ class AdaDelta(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -328,6 +333,7 @@ class Adafactor(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -364,6 +370,7 @@ class AdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -402,6 +409,7 @@ class AdaGradNorm(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -458,6 +466,7 @@ class AdaHessian(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -512,6 +521,7 @@ class Adai(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -564,6 +574,7 @@ class Adam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -610,6 +621,7 @@ class AdamAtan2(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -660,6 +672,7 @@ class AdamHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -702,6 +715,7 @@ class Adamax(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -750,6 +764,7 @@ class AdamC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         normalized: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -799,6 +814,7 @@ class AdamMini(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -848,6 +864,7 @@ class AdaMod(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -914,6 +931,7 @@ class AdamP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -983,6 +1001,7 @@ class AdaMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1032,6 +1051,7 @@ class AdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1087,6 +1107,7 @@ class Adan(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1143,6 +1164,7 @@ class AdaPNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1200,6 +1222,7 @@ class AdaShift(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1241,6 +1264,7 @@ class AddSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1302,6 +1326,7 @@ class AdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1358,6 +1383,7 @@ class ADOPT(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1404,6 +1430,7 @@ class AggMo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1449,6 +1476,7 @@ class ALIG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1508,6 +1536,7 @@ class Amos(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1582,6 +1611,7 @@ class Apollo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1638,6 +1668,7 @@ class ApolloDQN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1685,6 +1716,7 @@ class ASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1753,6 +1785,7 @@ class CAME(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1799,6 +1832,7 @@ class CautiousAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1840,6 +1874,7 @@ class CautiousLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1883,6 +1918,7 @@ class COCOB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1939,6 +1975,7 @@ class DAdaptAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1988,6 +2025,7 @@ class DAdaptLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2037,6 +2075,7 @@ class DAdaptSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2079,6 +2118,7 @@ class DCASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2126,6 +2166,7 @@ class DiffGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2174,6 +2215,7 @@ class Dion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2216,6 +2258,7 @@ class DoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2255,6 +2298,7 @@ class DoWG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2290,6 +2334,7 @@ class EFSignSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2346,6 +2391,7 @@ class ExtraAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2383,6 +2429,7 @@ class ExtraGradient(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2437,6 +2484,7 @@ class FAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2475,6 +2523,7 @@ class Fromage(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2522,6 +2571,7 @@ class FTML(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2568,6 +2618,7 @@ class Ftrl(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2630,6 +2681,7 @@ class GaLore(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2675,6 +2727,7 @@ class Grams(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2719,6 +2772,7 @@ class Gravity(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2755,6 +2809,7 @@ class GroupAdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2809,6 +2864,7 @@ class IVON(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2871,6 +2927,7 @@ class LAMB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2931,6 +2988,7 @@ class LANS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2974,6 +3032,7 @@ class LaProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3026,6 +3085,7 @@ class LARC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3082,6 +3142,7 @@ class LARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         skip: bool | tuple[Any, ...] = ("gamma", "beta", "bias"),
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3143,6 +3204,7 @@ class LBFGS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3213,6 +3275,7 @@ class LBSGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3256,6 +3319,7 @@ class LDoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3296,6 +3360,7 @@ class Lion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3341,6 +3406,7 @@ class MADGRAD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3393,6 +3459,7 @@ class MARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3466,6 +3533,7 @@ class Muon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3560,6 +3628,7 @@ class MuonAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         plain: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -3635,6 +3704,7 @@ class MuonBatched(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3703,6 +3773,7 @@ class MuonClip(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3755,6 +3826,7 @@ class Nadam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3800,6 +3872,7 @@ class NAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3839,6 +3912,7 @@ class NAG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3879,6 +3953,7 @@ class NoisySGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3946,6 +4021,7 @@ class NorMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3995,6 +4071,7 @@ class NovoGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4032,6 +4109,7 @@ class NSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4078,6 +4156,7 @@ class OptimisticAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4119,6 +4198,7 @@ class OptimisticSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4173,6 +4253,7 @@ class PAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4219,6 +4300,7 @@ class PID(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4261,6 +4343,7 @@ class PNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4323,6 +4406,7 @@ class PolarMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4364,6 +4448,7 @@ class PowerSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4429,6 +4514,7 @@ class Prodigy(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4471,6 +4557,7 @@ class PSGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4529,6 +4616,7 @@ class QHAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4570,6 +4658,7 @@ class QHM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4626,6 +4715,7 @@ class RAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4682,6 +4772,7 @@ class RMSProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4731,6 +4822,7 @@ class Rprop(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4793,6 +4885,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4859,6 +4952,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4914,6 +5008,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4982,6 +5077,7 @@ class Scion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5021,6 +5117,7 @@ class SGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5059,6 +5156,7 @@ class SGDHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5119,6 +5217,7 @@ class SGDP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5160,6 +5259,7 @@ class SGDW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5198,6 +5298,7 @@ class SGHMC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5232,6 +5333,7 @@ class SGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5287,6 +5389,7 @@ class Shampoo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5329,6 +5432,7 @@ class Signum(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5377,6 +5481,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5433,6 +5538,7 @@ class SinkGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5480,6 +5586,7 @@ class SM3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5522,6 +5629,7 @@ class SMORMS3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5583,6 +5691,7 @@ class SOAP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5638,6 +5747,7 @@ class Sophia(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5696,6 +5806,7 @@ class SPAM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5752,6 +5863,7 @@ class SPlus(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5800,6 +5912,7 @@ class StableAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5838,6 +5951,7 @@ class SWAN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5890,6 +6004,7 @@ class SWATS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5922,6 +6037,7 @@ class Test(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5959,6 +6075,7 @@ class Tiger(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -6007,6 +6124,7 @@ class Yogi(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
