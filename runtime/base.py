@@ -96,6 +96,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; {suggest(name, names) or f'known: {listed(names)}'}"
 
 
+def not_provided(package: str, name: str, instead: str) -> str:
+    """The message of an error for a part of MXNet that a package does not have, with what to use instead."""
+    return f"{package} does not provide '{name}': {instead}"
+
+
 def _as_list(x: Any) -> list:
     """A list of the elements of a list or tuple; any other object becomes a list of one."""
     return list(x) if isinstance(x, (list, tuple)) else [x]

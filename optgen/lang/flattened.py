@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
-from optgen.lang.splice import NOWHERE, Part, token
+from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
 
 _LINE = re.compile(r"on line (\d+)")
