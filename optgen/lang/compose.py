@@ -14,7 +14,7 @@ from pathlib import Path
 from optgen import specfiles
 from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
-from optgen.lang.splice import (
+from optgen.lang.parts import (
     NOWHERE,
     Part,
     Renaming,

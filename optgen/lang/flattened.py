@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
-from optgen.lang.splice import NOWHERE, Part, token
+from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
 
 

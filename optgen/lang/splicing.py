@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Source, listed, suggest
-from optgen.lang.splice import (
+from optgen.lang.parts import (
     Part,
     Renaming,
     at,
@@ -139,7 +139,9 @@ class Splicing:
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values)
+        computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}
         for line in part.declarations:
+            _check_start(line, use, computed)
             own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
@@ -245,6 +247,16 @@ class Splicing:
             add((line[0], *negated(outer), token("OR", "or"), *_lex("("), *renaming.line(condition), *_lex(")"), text))
         elif kind != "PARAM":
             add(renaming.line(line))
+
+
+def _check_start(line: Tokens, use: Use, computed: Collection[str]) -> None:
+    """UseError for a state that starts from a gradient which an equation computes: starts come before equations."""
+    start = next((i for i, t in enumerate(line) if t.type == "EQUAL"), len(line))
+    if line[0].type == "STATE" and any(t.text in computed for t in line[start:]):
+        help = "it is not known when the state starts; what computes gradients is not for this spec"
+        raise UseError(
+            f"'{line[1].text}' of {_shown(use)} starts from the gradient, which is another here", use.span, help
+        )
 
 
 def _without_alias(line: Tokens, use: Use) -> Tokens:

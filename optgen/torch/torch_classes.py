@@ -46,7 +46,7 @@ def _takes_rows_without_decay(group: Group) -> bool:
 
 
 def _takes_sparse(group: Group) -> bool:
-    """With momentum or weight decay, every row changes at every step."""
+    """Whether SGD takes sparse gradients: with momentum or weight decay, every row changes at every step."""
     return bool(group["momentum"] == 0 and group["weight_decay"] == 0)
 
 
