@@ -20,13 +20,10 @@ from optgen.ir.verify import verify
 from optgen.model import Kind
 from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
+from tests.compiler.features import BATCHES, EVERYTHING, FEATURES, ROWS
 from tests.compiler.harness import (
     ALL,
-    BATCHES,
-    EVERYTHING,
-    FEATURES,
     MORE,
-    ROWS,
     SHAPES,
     SPECS,
     Array,

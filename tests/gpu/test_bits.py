@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import optgen
-from tests.compiler.harness import ALL, FEATURES, MORE, SHAPES, SPECS, Array, Case, Shape, arrays_of, by_name, same_bits
+from tests.compiler.features import FEATURES
+from tests.compiler.harness import ALL, MORE, SHAPES, SPECS, Array, Case, Shape, arrays_of, by_name, same_bits
 from tests.compiler.test_differential import LONG, MODES, SOME, SPARSE, pairs
 from tests.compiler.test_pieces import Problem, updated_in_pieces
 from tests.gpu.comparison import compare, fetched
