@@ -104,6 +104,9 @@ COMMON_NAMES: Mapping[str, str] = {
     "iteration": "t",
     "ndim": "rank",
     "numel": "size",
+    "zeros": "0",
+    "ones": "1",
+    "I": "identity(rows)",
 }
 """Names that are common elsewhere -> the reserved name."""
 
