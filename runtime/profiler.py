@@ -51,12 +51,6 @@ class _Record(NamedTuple):
 _records: list[_Record] = []
 _config = dict(_CONFIG)
 _running = _paused = _installed = False
-_UNTIMED: dict[tuple[type, str], Callable[..., Any]] = {
-    (Operator, "__call__"): Operator.__call__,
-    (Node, "pull"): Node.pull,
-    (Updater, "__call__"): Updater.__call__,
-}
-"""The methods that timed ones stand in place of while the profiler runs."""
 _lock = threading.Lock()
 
 
@@ -140,14 +134,10 @@ def _install() -> None:
     flags = [_config[flag] for flag in _FLAGS if _config[flag] is not None]
     wanted = _active() and (not flags or any(flags))
     with _lock:
-        if wanted and not _installed:
-            for (cls, name), timed in _TIMED.items():
-                setattr(cls, name, timed)
-            _installed = True
-        elif not wanted and _installed:
-            for (cls, name), method in _UNTIMED.items():
-                setattr(cls, name, method)
-            _installed = False
+        if wanted != _installed:
+            for (cls, name), methods in _METHODS.items():
+                setattr(cls, name, methods[wanted])
+            _installed = wanted
 
 
 def _timed(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -161,23 +151,24 @@ def _timed(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -
 
 
 def _call(self: Operator, *inputs: Any, **attrs: Any) -> Any:
-    return _timed(self.name, _UNTIMED[Operator, "__call__"], self, *inputs, **attrs)
+    return _timed(self.name, _METHODS[Operator, "__call__"][0], self, *inputs, **attrs)
 
 
 def _pull(self: Node, gradient: Any) -> Iterator[Any]:
     name = getattr(self.operator, "name", type(self.operator).__name__.lstrip("_"))
-    return iter(_timed(f"_backward_{name}", lambda: list(_UNTIMED[Node, "pull"](self, gradient))))
+    return iter(_timed(f"_backward_{name}", lambda: list(_METHODS[Node, "pull"][0](self, gradient))))
 
 
 def _update(self: Updater, *args: Any, **kwargs: Any) -> Any:
-    return _timed(f"update_{type(self.optimizer).__name__}", _UNTIMED[Updater, "__call__"], self, *args, **kwargs)
+    return _timed(f"update_{type(self.optimizer).__name__}", _METHODS[Updater, "__call__"][0], self, *args, **kwargs)
 
 
-_TIMED: dict[tuple[type, str], Callable[..., Any]] = {
-    (Operator, "__call__"): _call,
-    (Node, "pull"): _pull,
-    (Updater, "__call__"): _update,
+_METHODS: dict[tuple[type, str], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    (Operator, "__call__"): (Operator.__call__, _call),
+    (Node, "pull"): (Node.pull, _pull),
+    (Updater, "__call__"): (Updater.__call__, _update),
 }
+"""Methods, and what stands in their place while the profiler runs."""
 
 
 # ---------------------------------------------------------------- results
