@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import torch
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming
+from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -21,6 +22,9 @@ from optgen.torch.hooks import hooked
 from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
+from optgen.torch.owners import Owners
+from optgen.torch.ranks import Ranks
+from optgen.torch.shards import sharding_of
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 from optgen.torch.values import options_of
@@ -95,6 +99,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
         self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
+        self.owners = Owners()
         self.seed = seed
 
     @property
@@ -205,14 +210,24 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if not on_gpu and found_inf:
             return
         steps = self._group_steps()
-        for step in steps:
-            if on_gpu:
-                step.read_scaler()
-            step.prepare(factor, phase, numbers)
-        if self.gpu_scaler.tensors:
-            self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
-        for step in steps:
-            step.run()
+
+        def prepare() -> None:
+            for step in steps:
+                if on_gpu:
+                    step.read_scaler()
+                step.prepare(factor, phase, numbers)
+            if self.gpu_scaler.tensors:
+                self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
+
+        updating.update(steps, prepare, self._ranks())
+
+    def _ranks(self) -> Ranks:
+        """The processes that update parameters together: those that share parameters which products take whole."""
+        if not self.spec.has_stages:
+            return Ranks()
+        every = chain.from_iterable(group["params"] for group in self.param_groups)
+        meshes = [sharding.mesh for p in every if (sharding := sharding_of(p)) is not None]
+        return Ranks(dict.fromkeys(meshes))
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -308,11 +323,26 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         return {name: kept[name] for name in names if name in kept}
 
     def state_dict(self) -> dict[str, Any]:
-        """The states and group values, as PyTorch has them; RuntimeError between the phases of a step."""
+        """The states and group values, as PyTorch has them; RuntimeError between the phases of a step.
+
+        With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
+        """
         if self._due:
             due = self.spec.phases[self._due]
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
-        return super().state_dict()
+        owned = [p for group in self.param_groups for p in group["params"] if self._has_states_elsewhere(p)]
+        if not owned:
+            return super().state_dict()
+        whole = self.state
+        self.state = defaultdict(dict, {**whole, **owned_states.as_shards(self.owners, owned, whole)})
+        try:
+            return super().state_dict()
+        finally:
+            self.state = whole
+
+    def _has_states_elsewhere(self, param: torch.Tensor) -> bool:
+        """Whether the states of a parameter are whole on one rank, which owns it."""
+        return param in self.owners.places and param in self.state and sharding_of(param) is not None
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
@@ -324,15 +354,17 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._due = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"seed": self.seed, "clip_norm": self.clip_norm}
+        own: dict[str, Any] = {"seed": self.seed, "clip_norm": self.clip_norm}
         own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
         own |= {"due": self._due} if self._due else {}
+        own |= {"owners": self.owners.places} if self.owners.places else {}
         return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
+        self.owners = Owners(own.pop("owners", self.owners.places if "owners" in vars(self) else {}))
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._forget_steps()
