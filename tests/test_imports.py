@@ -47,7 +47,7 @@ LAYERS: dict[str, list[str]] = {
         "staged_table",
         "staged_runner",
         "cpu sparse",
-        "checks cuda gradients inputs places state",
+        "checks choice cuda gradients inputs places state",
         "active evaluation watch",
         "donation",
         "step",

@@ -36,7 +36,7 @@ STEP_FIELDS = (
     StepField("workspace", "double *", "as many doubles as NAME_workspace(step) says; contents do not matter"),
     StepField("parallel", "optgen_parallel_for ", "NULL: everything on the calling thread"),
     StepField("pool", "void *", "first argument of `parallel`"),
-    StepField("cols", "const int64_t *", "n row lengths, at least 1"),
+    StepField("cols", "const int64_t *", "n row lengths"),
     StepField("id", "const int64_t *", "n different numbers below 2^20, by which the draws of tensors differ"),
     StepField("seed", "uint64_t ", "of the draws"),
     StepField(

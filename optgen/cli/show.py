@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, read, settings, source_named
-from optgen.ir import COMPUTE, Variant
+from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer
 from optgen.shapes import sizes
@@ -24,7 +24,7 @@ def register(commands: Commands) -> None:
         "show",
         show,
         "print one variant of a spec at a stage of the compiler",
-        "  optgen show 'adam with lookahead' --stage spec  the spec without uses of others\n"
+        "  optgen show 'adam with lookahead'         the spec without uses of others\n"
         "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
         "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
         "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
@@ -34,7 +34,7 @@ def register(commands: Commands) -> None:
         "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
-    parser.add_argument("--stage", required=True, choices=STAGES, help="what to print")
+    parser.add_argument("--stage", default="spec", choices=STAGES, help="what to print (default: spec)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
     )
@@ -48,8 +48,6 @@ def register(commands: Commands) -> None:
 
 def show(args: argparse.Namespace) -> int:
     from optgen import arguments, pipeline
-    from optgen.backends import target
-    from optgen.ir.text import to_text
     from optgen.lang import format_text
 
     if args.arch and args.stage != "ptx":
@@ -71,40 +69,41 @@ def show(args: argparse.Namespace) -> int:
         return 0
     variant = Variant(flags, args.dtype, args.master, storage)
     if optimizer.is_staged(flags):
-        _show_stages(optimizer, variant, args.stage)
-        return 0
-    kernel = pipeline.plan(pipeline.build(optimizer, variant))
-    if args.stage == "ir":
-        print(to_text(kernel), end="")
-        return 0
-    symbol, host = pipeline.symbol(optimizer, variant), target.host()
-    if args.stage in ("nvvm", "ptx"):
-        text = pipeline.lower_ptx(kernel, symbol).llvm
-        print((text if args.stage == "nvvm" else target.compile_ptx(text, oldest)).rstrip("\n"))
-        return 0
-    text = pipeline.lower(kernel, symbol, host)
-    print(text if args.stage == "llvm" else target.compile_ir(text, host).assembly, end="")
+        _show_stages(optimizer, variant, args.stage, oldest)
+    else:
+        kernel = pipeline.plan(pipeline.build(optimizer, variant))
+        print(_kernel_text(kernel, pipeline.symbol(optimizer, variant), args.stage, oldest), end="")
     return 0
 
 
-def _show_stages(optimizer: Optimizer, variant: Variant, stage: str) -> None:
+def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, oldest: str) -> None:
     """Print the kernels of a step with calls between them, of an update that computes everything."""
     from optgen import pipeline
-    from optgen.backends import target
-    from optgen.ir.text import to_text
 
-    if stage in ("nvvm", "ptx"):
-        raise Usage(f"{optimizer.name} has products of matrices, loops or timings, which GPUs cannot run yet")
-    due = optimizer.timings()
-    host, number = target.host(), 0
+    due, number = optimizer.timings(), 0
     if stage == "ir":
         print("\n".join(pipeline.stage_lines(optimizer, variant, due, first=False)))
     for section in pipeline.stages(optimizer, variant, due, first=False).walk():
         if isinstance(section, KernelStage):
             kernel = pipeline.plan(pipeline.build_section(optimizer, variant, section))
             symbol, number = f"{pipeline.symbol(optimizer, variant)}_stage{number}", number + 1
-            text = to_text(kernel) if stage == "ir" else pipeline.lower(kernel, symbol, host)
-            print(f"\n{target.compile_ir(text, host).assembly if stage == 'asm' else text}", end="")
+            print(f"\n{_kernel_text(kernel, symbol, stage, oldest)}", end="")
+
+
+def _kernel_text(kernel: Kernel, symbol: str, stage: str, oldest: str) -> str:
+    """A planned kernel at a stage from `ir` on."""
+    from optgen import pipeline
+    from optgen.backends import target
+    from optgen.ir.text import to_text
+
+    if stage == "ir":
+        return to_text(kernel)
+    if stage in ("nvvm", "ptx"):
+        text = pipeline.lower_ptx(kernel, symbol).llvm
+        return (text if stage == "nvvm" else target.compile_ptx(text, oldest)).rstrip("\n") + "\n"
+    host = target.host()
+    text = pipeline.lower(kernel, symbol, host)
+    return text if stage == "llvm" else target.compile_ir(text, host).assembly
 
 
 def model_text(optimizer: Optimizer, flags: Flags) -> str:

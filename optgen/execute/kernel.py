@@ -47,10 +47,9 @@ class LoadedKernel:
     """One variant of an optimizer, loaded.
 
     `address` is its entry point on the CPU, 0 if it has several, and `run` calls that with the address of a
-    StepStruct. `buffer_index` and
-    `hyper_index` number its buffers and hyper-parameters by name; `gradients` are the numbers of gradients among the
-    buffers. `states` are the buffers that are kept between steps, by name: the states, their `scales`, and the master
-    weight as "w".
+    StepStruct. `buffer_index` and `hyper_index` number its buffers and hyper-parameters by name; `gradients` are the
+    numbers of gradients among the buffers. `states` are the buffers that are kept between steps, by name: the states,
+    their `scales`, and the master weight as "w".
     """
 
     def __init__(self, variant: Variant, native: NativeKernel, address: int) -> None:

@@ -153,8 +153,7 @@ class MembersRun:
             own = (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
             shapes[array.key] = shape = own
             dtypes[array.key] = dtype = self._elements if is_element else "float64"
-            # Kernels take rows without elements for rows of one: what has no element has memory for one.
-            nbytes = math.prod(max(n, 1) for n in shape) * buffers.numpy_dtype(dtype).itemsize
+            nbytes = math.prod(shape) * buffers.numpy_dtype(dtype).itemsize
             sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
         found, end = offsets(self.plan, sizes)
         return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
@@ -212,7 +211,14 @@ class MembersRun:
         if section.domain != PARAMETER:
             known = [sizes(member.param.shape, self.native.last_two) for member in members]
             own = {f"parameter.{name}": [float(x[name]) for x in known] for name in known[0]}
-        return _KernelCall(kernel, table, own)
+        made = [
+            b.memory for b in kernel.native.buffers if b.kind is Kind.ROW and b.written and self._is_array(b.memory)
+        ]
+        empty = [k for k, x in enumerate(domains) if not x.size]
+        return _KernelCall(kernel, table, own, [(key, k) for key in made for k in empty])
+
+    def _is_array(self, key: str) -> bool:
+        return self.plan.places.get(key, key) in self._arrays[0]
 
     def _as_buffer(self, b: Buffer) -> list[Tensor]:
         is_line = b.kind in (Kind.ROW, Kind.COL)
@@ -221,7 +227,7 @@ class MembersRun:
     def matrix(self, key: str) -> Any:
         """An array as a call takes it; calls are of one member alone."""
         (t,), (member,) = self.current.get(key) or self.each(key), self.members
-        is_param = key not in self._arrays[0] and self.plan.places.get(key, key) in self._elements_of_param
+        is_param = not self._is_array(key) and self.plan.places.get(key, key) in self._elements_of_param
         return self.device.view(t._replace(shape=self.shape(PARAMETER, member)) if is_param else t)
 
     def run(
@@ -259,8 +265,16 @@ class MembersRun:
 class _KernelCall:
     """A kernel over a tensor of each member."""
 
-    def __init__(self, kernel: LoadedKernel, table: StageTable, own: Mapping[str, list[float]]) -> None:
-        self.table = table
+    def __init__(
+        self,
+        kernel: LoadedKernel,
+        table: StageTable,
+        own: Mapping[str, list[float]],
+        zeros: Sequence[tuple[str, int]],
+    ) -> None:
+        """`own` are hyper-parameters of the members. `zeros` are values of rows without elements, as pairs of a key and
+        the number of a member: no kernel visits such rows, and they count as 0."""
+        self.table, self.zeros = table, zeros
         table.set_hyper(own)
         self.gradients = kernel.gradients
         self.places: dict[str, list[int]] = {}
@@ -280,6 +294,8 @@ class _KernelCall:
             if key in self.places:
                 addresses = np.array([t.address for t in tensors], np.uintp)
                 table.set_pointers(self.places[key], addresses[:, None])
+        for key, k in self.zeros:
+            run.device.view((run.current.get(key) or run.each(key))[k])[...] = 0
         table.run()
         return ()
 

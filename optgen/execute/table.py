@@ -17,7 +17,6 @@ from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows,
 from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
 from optgen.ir import GRADIENT_FACTOR
-from optgen.model import Kind
 from optgen.shapes import matrix_view
 
 
@@ -64,7 +63,7 @@ class StepTable:
         self.views, self._own_views = (
             [matrix_view(shape, kernel.native.last_two) for shape in shapes] for shapes in (self.shapes, own_shapes)
         )
-        self._cols = np.array([max(cols, 1) for _, _, cols in self._own_views], np.int64)
+        self._cols = np.array([cols for _, _, cols in self._own_views], np.int64)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)
         self.counts = np.zeros(n, np.int64)
@@ -72,21 +71,14 @@ class StepTable:
         self._row_numbers = np.zeros(n, np.uintp)
         self._goes_by_rows = False
         self._pointers = np.zeros((n, len(kernel.buffer_index)), np.uintp)
-        # On a CPU, rows without elements are taken for rows of one, whose column values have no memory of their own.
-        of_cols = {b.memory for b in kernel.native.buffers if b.kind is Kind.COL and b.memory in tensors}
-        empty = [t.shape for name in of_cols for i in members if (t := tensors[name][i]) is not None and not t.size]
-        self._spare = np.zeros(max((math.prod(max(n, 1) for n in shape) for shape in empty), default=0))
         for k, buffer in enumerate(kernel.native.buffers):
             if buffer.memory in tensors:
                 own = [tensors[buffer.memory][i] for i in members]
-                self._pointers[:, k] = [self._address(t) for t in own if t is not None]
+                self._pointers[:, k] = [t.address for t in own if t is not None]
         self._hyper = np.full((max(len(kernel.hyper_index), 1), n), UNSET)
         self._set_dimensions()
         self.step = self._struct(in_pieces=any(p is not None for p in own_pieces))
         self.address = ctypes.addressof(self.step)
-
-    def _address(self, t: Tensor) -> int:
-        return t.address if t.size or not self._spare.size or t.gpu is not None else self._spare.ctypes.data
 
     def _struct(self, *, in_pieces: bool) -> StepStruct:
         return StepStruct(

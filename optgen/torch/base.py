@@ -145,6 +145,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         TypeError or ValueError names a value of a group, a parameter or a gradient that is wrong. Then no weight, state
         or count has changed, of any group.
         """
+        if not self.state and closure is None and self._is_for_states(given):
+            for group in self.param_groups:
+                loading.make_states(self, group, self.state, self._shared_states())
+            return None
         if self.spec.phases:
             return self._step_in_phases(closure, given)
         loss = None
@@ -153,6 +157,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 loss = closure()
         self._update(given=self._with_loss(loss, given))
         return loss
+
+    def _is_for_states(self, given: Mapping[str, Any]) -> bool:
+        """Whether a step without states is to make them and nothing else, as torch.distributed.checkpoint wants it: it
+        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss or phases."""
+        spec, groups = self.spec, self.param_groups
+        if given or not (spec.phases or spec.given) or any(group["lr"] for group in groups):
+            return False
+        grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
+        return bool(grads) and not any(grad.any() for grad in grads)
 
     def _step_in_phases(self, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """All phases of a step, each with the gradients that `closure` computes."""

@@ -346,6 +346,7 @@ def test_show_keeps_the_tree(text: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "start", "inside"),
     [
+        ("spec", "optimizer SGD ", "state mom"),
         ("ir", "kernel SGD float64", "buffer mom elem float64 written"),
         ("llvm", "; ModuleID", "double"),
         ("asm", "\t.", "optgen_sgd"),
@@ -357,6 +358,19 @@ def test_show_stages(stage: str, start: str, inside: str, capsys: Capture) -> No
     assert main(["show", "sgd", "--stage", stage, "--set", "momentum=0.9", "--dtype", "float64"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(start) and inside in text and text.endswith("\n") and not text.endswith("\n\n")
+
+
+@pytest.mark.parametrize(("stage", "head"), [("llvm", "; ModuleID"), ("ptx", ".version ")])
+def test_show_kernels_between_products(stage: str, head: str, capsys: Capture) -> None:
+    assert main(["show", "muon", "--stage", stage]) == 0
+    text = capsys.readouterr().out
+    assert text.count(head) == 2 and all(f"_stage{i}" in text for i in range(2))
+
+
+def test_show_is_the_spec_without_uses(capsys: Capture) -> None:
+    assert main(["show", "adam with lookahead(k=5)"]) == 0
+    text = capsys.readouterr().out
+    assert optgen.parse(text).name == "AdamLookahead" and "use" not in text.split()
 
 
 def test_architectures(capsys: Capture) -> None:

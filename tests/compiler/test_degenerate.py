@@ -33,6 +33,10 @@ EQUATIONS = {
     "sums of rows and columns": (
         "state R: row = 1\nstate C: col = 1\nupdate:\n  R' = R + sum(C)\n  C' = C*0.5 + max(R')\n  w' = w"
     ),
+    "columns of which there may be none": (
+        "state C: col = 2\nstate T: tensor = 0\nstate U: tensor = 0\nstate V: tensor = 0\n"
+        "update:\n  C' = C + 1\n  T' = max(C')\n  U' = min(mean(w, per col) + C)\n  V' = sum(C') + norm(C)\n  w' = w"
+    ),
     "shared by all": "state D: shared = 0\nupdate:\n  D' = D + step\n  w' = w",
     "a sum over all": "state D: shared = 0\nupdate:\n  D' = D + sum(g, over params)\n  w' = w",
     "a sum over all that takes no sweep": "state D: shared = 0\nupdate:\n  D' = D + sum(lr, over params)\n  w' = w",
@@ -56,7 +60,13 @@ def test_nothing_is_swept_in_vain(name: str) -> None:
     assert kinds.count("sweep") == (name in ("the weight is a number", "the weight and its copy", *SWEPT))
 
 
-SWEPT = ("a state alone", "a norm", "rows that no element meets", "a sum over all")
+SWEPT = (
+    "a state alone",
+    "a norm",
+    "rows that no element meets",
+    "a sum over all",
+    "columns of which there may be none",
+)
 
 
 REPEATED = """\
@@ -159,30 +169,24 @@ def test_commands(
     assert "0 read, 0 written" in capsys.readouterr().out or text == SPECS["the weight is a number"]
 
 
-@pytest.mark.parametrize("name", ["adafactor", "came"])
-def test_column_states_of_rows_without_elements_have_no_memory(name: str) -> None:
-    """An empty tensor of PyTorch has no address."""
-    torch = pytest.importorskip("torch")
-    params, grads = ([torch.ones(3, 0), torch.ones(2, 3)] for _ in range(2))
-    rule = optgen.load(name)
-    start = rule.init(params)
-    arrays = {key: [torch.from_numpy(np.array(x)) for x in xs] for key, xs in start.arrays.items()}
-    step = rule.bind(params, grads, optgen.State(arrays, start.t))
-    step()
-    assert step.state.t.tolist() == [1, 1] and bool((params[1] != 1).all())
-
-
-def test_histories_of_columns_that_are_none_stay_in_their_memory() -> None:
-    """The rows of such a matrix are taken for rows of one, and of a history all entries are."""
-    spec = optgen.parse("""\
+PAST = """\
 optimizer Past
 state c[5]: col = 1
 update:
   c' = max(g, per col) + c[-5]
   w' = w - lr*g*c[-2]
-""")
-    step = optgen.load(spec).bind([np.zeros((3, 0), np.float32)], [np.zeros((3, 0), np.float32)])
-    (table,) = step._tables
-    assert table._spare.size >= 5
+"""
+
+
+@pytest.mark.parametrize("name", ["adafactor", "came", PAST], ids=lambda x: x.split()[-1])
+def test_column_states_of_rows_without_elements_have_no_memory(name: str) -> None:
+    """An empty tensor of PyTorch has no address."""
+    torch = pytest.importorskip("torch")
+    params, grads = ([torch.ones(3, 0), torch.ones(2, 3)] for _ in range(2))
+    rule = optgen.load(optgen.parse(name) if name is PAST else name)
+    start = rule.init(params)
+    arrays = {key: [torch.from_numpy(np.array(x)) for x in xs] for key, xs in start.arrays.items()}
+    step = rule.bind(params, grads, optgen.State(arrays, start.t))
     for _ in range(6):
         step()
+    assert step.state.t.tolist() == [6, 6] and bool((params[1] != 1).all())

@@ -46,13 +46,22 @@ eval:
   w' = w - eta*m - power*n
 """)
 STAGED = optgen.parse("""\
-optimizer Staged "a product, and numbers of each parameter before and after it"
+optimizer Staged "a product, and numbers of each parameter before and after it, in a call and of turns"
 param eta per param = 1
+param n: int        = 2 in [0, inf)
+param p: int        = 1 in [1, inf)
+
+state L: rows x rows = 0
 
 update:
   a  = eta*g
   b  = a@a^T@g
-  w' = w - lr*eta*b
+  repeat n:
+    b' = eta*b + a@a^T@b
+  end
+  L' = L + inverse_root(a@a^T + identity(rows), 1 + eta)   every p
+  w' = w - lr*eta*b' - L'@a                                every p
+  w' = w - lr*eta*b'                                       otherwise
 """)
 HOW: dict[str, dict[str, Any]] = {
     "float32": {},
@@ -117,9 +126,14 @@ def test_products() -> None:
     rng = np.random.default_rng(0)
     w, g = ([rng.standard_normal((5, 7)).astype("float32") for _ in range(3)] for _ in range(2))
     alone = copies(w)
-    optgen.load(STAGED, eta=[1, 0, 3], matmul="deterministic").bind(w, g)()
-    for x, y, eta, together in zip(alone, g, [1, 0, 3], w, strict=True):
-        optgen.load(STAGED, eta=eta, matmul="deterministic").bind([x], [y])()
+    each: dict[str, list[float]] = {"eta": [1, 0, 3], "n": [0, 3, 1], "p": [1, 2, 2], "lr": [0.1, 0.2, 0.1]}
+    step = optgen.load(STAGED, matmul="deterministic").bind(w, g)
+    for _ in range(3):
+        step(**each)
+    for i, (x, y, together) in enumerate(zip(alone, g, w, strict=True)):
+        step = optgen.load(STAGED, matmul="deterministic").bind([x], [y])
+        for _ in range(3):
+            step(**{name: values[i] for name, values in each.items()})
         assert same_bits(x, together)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import optgen
 import runtime as mx
-from optgen.execute.rule import FLOPS_OF_AN_ELEMENT
+from optgen.execute.choice import FLOPS_OF_AN_ELEMENT
 from optgen.threads import cpus
 from runtime.kvstore.layout import layout
 from runtime.kvstore.mpi.world import World

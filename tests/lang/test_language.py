@@ -19,7 +19,7 @@ from optgen import BoundStep, diagnostics, pipeline
 from optgen.cli import main
 from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
-from optgen.execute.rule import SMALLEST_QUANTIZED
+from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
 from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants

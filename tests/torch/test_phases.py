@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.distributed.checkpoint import state_dict as dcp
 
 import optgen.torch
 
@@ -147,3 +148,45 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     embedding(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="has a sparse gradient, and steps with phases take dense ones"):
         optimizer.extrapolate()
+
+
+@pytest.mark.parametrize("name", ["adamw with sam(rho=0.1)", "extragradient", "alig"])
+def test_distributed_checkpoints_find_states_without_a_closure(name: str) -> None:
+    """Where there are no states yet, it calls a step of its own, at a rate of 0 and with gradients of 0."""
+    (net, optimizer), (alike, other) = (
+        (net, optgen.torch.optimizer(name)(net.parameters())) for net in (network(), network())
+    )
+
+    def step(net: torch.nn.Module, optimizer: Any) -> None:
+        def closure() -> torch.Tensor:
+            optimizer.zero_grad()
+            return backward(net)
+
+        optimizer.step(closure)
+
+    step(net, optimizer)
+    optimizer.zero_grad()
+    found = dcp.get_optimizer_state_dict(net, optimizer)
+    other.state.clear()
+    rates = [group["lr"] for group in other.param_groups]
+    empty = dcp.get_optimizer_state_dict(alike, other)
+    assert empty["state"].keys() == found["state"].keys() and rates == [group["lr"] for group in other.param_groups]
+    assert all(map(torch.equal, alike.parameters(), network().parameters()))
+    assert {int(states["step"]) for states in other.state.values()} == {0}
+    alike.load_state_dict(net.state_dict())
+    dcp.set_optimizer_state_dict(alike, other, found)
+    for _ in range(2):
+        step(net, optimizer)
+        step(alike, other)
+    assert all(map(torch.equal, net.parameters(), alike.parameters()))
+
+
+def test_a_forgotten_closure_is_no_step_for_states() -> None:
+    for rate, gradient in ((0.1, 0.0), (0.0, 1.0), (0.0, None)):
+        net = network()
+        optimizer = optgen.torch.ExtraGradient(net.parameters(), lr=rate)
+        optimizer.state.clear()
+        for p in net.parameters():
+            p.grad = None if gradient is None else torch.full_like(p, gradient)
+        with pytest.raises(RuntimeError, match=r"call step\(closure\)"):
+            optimizer.step()

@@ -105,24 +105,25 @@ class StepFunction(TensorFunction):
         if kernel.boxes:
             by_rows = b.icmp_signed(">=", self._present(i), integer(0)) if kernel.goes_by_rows else None
             whole, first, rows, cols = (self.box_field(i, x) for x in ("whole", "first", "own_rows", "own_cols"))
-            return self._in_matrices(i, Extent(size, whole, first, rows, cols, by_rows))
+            return self._in_matrices(i, Extent(size, whole, first, rows, cols, by_rows, columns=cols))
         whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
         if not (layout.matrix or kernel.goes_by_rows):
             return Extent(size, whole, first, None, None, None)
-        cols = load(b, self.field("cols"), i, I64)
+        columns = load(b, self.field("cols"), i, I64)
+        cols = maximum(b, columns, integer(1))  # what is divided by it is 0 where there are none
         rows = self._present(i)
         by_rows = b.icmp_signed(">=", rows, integer(0))
         elements = b.select(by_rows, b.mul(rows, cols), size)
         if layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
             whole = elements
-        return self._in_matrices(i, Extent(elements, whole, first, rows, cols, by_rows))
+        return self._in_matrices(i, Extent(elements, whole, first, rows, cols, by_rows, columns=columns))
 
     def _in_matrices(self, i: Any, extent: Extent) -> Extent:
         """An extent with the matrices that tensor i, or the box that it is, consists of."""
         b, rows, cols = self.b, extent.rows, extent.cols
         if not (self.m.layout.matrix and self.m.kernel.last_two):
-            return replace(extent, height=rows, columns=cols)
+            return replace(extent, height=rows)
         matrices = self.box_field(i, "own_matrices") if self.m.kernel.boxes else self._matrices(i)
         height = b.sdiv(rows, maximum(b, matrices, integer(1)))
         return replace(extent, matrices=matrices, height=height, columns=b.mul(matrices, cols))
