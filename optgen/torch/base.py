@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -23,8 +22,6 @@ from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
 from optgen.torch.owners import Owners
-from optgen.torch.ranks import Ranks
-from optgen.torch.shards import sharding_of
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 from optgen.torch.values import options_of
@@ -232,15 +229,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(steps, prepare, self._ranks())
-
-    def _ranks(self) -> Ranks:
-        """The processes that update parameters together: those that share parameters which products take whole."""
-        if not self.spec.has_stages:
-            return Ranks()
-        every = chain.from_iterable(group["params"] for group in self.param_groups)
-        meshes = [sharding.mesh for p in every if (sharding := sharding_of(p)) is not None]
-        return Ranks(dict.fromkeys(meshes))
+        updating.update(steps, prepare, updating.ranks_of(self))
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -343,19 +332,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._due:
             due = self.spec.phases[self._due]
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
-        owned = [p for group in self.param_groups for p in group["params"] if self._has_states_elsewhere(p)]
-        if not owned:
-            return super().state_dict()
         whole = self.state
-        self.state = defaultdict(dict, {**whole, **owned_states.as_shards(self.owners, owned, whole)})
+        self.state = owned_states.as_saved(self)
         try:
             return super().state_dict()
         finally:
             self.state = whole
-
-    def _has_states_elsewhere(self, param: torch.Tensor) -> bool:
-        """Whether the states of a parameter are whole on one rank, which owns it."""
-        return param in self.owners.places and param in self.state and sharding_of(param) is not None
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
@@ -377,7 +359,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         own = dict(state)
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
-        self.owners = Owners(own.pop("owners", self.owners.places if "owners" in vars(self) else {}))
+        if "owners" in own or "owners" not in vars(self):
+            self.owners = Owners(own.pop("owners", {}))
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._forget_steps()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -235,7 +236,7 @@ class GroupStep:
                 numbers,
                 keys,
                 owners,
-                optimizer.describe,
+                partial(optimizer.__class__.describe, optimizer),  # a bound method would keep the optimizer alive
                 seed=optimizer.seed,
                 donate_grads=optimizer.donate_grads,
             )

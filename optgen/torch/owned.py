@@ -132,7 +132,10 @@ class OwnedTensors:
         found = []
         for i, p in enumerate(self.params):
             group, owner = self._owners.group_of(p), self._owners.places[p].rank
-            found += [(group, x) for x in owned_states.take_whole(self._kept[i], group, owner)]
+            try:
+                found += [(group, x) for x in owned_states.take_whole(self._kept[i], group, owner)]
+            except ValueError as error:
+                raise ValueError(f"{self._describe(p)}: {error}") from None
             if self._active[i]:
                 grad = local_tensor(placed_like(p, p.grad)).detach().to(p.dtype)
                 whole = self._owners.whole(p) if owner == group.rank else None
@@ -161,7 +164,8 @@ class OwnedTensors:
     def attempt(self) -> None:
         """`BoundTensors.attempt` at owners."""
         if self._bound is not None:
-            self._bound.attempt()
+            with naming([self.params[i] for i in self._own], self._describe):
+                self._bound.attempt()
 
     def undo(self) -> None:
         """`BoundTensors.undo` at owners."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import is_dtensor, local_tensor
 from optgen.torch.owners import Owners
+from optgen.torch.protocols import Owner
 from optgen.torch.scalars import count_of, step_tensor
+from optgen.torch.shards import sharding_of
 from optgen.torch.state import STEP, StateKeys
 from optgen.torch.transport import ShardGroup, Traveller, from_owners
 
@@ -42,7 +45,7 @@ def take_whole(kept: Kept, group: ShardGroup, owner: int) -> list[Traveller]:
     """
     found = []
     for key in shards(kept):
-        x = kept.pop(key)
+        x = kept[key]
         cut = [k for k, placement in enumerate(x.placements) if not placement.is_replicate()]
         if x.device_mesh != group.mesh or not set(cut) <= set(group.sharding.dims) or _is_partial(x):
             raise ValueError(
@@ -52,7 +55,9 @@ def take_whole(kept: Kept, group: ShardGroup, owner: int) -> list[Traveller]:
         part = local_tensor(x)
         whole = torch.empty(x.shape, dtype=x.dtype, device=part.device) if owner == group.rank else None
         found.append(Traveller(owner, group.bounds(x.shape, x.placements), part, whole))
-        if whole is not None:
+        if whole is None:
+            del kept[key]
+        else:
             kept[key] = whole
     return found
 
@@ -61,27 +66,41 @@ def _is_partial(x: Any) -> bool:
     return any(placement.is_partial() for placement in x.placements)
 
 
-def as_shards(owners: Owners, params: Sequence[torch.Tensor], state: Mapping[Any, Kept]) -> dict[Any, Kept]:
-    """The states of owned parameters as state dicts have them, for all ranks at the same time.
+def as_saved(optimizer: Owner) -> Any:
+    """The states of an optimizer as state dicts have them. Where owners have some, all ranks must call this together.
 
-    Those of the parameter's shape are DTensors that are cut like it, and others along their first axis. Of numbers, and
-    of what is no tensor, each rank has its own.
+    States of the parameter's shape are DTensors that are cut like it, and others are cut along their first axis. Of
+    numbers that all ranks have, and of what is no tensor, each rank has its own.
     """
+    owners, state = optimizer.owners, optimizer.state
+    every = (p for group in optimizer.param_groups for p in group["params"])
+    owned = [p for p in every if p in owners.places and p in state and sharding_of(p) is not None]
+    if not owned:
+        return state
+    found: defaultdict[Any, Kept] = defaultdict(dict, state)
+    for group, members in _by_group(owners, owned).items():
+        found |= _in_group(owners, group, members, state)
+    return found
+
+
+def _in_group(
+    owners: Owners, group: ShardGroup, members: Mapping[int, torch.Tensor], state: Mapping[Any, Kept]
+) -> dict[Any, Kept]:
+    """The states, in shards, of parameters that a group of processes shares, by their numbers."""
+    described: dict[int, list[tuple[str, Any]]] = {}
+    for own in _gathered(group, {k: _description(state[p]) for k, p in members.items() if owners.is_here(p)}):
+        described |= own
     found: dict[Any, Kept] = {}
-    for group, members in _by_group(owners, params).items():
-        described: dict[int, list[tuple[str, Any]]] = {}
-        for own in _gathered(group, {k: _description(state[p]) for k, p in members.items() if owners.is_here(p)}):
-            described |= own
-        travellers = []
-        for k, p in members.items():
-            found[p] = {}
-            for key, form in described[k]:
-                if form is None:
-                    found[p][key] = state[p][key]
-                    continue
-                found[p][key], traveller = _in_shards(p, group, owners.places[p].rank, state[p].get(key), *form)
-                travellers.append(traveller)
-        from_owners(group, travellers)
+    travellers = []
+    for k, p in members.items():
+        found[p] = {}
+        for key, form in described[k]:
+            if form is None:
+                found[p][key] = state[p][key]
+                continue
+            found[p][key], traveller = _in_shards(p, group, owners.places[p].rank, state[p].get(key), *form)
+            travellers.append(traveller)
+    from_owners(group, travellers)
     return found
 
 

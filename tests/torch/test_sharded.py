@@ -17,7 +17,7 @@ def job(mode: str, ranks: int, folder: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [1, 2, 3, pytest.param(4, marks=pytest.mark.stress)])  # 4: meshes of two dimensions
 def test_shards_have_the_bits_of_whole_parameters(ranks: int, tmp_path: Path) -> None:
     job("same", ranks, tmp_path)
 

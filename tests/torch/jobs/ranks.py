@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,12 @@ LISTENING = "0A"
 def run(ranks: int, function: Callable[..., None], folder: Path, *args: Any) -> None:
     """Call `function(*args)` on each rank, within a process group; `folder` is empty or has none of its files."""
     mp.spawn(_rank, (ranks, function, str(folder / f"store{os.getpid()}"), args), nprocs=ranks)
+
+
+def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
+    """The same numbers in every process."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) for shape in shapes]
 
 
 def _rank(rank: int, ranks: int, function: Callable[..., None], store: str, args: tuple[Any, ...]) -> None:
