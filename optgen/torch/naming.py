@@ -13,6 +13,9 @@ PLACE = re.compile(r"\b(params|grads|state\['?[\w.]+'?\])\[(\d+)\](\.grad|\.valu
 KINDS = (TypeError, ValueError, ArithmeticError)
 """The errors of a bound step that name a tensor."""
 
+TWICE = re.compile(r"(, of shape \([^)]*\))\1")
+"""What a parameter without a name, and an error that tells its shape, say both."""
+
 
 @contextmanager
 def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> Iterator[None]:
@@ -21,6 +24,7 @@ def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], st
         yield
     except KINDS as error:
         message = PLACE.sub(lambda found: _words(found, params, describe), str(error))
+        message = TWICE.sub(r"\1", message)
         if message == str(error):
             raise
         raise kind_of(error)(message) from error
