@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
-<<<<<<< HEAD
-from collections.abc import Callable, Sequence
-=======
 import tempfile
-from collections.abc import Callable
->>>>>>> main
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
