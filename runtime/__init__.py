@@ -47,6 +47,7 @@ _ON_FIRST_USE = {
             "kvstore",
             "libinfo",
             "log",
+            "model",
             "operator",
             "runtime",
             "symbol",
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
+    **dict.fromkeys(("mod", "module"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",

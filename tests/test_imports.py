@@ -90,7 +90,7 @@ LAYERS: dict[str, list[str]] = {
         "operator random callback lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore",
+        "kvstore model",
         "gluon",
         "checkpoint launch",
         "compat",
