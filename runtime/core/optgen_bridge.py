@@ -44,6 +44,13 @@ def names() -> tuple[str, ...]:
     return specfiles.without_folder()
 
 
+def hint(name: str, others: Iterable[str]) -> str:
+    """What to write in place of a name of no spec, and of none of these others."""
+    from optgen import specfiles
+
+    return specfiles.hint(name, others)
+
+
 def is_chain(name: str) -> bool:
     """Whether a name says what transforms a spec: `adam with lookahead(k = 5)`."""
     from optgen import pipeline

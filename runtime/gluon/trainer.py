@@ -84,6 +84,12 @@ class Trainer:
         if "dist" in (kvstore if isinstance(kvstore, str) else "" if kvstore is None else kvstore.type):
             self._init_params()
 
+    _amp_loss_scaler: trainer_params.LossScaler | None = None
+    """What scales losses, under mixed precision: a step whose gradients overflow is left out (`contrib.amp`)."""
+
+    _amp_original_scale = 1.0
+    """`_scale` without the factor of the loss."""
+
     def _init_optimizer(self, optimizer: str | opt.Optimizer, optimizer_params: Mapping[str, Any] | None) -> None:
         """Take an optimizer, or another one, which begins without states."""
         if not isinstance(optimizer, opt.Optimizer):
@@ -156,6 +162,8 @@ class Trainer:
         begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
+        if self._update_on_kvstore and self._overflows():
+            return
         if self._kvstore is not None:
             self._allreduce()
         if not self._update_on_kvstore:
@@ -221,6 +229,8 @@ class Trainer:
 
     def _update(self, ignore_stale_grad: bool) -> None:
         """Each context updates its weights; some gradients may be stale only where that is to be ignored."""
+        if self._overflows():
+            return
         if self._distributed and isinstance(self._kvstore, KVStore):
             self._kvstore.share_seed(self._optimizer)
         for updater, (indices, weights, variables) in zip(self._updaters, self._copies, strict=True):
@@ -232,6 +242,17 @@ class Trainer:
             for variable in variables:
                 variable.used_up |= self._donates and variable.fresh
                 variable.fresh = False
+
+    def _overflows(self) -> bool:
+        """Whether there is a loss scaler, and it finds an infinite gradient."""
+        if self._amp_loss_scaler is None:
+            return False
+        if self._update_on_kvstore and self._distributed:
+            raise MXNetError(
+                "amp: where the kvstore updates the weights, the processes cannot agree on leaving out a step; make "
+                "the trainer with update_on_kvstore=False"
+            )
+        return self._amp_loss_scaler.has_overflow(self._params)
 
     # ------------------------------------------------------------ the kvstore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -17,6 +17,16 @@ from runtime.kvstore import KVStoreBase
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
+
+
+class LossScaler(Protocol):
+    """What a trainer sees of the scale of losses."""
+
+    loss_scale: float
+
+    def has_overflow(self, params: Sequence[Parameter]) -> bool:
+        """Whether a gradient is infinite or NaN; the scale of the next loss follows from it."""
+        ...
 
 
 def checked(params: Any) -> list[Parameter]:

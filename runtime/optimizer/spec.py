@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.core.binding import Gradient
 
 # Arguments of the base class that are no numbers in an equation.
-_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict")
+_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict", "sym")
 FLOPS_OF_AN_ELEMENT = 256
 """So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
 for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
