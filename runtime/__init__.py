@@ -51,6 +51,7 @@ _ON_FIRST_USE = {
             "log",
             "model",
             "operator",
+            "profiler",
             "recordio",
             "runtime",
             "symbol",
@@ -73,7 +74,6 @@ _NOT_PROVIDED = {
     "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
     **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),
-    "profiler": "operators are called when Python calls them: use Python's profilers, such as cProfile",
 }
 
 
