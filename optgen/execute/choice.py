@@ -156,7 +156,7 @@ class KernelChoice:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.fixed if x in self.values}
+        own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
 
