@@ -49,6 +49,7 @@ _ON_FIRST_USE = {
             "kvstore",
             "libinfo",
             "log",
+            "model",
             "operator",
             "profiler",
             "recordio",
@@ -67,7 +68,7 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
+    **dict.fromkeys(("mod", "module"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     "onnx": "save parameters with Block.save_parameters",
     "rnn": "use gluon.rnn",
