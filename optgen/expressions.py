@@ -13,6 +13,9 @@ REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
 DRAWS = ("normal", "uniform", "rademacher")
 """The functions whose results are random."""
 
+TRIANGLES = ("triu", "tril")
+"""The functions that keep a triangle of a matrix: upper, lower."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -106,12 +109,14 @@ class IsSet:
 @dataclass(frozen=True)
 class Call:
     """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`,
-    `matrix`, or a group (`optgen.groups`); None for none."""
+    `matrix`, or a group (`optgen.groups`); None for none. `dims` are the dimensions of a draw, none where it is for
+    elements; a draw that is held has two arguments, the distance of updates and the first one."""
 
     function: str
     args: tuple[Expr, ...]
     scope: str | None
     span: Span = field(compare=False)
+    dims: tuple[str, ...] = ()
 
 
 Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
@@ -148,6 +153,11 @@ def is_of_matrices(expr: Expr) -> bool:
 def is_grouped(expr: Expr) -> bool:
     """Whether a node is a reduction of groups of rows or columns."""
     return isinstance(expr, Call) and is_group(expr.scope)
+
+
+def is_draw(expr: Expr) -> bool:
+    """Whether a node is a draw."""
+    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

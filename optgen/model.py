@@ -13,7 +13,7 @@ from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Call, Expr, Name, Number, is_grouped, is_of_matrices, walk
+from optgen.expressions import Call, Expr, Name, Number, is_draw, is_grouped, is_of_matrices, walk
 from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
@@ -222,6 +222,11 @@ PHASE = "phase"
 """The flag of variants that says which phase of a step is computed, where a step has phases."""
 
 
+def _is_drawn_matrix(expr: Expr) -> bool:
+    """Whether an expression is a draw of other dimensions than those of the parameter."""
+    return isinstance(expr, Call) and is_draw(expr) and kind_of_dims(expr.dims or AXES[Kind.ELEM])[0] is Kind.MATRIX
+
+
 @dataclass(frozen=True)
 class Program:
     """One flag variant, without guards. Each name is defined once, before its use."""
@@ -321,6 +326,19 @@ class Optimizer:
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     @property
+    def fixed(self) -> tuple[str, ...]:
+        """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
+        calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
+        squares = [e.args for e in calls if e.function == "identity"]
+        own = (*(s.fixed for s in self.states), *(e.dims for e in calls))
+        found = [name for names in own for name in names if not is_group(name) and not name.isdigit()]
+        found += [e.id for args in squares for e in args if isinstance(e, Name)]
+        found += [
+            param_of(group) for group in self.groups if not param_of(group).isdigit() and param_of(group) != group
+        ]
+        return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
+
+    @property
     def has_products(self) -> bool:
         """Whether there are products or functions of matrices."""
         values = [*(e.value for e in self.update), *self.starts()]
@@ -334,18 +352,13 @@ class Optimizer:
             or bool(self.groups)
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
+            or any(_is_drawn_matrix(e.value) for e in self.update)
         )
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups of rows or columns that some variant has values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.update)))
-
-    @property
-    def fixed(self) -> tuple[str, ...]:
-        """The params that cannot change between steps, as the memory of states or the equations depend on them."""
-        blocks = [param_of(group) for group in self.groups]
-        return tuple(dict.fromkeys([*(x for state in self.states for x in state.fixed), *blocks]))
 
     def is_staged(self, flags: Flags) -> bool:
         """Whether a variant is more than one kernel: it has products or functions of matrices, groups of rows or
@@ -354,7 +367,9 @@ class Optimizer:
             return False
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
-        special = any(is_of_matrices(e) or is_grouped(e) for value in values for e in walk(value))
+        special = any(
+            is_of_matrices(e) or is_grouped(e) or _is_drawn_matrix(e) for value in values for e in walk(value)
+        )
         own = any(s.kind is Kind.MATRIX for s in program.states)
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.expressions import DRAWS, Call, is_of_matrices, walk
+from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, walk
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -123,8 +123,10 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             scope.report("E406", f"'otherwise' without a case of {case.target.key} above it", case.target.span, help)
             scope.failed.add(case.target.key)
         elif closed is not None:
-            takes = "takes all other cases" if closed.is_otherwise else "is without a guard"
-            help = f"the one on line {closed.span.line} {takes}"
+            help = f"the one on line {closed.span.line} takes all other cases"
+            if not closed.is_otherwise:
+                other = "add guards" if case.target.primed else "choose another name"
+                help = f"the one on line {closed.span.line} is without a guard; a name is defined once: {other}"
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
         elif case is not cases[0] and not case.is_otherwise and case.guard is None and case.timing is None:
             help = "end the line with 'otherwise' if it is for all other cases"
@@ -184,7 +186,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     has_products = any(map(is_of_matrices, nodes))
     own_steps = has_products or bool(optimizer.groups) or any(e.timing is not None for e in optimizer.update)
     for node in nodes:
-        if isinstance(node, Call) and node.scope == "params" and own_steps:
+        if isinstance(node, Call) and node.scope == "params" and own_steps and not is_draw(node):
             help = "compute it outside of the spec, and pass it as a param"
             what = "products, groups or timings" if optimizer.groups else "products or timings"
             scope.report("E303", f"'over params' beside {what}", node.span, help)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,9 @@ from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
 from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
+
+_LINE = re.compile(r"on line (\d+)")
+"""What messages say of other lines."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,15 @@ class Flattened:
         """Errors in `source` as errors in `origin`."""
         if not self.rows:
             return errors
-        moved = (replace(d, span=self._place(d.span)) for d in errors.diagnostics)
-        return SpecErrors(self.origin, _once(moved))
+        return SpecErrors(self.origin, _once(map(self._moved, errors.diagnostics)))
+
+    def _moved(self, d: Diagnostic) -> Diagnostic:
+        message, help = (text and _LINE.sub(self._line, text) for text in (d.message, d.help))
+        return replace(d, message=message or "", help=help, span=self._place(d.span))
+
+    def _line(self, found: re.Match[str]) -> str:
+        """`on line N` of the origin."""
+        return f"on line {self._place(Span(int(found[1]), 1, 2)).line}"
 
     def _place(self, span: Span) -> Span:
         tokens = self.rows[span.line - 1] if span.line <= len(self.rows) else ()

@@ -149,6 +149,8 @@ def _turns(loop: Loop, scope: Scope) -> str | None:
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
     """What is wrong with an index, and what to do."""
     n = state.entries
+    if n in scope.failed or not (n.isdigit() or math.isfinite(_least(scope.params[n].interval))):
+        return None  # which is reported
     own = [term for term, _ in at.terms if term != n]
     ends = _checked_ends(name, at, n, loop, scope)
     if not isinstance(ends, list):

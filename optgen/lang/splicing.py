@@ -68,6 +68,9 @@ class Splicing:
             )
         if self.chosen and not others:
             help = "write 'otherwise use adamw() as adam' above 'update:'"
+            for line in self.host.declarations:
+                if line[0].type == "OTHERWISE":
+                    raise UseError("'otherwise' without 'use'", line[0].span, help)
             raise UseError("nothing is said of the other parameters", self.chosen[0].span, help)
         evaluate = [guarded(line, self.chosen) for line in self.host.evaluate]
         self.result.evaluate = evaluate or self.result.evaluate

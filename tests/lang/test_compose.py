@@ -361,3 +361,19 @@ def test_chains_in_both_libraries() -> None:
 def test_a_transform_uses_its_base_once(update: str, words: str) -> None:
     with pytest.raises(SpecErrors, match=words):
         pipeline.with_base("adam", Source("odd.opt", f"transform Odd\nupdate:\n{update}\n"))
+
+
+def test_errors_of_a_transform_have_their_places_in_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "slow.opt"
+    lines = ["transform Slow", "param k = 5", "update:", "  w' = use base()", "  w' = w + rate every k"]
+    path.write_text("\n".join(lines))
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().err
+    for place, what in (
+        (":5:3", "the one on line 4 takes"),
+        (":5:12", "unknown name 'rate'"),
+        (":5:23", "'k' need not"),
+    ):
+        assert f"slow.opt{place}\n" in shown and what in shown
