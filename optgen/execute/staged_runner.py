@@ -8,7 +8,7 @@ import numpy as np
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.protocols import BoundTable, Launches, Runner
-from optgen.execute.stage_run import StageDevice, Workspace
+from optgen.execute.stage_device import StageDevice, Workspace
 from optgen.execute.staged_table import StagedTable, Update
 
 
@@ -34,7 +34,7 @@ class StagedRunner:
         self._rest, self.launches = rest, launches
         self._members = np.concatenate([table.order for table in staged])
         self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in others)])
-        self._workspaces = [Workspace() for _ in range(device.at_once)]
+        self._workspaces: list[Workspace] = []
         for table in staged:
             table.use_device(device)
 
@@ -43,16 +43,28 @@ class StagedRunner:
         counts[self._members] += 1
         try:
             step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
-            updates = [update for table in self._staged for update in table.updates(counts, step)]
-            self._factorize([update for update in updates if update.may_fail])
+            updates = [update for table in self._staged for update in table.updates(counts)]
+            fallible = sorted((x for x in updates if x.may_fail), key=lambda x: x.run.param.size)
+            safe = [x for x in updates if not x.may_fail]
+            groups = [[safe[k] for k in own] for own in self._device.groups([x.run.param.size for x in safe])]
+            at_once = self._device.at_once
+            self._bind([*(fallible[k::at_once] for k in range(at_once)), *groups], step)
+            self._factorize(fallible)
         except BaseException:
             counts[self._members] -= 1
             raise
-        for update in updates:
-            if not update.may_fail:
-                for _ in update.start(self._workspaces[0]):
-                    pass
+        self._device.run_groups([[update.run.stages for update in own] for own in groups])
         self._rest.run()
+
+    def _bind(self, groups: Sequence[Sequence[Update]], step: int) -> None:
+        """Have updates ready to run, those of a group in one workspace."""
+        self._workspaces += [Workspace(self._device) for _ in groups[len(self._workspaces) :]]
+        pairs = [(x, own) for x, own in zip(groups, self._workspaces, strict=False) if x]
+        for updates, workspace in pairs:
+            workspace.reserve(max(update.run.nbytes for update in updates))
+        for updates, workspace in pairs:
+            for update in updates:
+                update.bind(workspace, step)
 
     def _factorize(self, updates: Sequence[Update]) -> None:
         """Make updates with factorizations, all or none of them."""
@@ -63,11 +75,10 @@ class StagedRunner:
                     "factorizes matrices of it; nothing was updated"
                 )
         put_back: list[Callable[[], None]] = []
-        at_once = len(self._workspaces)
-        ordered = sorted(updates, key=lambda update: update.run.param.size)
+        at_once = self._device.at_once
         try:
-            for k in range(0, len(ordered), at_once):
-                some = ordered[k : k + at_once]
+            for k in range(0, len(updates), at_once):
+                some = updates[k : k + at_once]
                 put_back += [self._device.keep(t) for update in some for t in update.run.written()]
                 self._side_by_side(some)
         except BaseException:
@@ -76,8 +87,8 @@ class StagedRunner:
             raise
 
     def _side_by_side(self, updates: Sequence[Update]) -> None:
-        """Make updates, at most one for each workspace."""
-        running = [(x, x.start(workspace)) for x, workspace in zip(updates, self._workspaces, strict=False)]
+        """Make updates, which have a workspace each."""
+        running = [(x, x.run.run()) for x in updates]
         while running:
             asked = [(x, run, found) for x, run in running if (found := next(run, None)) is not None]
             owners = [x for x, _, found in asked for _ in found]
