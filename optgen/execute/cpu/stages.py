@@ -16,6 +16,7 @@ from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.sequence import ALONE, NativeCall, NativeSequence, loop_call, shared_call
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.stage_device import Workspace
+from optgen.loops.kernel import POOL_MIN_WORK
 from optgen.threads import pool
 
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ class CpuStages:
     # ------------------------------------------------------------ native code
 
     def prepared(self, stages: Sequence[BoundStage], how: How, workspace: Workspace) -> list[BoundStage]:
-        if self._threads is not None:
-            self._threads.match_worker_count()
         products: list[PreparedProduct] = []
         found = self._joined(stages, how, products)
         workspace.reserve_panels(max((x.panel_bytes for x in products), default=0))
         for product in products:
             product.place(workspace.panel_address)
+        if self._threads is not None and any(job.work >= POOL_MIN_WORK for x in products for job in x.jobs):
+            self._threads.match_worker_count()
         return found
 
     def _joined(self, stages: Sequence[BoundStage], how: How, products: list[PreparedProduct]) -> list[BoundStage]:
@@ -72,18 +73,17 @@ class CpuStages:
         found: list[BoundStage] = []
         for stage in stages:
             native = self._native_calls(stage, how, products)
+            last = found[-1] if found else None
             if native is None:
-                if isinstance(stage, TurnsCall):
-                    stage.bodies = [self._joined(body, how, products) for body in stage.bodies]
                 found.append(stage)
-            elif found and isinstance(found[-1], NativeStage):
-                found[-1] = NativeStage([*found[-1].sequence.calls, *native], self._threads)
+            elif isinstance(last, NativeStage):
+                found[-1] = NativeStage([*last.sequence.calls, *native], self._threads)
             else:
                 found.append(NativeStage(native, self._threads))
         return found
 
     def _native_calls(self, stage: BoundStage, how: How, products: list[PreparedProduct]) -> list[NativeCall] | None:
-        """The native calls that a stage is; None if it is none."""
+        """The native calls that a stage is; None if it is none, or a loop with such stages."""
         match stage:
             case KernelCall(table=CpuTable() as table) if not stage.zeros:
                 return [NativeCall(table.kernel.address, table.address, ALONE, stage)]
@@ -98,20 +98,13 @@ class CpuStages:
                     for job in product.jobs
                 ]
             case TurnsCall():
-                made: list[PreparedProduct] = []
-                bodies = [self._joined(body, how, made) for body in stage.bodies]
-                if not all(len(body) <= 1 and all(isinstance(x, NativeStage) for x in body) for body in bodies):
+                stage.bodies = [self._joined(body, how, products) for body in stage.bodies]
+                bodies = [_whole(body) for body in stage.bodies]
+                if None in bodies:
                     return None
-                products += made
-                readers = [
-                    at
-                    for kernel in stage.readers
-                    if isinstance(kernel.table, CpuTable)
-                    for at in kernel.table.hyper_addresses(str(stage.index))
-                ]
-                empty = NativeSequence([], self._threads)
-                sequences = [x.sequence for body in bodies for x in (body or [NativeStage([], None)])]  # type: ignore[attr-defined]
-                return [loop_call(stage.turns, readers, sequences or [empty])]
+                tables = [kernel.table for kernel in stage.readers if isinstance(kernel.table, CpuTable)]
+                readers = [at for table in tables for at in table.hyper_addresses(str(stage.index))]
+                return [loop_call(stage.turns, readers, [x for x in bodies if x is not None])]
         return None
 
     # ------------------------------------------------------------ several parameters
@@ -132,12 +125,15 @@ class CpuStages:
         if not others:
             return
         flat = [stages for own in others for stages in own]
-        if not all(len(stages) == 1 and isinstance(stages[0], NativeStage) for stages in flat):
-            for stages in flat:
-                _run(stages)
-            return
         if self._shared is None or not _are_same(self._shared[0], flat):
-            made = [NativeSequence([x for (stage,) in own for x in stage.sequence.calls], None) for own in others]  # type: ignore[attr-defined]
+            wholes = [[_whole(stages) for stages in own] for own in others]
+            if any(None in own for own in wholes):
+                for stages in flat:
+                    _run(stages)
+                return
+            made = [NativeSequence([x for one in own if one for x in one.calls], None) for own in wholes]
+            if self._threads is not None:
+                self._threads.match_worker_count()
             self._shared = flat, NativeSequence([shared_call(made)], self._threads)
         self._shared[1].run()
 
@@ -164,6 +160,16 @@ class NativeStage(BoundStage):
     def run(self) -> Iterable[list[Request]]:
         self.sequence.run()
         return ()
+
+
+def _whole(stages: Sequence[BoundStage]) -> NativeSequence | None:
+    """All stages as one sequence, if they are native code."""
+    match stages:
+        case []:
+            return NativeSequence([], None)
+        case [NativeStage(sequence=sequence)]:
+            return sequence
+    return None
 
 
 def _run(stages: Sequence[BoundStage]) -> None:
