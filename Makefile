@@ -14,6 +14,9 @@ ON_GPU := tests/ndarray $(foreach name,gradients native updates,--ignore tests/n
   tests/gluon/layers $(foreach name,files gpus loss model_zoo nn parameter trainer,tests/gluon/test_$(name).py) \
   tests/kvstore/test_store.py tests/kvstore/test_compression.py tests/runtime/test_autograd.py
 
+# Tests start hundreds of processes, each of which would compile the sources again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 

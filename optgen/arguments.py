@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import PHASE, Flag, FlagValue, Kind, Optimizer, Param
@@ -272,11 +272,13 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
 def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
-        raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
+        own = param.name == "wd" and "weight_decay" in optimizer.all_params()
+        hint = "it is 'weight_decay' here" if own else "leave it at its default"
+        raise ValueError(f"{optimizer.name} does not use '{param.name}'; {hint}")
 
 
 def number(expr: Expr, values: Mapping[str, float | None]) -> float:
-    """The value of an expression of params, sizes and numbers."""
+    """The value of an expression of params, sizes and numbers, as a number of turns is one."""
     return float(_value(expr, values, {}))
 
 
@@ -308,6 +310,8 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
             if x is None or y is None:
                 return False if op in COMPARISONS else None
             return _OPERATIONS[op](x, y)
+        case Call(function="min" | "max" as function, args=args):
+            return {"min": min, "max": max}[function](_value(x, values, flags) for x in args)
     raise TypeError(f"not a condition over parameters: {expr!r}")
 
 

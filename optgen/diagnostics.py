@@ -154,9 +154,29 @@ class SpecErrors(ValueError):
         super().__init__(render(self.diagnostics, source))
 
 
+SYNONYMS = (
+    ("lr", "learning_rate", "eta"),
+    ("wd", "weight_decay"),
+    ("epsilon", "eps"),
+    ("beta1", "b1"),
+    ("beta2", "b2"),
+    ("momentum", "mu"),
+)
+"""Names that mean the same in different libraries."""
+PAIRS = {"betas": ("beta1", "beta2"), "beta1": ("betas",), "beta2": ("betas",)}
+"""What one library has in a tuple, and others by single names."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The help line "did you mean ...?" for a misspelt name; None if no known name is near."""
-    near = nearest(name, known)
+    """The help line "did you mean ...?" for a misspelt name, or the known name that means the same; None if no known
+    name is near."""
+    names = list(known)
+    same = next((x for words in SYNONYMS if name in words for x in words if x in names), None)
+    if same is not None:
+        return f"it is '{same}' here"
+    if name in PAIRS and set(PAIRS[name]) <= set(names):
+        return f"it is {' and '.join(repr(x) for x in PAIRS[name])} here"
+    near = nearest(name, names)
     return f"did you mean '{near}'?" if near is not None else None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from optgen import compiled, serial, used
 from optgen.compiled import NativeKernel, PtxKernel
-from optgen.diagnostics import Source
+from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Kernel, Variant
 from optgen.model import Optimizer, Timing
 from optgen.objectcode import cache
@@ -55,10 +55,17 @@ def is_transform(source: Source) -> bool:
 
 
 def with_base(base: str, source: Source) -> Source:
-    """The text of a transform -> the text of what it makes of a spec that comes with the package."""
+    """The text of a transform -> the text of what it makes of a spec that comes with the package. Raises SpecErrors,
+    whose places are those in the transform."""
+    from optgen.lang import parse
     from optgen.lang.compose import with_base
 
-    return with_base(base, source)
+    flattened = with_base(base, source)
+    try:
+        parse(flattened.source)
+    except SpecErrors as errors:
+        raise flattened.translate(errors) from None
+    return flattened.source
 
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:

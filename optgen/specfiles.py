@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from optgen.diagnostics import Source, suggest
+from optgen.diagnostics import Source, listed, suggest
 
 _HERE = Path(__file__).resolve().parent
 FAMILIES = ("torch", "optax", "matrix")
@@ -60,8 +62,11 @@ def transform_path(name: str, beside: Path) -> Path:
     for path in transform_places(name, beside):
         if path.is_file() and path.parent != folder():
             return path
-    hint = suggest(name, transforms()) or f"there are: {', '.join(transforms())}"
-    raise FileNotFoundError(f"no transform named {name!r}; {hint}")
+    known = transforms()
+    help = suggest(name, known) or f"there are {listed(known)}"
+    if name in all_available():
+        help = f"{name} is an optimizer; transforms stand behind 'with', as {known[0]}"
+    raise FileNotFoundError(f"no transform named {name!r}; {help}")
 
 
 def available(family: str = "") -> tuple[str, ...]:
@@ -111,7 +116,23 @@ def spec_path(name: str) -> Path:
     if not path.is_file():
         if os.path.isfile(f"{name}.opt"):
             raise FileNotFoundError(f"no spec named {name!r}; for the file of that name write '{name}.opt'")
-        names = all_available()
-        hint = suggest(name, names) or f"there are: {', '.join(names) or 'none'}"
-        raise FileNotFoundError(f"no spec named {name!r}; {hint}")
+        raise FileNotFoundError(f"no spec named {name!r}; {hint(name)}")
     return path
+
+
+def hint(name: str, others: Iterable[str] = ()) -> str:
+    """What to write in place of a name of no spec, and of none of these others: a chain where 'with' is missing, or
+    names that are near."""
+    own, changes = [*others, *without_folder(), *available("torch"), *available("optax")], transforms()
+    words = [x for x in re.split(r"[\s,+]+", name) if x != "with"]
+    chained = [x for x in words if x in changes]
+    if words and len(chained) == len(words) - 1 and (spec := next(x for x in words if x not in chained)) in own:
+        return f"did you mean '{spec} with {', '.join(chained)}'?"
+    if (stem := os.path.basename(name)) in own:
+        return f"did you mean '{stem}'?"
+    if name in changes:
+        return f"{name} is a transform of others, as in 'adam with {name}'"
+    import difflib  # for a wrong name only: importing it takes as long as reading a spec
+
+    near = difflib.get_close_matches(name.lower(), own, n=4, cutoff=0.7)
+    return suggest(name, own) or (f"near are {listed(near)}; " if near else "") + "'optgen list' shows all"

@@ -40,9 +40,25 @@ rnd = random
 _ON_FIRST_USE = {
     **{
         module: module
-        for module in ("callback", "checkpoint", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
+        for module in (
+            "callback",
+            "checkpoint",
+            "contrib",
+            "image",
+            "io",
+            "kvstore",
+            "libinfo",
+            "log",
+            "operator",
+            "recordio",
+            "runtime",
+            "symbol",
+            "test_utils",
+        )
     },
     "kv": "kvstore",
+    "img": "image",
+    "sym": "symbol",
 }
 
 __all__ = [
@@ -50,13 +66,9 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(
-        ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
-    ),
+    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",
-    "contrib": "gluon.contrib and nd.contrib are there, and net.cast('bfloat16') with multi_precision=True for amp",
     "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
     **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),
@@ -70,7 +82,7 @@ def __getattr__(key: str) -> Any:
         globals()[key] = module
         return module
     if key in _NOT_PROVIDED:
-        raise AttributeError(f"runtime does not provide '{key}': {_NOT_PROVIDED[key]}")
+        raise AttributeError(base.not_provided("runtime", key, _NOT_PROVIDED[key]))
     raise AttributeError(f"module 'runtime' has no attribute '{key}'")
 
 

@@ -33,6 +33,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a wrong type."""
 
 
+class NotImplementedForSymbol(MXNetError):
+    """A method of arrays that was called on a symbol, which has no values."""
+
+
 class NotSupportedForSparseNDArray(MXNetError):
     """A method of dense arrays that was called on a sparse one. `alias` is the name of its operator, if it has one."""
 
@@ -84,12 +88,17 @@ def counts(name: str, values: Any, least: int | None = 1) -> tuple[int, ...]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The tail of an error message: `; did you mean 'x'?` when something is near, else `; known: a, b, c`."""
-    from optgen.diagnostics import nearest
+    """The tail of an error message: `; did you mean 'x'?` when something is near, else `; known: a, b, c`, cut where
+    there are many."""
+    from optgen.diagnostics import listed, suggest
 
     names = sorted(set(known))
-    near = nearest(name, names)
-    return f"; did you mean '{near}'?" if near is not None else f"; known: {', '.join(names)}"
+    return f"; {suggest(name, names) or f'known: {listed(names)}'}"
+
+
+def not_provided(package: str, name: str, instead: str) -> str:
+    """The message of an error for a part of MXNet that a package does not have, with what to use instead."""
+    return f"{package} does not provide '{name}': {instead}"
 
 
 def _as_list(x: Any) -> list:

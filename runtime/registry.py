@@ -32,7 +32,11 @@ class Registry:
         try:
             return self._classes[name.lower()]
         except KeyError:
-            raise ArgumentError(f"unknown {self.kind} '{name}'{did_you_mean(name.lower(), self)}") from None
+            raise ArgumentError(f"unknown {self.kind} '{name}'{self.hint(name.lower())}") from None
+
+    def hint(self, name: str) -> str:
+        """The tail of the message about an unknown name: what may be meant."""
+        return did_you_mean(name, self)
 
     def create(self, config: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """A new object: of the class of that name, with these arguments; or as a configuration describes it, which is

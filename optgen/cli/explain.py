@@ -184,22 +184,23 @@ def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[F
 
 
 def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
-    """The stages of the variants that are more than one kernel: in most updates, in those with all that is computed now
-    and then, and in the first one, where these differ. Each with a title."""
+    """The stages of the variants that are more than one kernel, each with a title: of an update without the equations
+    that have a timing, of one with all of them, and of the first one, where these differ."""
     from optgen import pipeline
     from optgen.ir import Variant
 
     staged = [flags for flags in variants(optimizer) if optimizer.is_staged(flags)]
     timings = optimizer.timings()
-    often = " and ".join(dict.fromkeys(_timing_text(t) for t in timings))
+    often = " and ".join(dict.fromkeys(f"'{_timing_text(t)}'" for t in timings))
     kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
-    kinds += [(f"Stages of an update that computes all that is for {often}", timings, False)] if timings else []
+    kinds += [(f"Stages of an update with the equations {often}", timings, False)] if timings else []
     kinds += [("Stages of the first update", timings, True)] if optimizer.starts() else []
     for title, due, first in kinds if staged else []:
         found = [
             (flags, "\n".join(pipeline.stage_lines(optimizer, Variant(flags), due, first=first))) for flags in staged
         ]
-        yield title, _by_setting(found)
+        text = _by_setting(found)
+        yield title, text + "\n#1, #2, ...: values without a name in the spec" * ("#" in text)
 
 
 def _roofs(optimizer: Optimizer) -> str:

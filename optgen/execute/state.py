@@ -61,7 +61,7 @@ def counted(state: State) -> str:
 
 
 def _summary(state: State) -> Iterator[tuple[str, str, int, int]]:
-    """Of each state: its name, the dtypes of its arrays, how many different arrays there are, and their elements."""
+    """A row for each state: its name, the dtypes of its arrays, how many different ones, and their elements."""
     for name, arrays in state.arrays.items():
         present = list({id(x): x for x in arrays if x is not None}.values())
         dtypes = dict.fromkeys(str(x.dtype).removeprefix("torch.") for x in present)  # PyTorch's are `torch.float32`

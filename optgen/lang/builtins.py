@@ -98,13 +98,25 @@ COMMON_NAMES: Mapping[str, str] = {
     "eta": "lr",
     "weight_decay": "wd",
     "weight": "w",
+    "weights": "w",
     "theta": "w",
     "gradient": "grad",
+    "grads": "grad",
     "num_update": "step",
+    "iteration": "t",
+    "ndim": "rank",
+    "numel": "size",
+    "zeros": "0",
+    "ones": "1",
+    "I": "identity(rows)",
 }
 """Names that are common elsewhere -> the reserved name."""
 
-_ABSENT = "asin acos sinh cosh asinh acosh atanh gamma prod sort argsort argmax argmin median"
+_ABSENT = """
+asin acos sinh cosh asinh acosh atanh gamma prod cumsum sort argsort argmax argmin median quantile topk cholesky det
+expm logm kron fft reshape concat
+"""
+_POLAR = "X@inverse_root(X^T@X, 2), or the loop of muon"
 COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "ln": "log(x)",
     "log2": "log(x)/log(2)",
@@ -129,6 +141,33 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "erfc": "1 - erf(x)",
     "average": "mean(x)",
     "var": "mean((x - mean(x))^2)",
+    "norm1": "sum(abs(x))",
+    "norm2": "norm(x)",
+    "l2_norm": "norm(x)",
+    "normalize": "x/max(norm(x), 1e-12)",
+    "cosine_similarity": "dot(x, y)/max(norm(x)*norm(y), 1e-12)",
+    "softmax": "exp(x - max(x))/sum(exp(x - max(x)))",
+    "softplus": "log1p(exp(x))",
+    "lerp": "a + c*(b - a)",
+    "isnan": "x != x",
+    "nan_to_num": "where(x != x, 0, x)",
+    "bernoulli": "z = uniform(), on a line of its own, then where(z < p, 1, 0)",
+    "ema": "m' = beta*m + (1 - beta)*x, with 'state m = 0'",
+    "matmul": "A@B",
+    "mm": "A@B",
+    "outer": "u*v, of a row and a col",
+    "transpose": "A^T",
+    "eye": "identity(rows)",
+    "inv": "solve(A, identity(rows))",
+    "pinv": "solve(A^T@A, A^T)",
+    "sqrtm": "A@inverse_root(A, 2)",
+    "eigh": "eigenvectors(A), eigenvalues(A)",
+    "svd": "left_singular_vectors(A), singular_values(A), right_singular_vectors(A)",
+    "qr": "orthonormal(A)",
+    "msign": _POLAR,
+    "polar": _POLAR,
+    "newton_schulz": _POLAR,
+    "orthogonalize": _POLAR,
     "randn": "normal()",
     "rand": "uniform()",
     "random": "uniform()",

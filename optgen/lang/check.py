@@ -97,7 +97,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
     find_arrays(equations, scope)
     check_loops(equations, scope)
     kept: list[Equation] = []
-    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase)):
+    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else (x.target.key, x.phase, x.loop)):
         cases = [x for x in group if isinstance(x, Equation)]
         _check_cases(cases, scope)
         _check_timings(cases, scope, evaluate=evaluate)
@@ -122,8 +122,10 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             scope.report("E406", f"'otherwise' without a case of {case.target.key} above it", case.target.span, help)
             scope.failed.add(case.target.key)
         elif closed is not None:
-            takes = "takes all other cases" if closed.is_otherwise else "is without a guard"
-            help = f"the one on line {closed.span.line} {takes}"
+            help = f"the one on line {closed.span.line} takes all other cases"
+            if not closed.is_otherwise:
+                other = "add guards" if case.target.primed else "choose another name"
+                help = f"the one on line {closed.span.line} is without a guard; a name is defined once: {other}"
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
         elif case is not cases[0] and not case.is_otherwise and case.guard is None and case.timing is None:
             help = "end the line with 'otherwise' if it is for all other cases"

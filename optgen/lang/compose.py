@@ -14,7 +14,7 @@ from pathlib import Path
 from optgen import specfiles
 from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
-from optgen.lang.splice import (
+from optgen.lang.parts import (
     NOWHERE,
     Part,
     Renaming,
@@ -46,12 +46,11 @@ def is_transform_source(source: Source) -> bool:
     return _MENTIONS.search(source.text) is not None and is_transform(read_part(source).header)
 
 
-def with_base(base: str, source: Source) -> Source:
+def with_base(base: str, source: Source) -> Flattened:
     """What the transform in `source` makes of a spec that comes with the package. Raises SpecErrors."""
     use = Use(Path(source.name).stem, {}, None, Span(1, 1, 2))
-    return render(
-        _transformed(source, use, _part(specfiles.source(specfiles.spec_path(base)), ())), source.name, None
-    ).source
+    part = _transformed(source, use, _part(specfiles.source(specfiles.spec_path(base)), ()))
+    return render(part, source.name, source)
 
 
 def chain(spec: str) -> Source:

@@ -72,7 +72,10 @@ class ExpressionActions:
         word, target = items
         allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
         if target.text not in allowed:
-            help = "write 'per row', 'per col', 'per matrix' or 'over params'"
+            near = {"column": "col", "cols": "col", "columns": "col", "rows": "row"}.get(target.text)
+            help = f"write 'per {near}'" if near else "write 'per row', 'per col', 'per matrix' or 'over params'"
+            if target.text in ("tensor", "param", "parameter", "matrices", "all"):
+                help = "without a scope, it is over all elements of a parameter; 'over params' is over all parameters"
             raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.format import render_tokens, space_before
-from optgen.lang.splice import NOWHERE, Part, token
+from optgen.lang.parts import NOWHERE, Part, token
 from optgen.lang.uses import Tokens
+
+_LINE = re.compile(r"on line (\d+)")
+"""What messages say of other lines."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,15 @@ class Flattened:
         """Errors in `source` as errors in `origin`."""
         if not self.rows:
             return errors
-        moved = (replace(d, span=self._place(d.span)) for d in errors.diagnostics)
-        return SpecErrors(self.origin, _once(moved))
+        return SpecErrors(self.origin, _once(map(self._moved, errors.diagnostics)))
+
+    def _moved(self, d: Diagnostic) -> Diagnostic:
+        message, help = (text and _LINE.sub(self._line, text) for text in (d.message, d.help))
+        return replace(d, message=message or "", help=help, span=self._place(d.span))
+
+    def _line(self, found: re.Match[str]) -> str:
+        """`on line N` of the origin."""
+        return f"on line {self._place(Span(int(found[1]), 1, 2)).line}"
 
     def _place(self, span: Span) -> Span:
         tokens = self.rows[span.line - 1] if span.line <= len(self.rows) else ()
@@ -35,13 +46,13 @@ class Flattened:
         return found[0].to(found[-1])
 
 
-def _once(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
-    """One of several that say the same of one place, as copies of a line do."""
-    seen: set[tuple[str, Span]] = set()
+def _once(diagnostics: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
+    """One of several that say the same of one place, as copies of a line do: the one that shows most of it."""
+    found: dict[tuple[str, int, int], Diagnostic] = {}
     for d in diagnostics:
-        if (d.message, d.span) not in seen:
-            seen.add((d.message, d.span))
-            yield d
+        key = d.message, d.span.line, d.span.column
+        found[key] = max(found.get(key, d), d, key=lambda x: x.span.end)
+    return found.values()
 
 
 def _section(name: str) -> Tokens:

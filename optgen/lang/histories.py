@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from optgen.expressions import Expr, Index, Name, Number, walk
+from optgen.lang.expression_actions import index_of
 from optgen.lang.loops import loops_around
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Kind, Loop, Optimizer, StateDecl
@@ -131,6 +132,7 @@ def _problem_of_array(name: Name, loop: Loop | None, scope: Scope) -> tuple[str,
     if not isinstance(ends, list):
         return ends
     least = int(count) if count.isdigit() else int(_least(scope.params[count].interval))
+    least = max(least, _first_turn([term for term, _ in name.at.terms], loop, count))
     if all(_is_within(p, q - 1, least) if not count.isdigit() else 0 <= p < least for p, q in ends):
         return None
     return f"{name.key} is not among the elements", f"{name.id}[0] is the first, and {name.id}[{count} - 1] the last"
@@ -147,12 +149,14 @@ def _turns(loop: Loop, scope: Scope) -> str | None:
 def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
     """What is wrong with an index, and what to do."""
     n = state.entries
+    if n in scope.failed or not (n.isdigit() or math.isfinite(_least(scope.params[n].interval))):
+        return None  # which is reported
     own = [term for term, _ in at.terms if term != n]
     ends = _checked_ends(name, at, n, loop, scope)
     if not isinstance(ends, list):
         return ends
     least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
-    if all(_is_within(p, q, least) for p, q in ends):
+    if all(_is_within(p, q, max(least, _first_turn(own, loop, n))) for p, q in ends):
         if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
             return None
         help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
@@ -186,12 +190,22 @@ def _ends(at: Index, own: list[tuple[str, int]], turns: Mapping[str, Loop], n: s
     if not own:
         return [(constant, times)]
     ((index, k),) = own
-    match turns[index].count:
-        case Number(value=value):
-            return [(constant, times), (constant + k * (int(value) - 1), times)]
-        case Name(id=id) if id == n:
-            return [(constant, times), (constant - k, times + k)]
-    return None
+    count = _linear(turns[index], n)
+    return None if count is None else [(constant, times), (constant + k * (count[0] - 1), times + k * count[1])]
+
+
+def _linear(loop: Loop, n: str) -> tuple[int, int] | None:
+    """The number of turns as p + q*n; None if it depends on anything else."""
+    count = index_of(loop.count)
+    if count is None or any(term != n for term, _ in count.terms):
+        return None
+    return count.constant, dict(count.terms).get(n, 0)
+
+
+def _first_turn(terms: list[str], loop: Loop | None, n: str) -> int:
+    """The least n for which a loop is computed at all whose number of the turn is among the terms of an index."""
+    counts = [_linear(x, n) for x in loops_around(loop) if x.index in terms]
+    return max((-(-(1 - p) // q) for p, q in filter(None, counts) if q > 0), default=0)
 
 
 def _is_within(p: int, q: int, least: int) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from optgen.expressions import Expr, Name, Number
+from optgen.bounds import ALL, Bounds, bounds_of
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
 from optgen.lang.report import Report
 from optgen.lang.scope import Scope
-from optgen.model import Equation, Loop, Timing
+from optgen.model import Equation, Loop, Param, Timing
 
 
 def path(loop: Loop | None) -> tuple[int, ...]:
@@ -58,13 +59,60 @@ def check_loops(equations: Iterable[Equation], scope: Scope) -> None:
     """Report loops that carry nothing, or whose number of turns is not known."""
     lines = list(equations)
     for loop in loops_of(lines):
-        check_whole(loop.count, scope, "the number of turns", least=0)
-        if not any(e.loop == loop and e.target.primed for e in lines):
+        _check_count(loop.count, scope)
+        if not any(e.loop == loop and (e.target.primed or e.target.at is not None) for e in lines):
             help = "a loop carries values: X' = ... sets the X of the next turn"
             scope.report("E213", "every turn of this loop is the same", loop.span, help)
         if loop.index is not None and scope.what(loop.index) is not None:
             message = f"'{loop.index}' is {scope.what(loop.index)}"
             scope.report("E213", message, loop.span, "choose another name for the number of the turn")
+
+
+def _check_count(count: Expr, scope: Scope) -> None:
+    """Report a number of turns that is no whole number from 0 on, computed from whole numbers and int params."""
+    if isinstance(count, Number) or (isinstance(count, Name) and count.id in scope.params):
+        check_whole(count, scope, "the number of turns", least=0)
+        return
+    before = len(scope.reported)
+    for node in walk(count):
+        _check_part(node, scope)
+    if len(scope.reported) > before or any(isinstance(e, Name) and e.id in scope.failed for e in walk(count)):
+        return
+    low = bounds_of(count, {p.name: _interval(p) for p in scope.params.values()}).low
+    if low < 0:
+        help = "narrow the intervals of its params, or write max(0, ...)"
+        at = f": it can be {low:g}" if math.isfinite(low) else ""
+        scope.report("E404", f"the number of turns may be negative{at}", count.span, help, "repeat")
+
+
+def _check_part(node: Expr, scope: Scope) -> None:
+    """Report a part of a number of turns that need not be a whole number known before the step."""
+    match node:
+        case Number(value=value) if value.is_integer():
+            return
+        case Name(id=id) if id in scope.failed:
+            return
+        case Name(id=id, primed=False, at=None) if id in scope.params:
+            param = scope.params[id]
+            if not param.is_int or param.optional or param.per_param:
+                help = f"declare 'param {id}: int = {_whole(param, 1)} in [1, inf)'"
+                scope.report("E404", f"'{id}' need not be a whole number", node.span, help)
+            return
+        case Unary(op="-") | Binary(op="+" | "-" | "*"):
+            return
+        case Call(function="min" | "max", args=args, scope=None) if len(args) > 1:
+            return
+    help = "write whole numbers and int params, with + - *, min and max"
+    scope.report("E404", "a number of turns is not computed from this", node.span, help, "repeat")
+
+
+def _whole(param: Param, least: int) -> int:
+    """A whole number that may be meant by the default of a param."""
+    return max(least, math.ceil(param.default or 0))
+
+
+def _interval(param: Param) -> Bounds:
+    return Bounds(param.interval.low, param.interval.high) if param.interval is not None else ALL
 
 
 def check_timing(timing: Timing, scope: Scope) -> None:
@@ -83,7 +131,7 @@ def check_whole(expr: Expr, scope: Scope, what: str, least: int) -> None:
             param = scope.params[id]
             low = param.interval.low if param.interval is not None else -math.inf
             if not param.is_int or param.optional or low < least:
-                help = f"declare 'param {id}: int = {param.default or least:g} in [{least}, inf)'"
+                help = f"declare 'param {id}: int = {_whole(param, least)} in [{least}, inf)'"
                 message = f"{what} is a whole number from {least} on, and '{id}' need not be one"
                 scope.report("E404", message, expr.span, help)
         case Name(id=id) if id in scope.failed:

@@ -141,6 +141,9 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type == "PER" and line.tokens[0].type in ("FLAG", "PARAM"):
         form = {"FLAG": "flag frozen per param = false", "PARAM": "param eta per param = 1"}[line.tokens[0].type]
         return LineError("E105", behind, token.span, f"write {form}")
+    if line.tokens[0].type == "PARAM" and token.type in ("ADD", "MULTIPLY", "POWER", "COMMA"):
+        help = "a default is one number, and a line has one param"
+        return LineError("E105", behind, token.span, help)
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
     help = _form(line) if previous.type == "COLON" else _wanted(line, expected)
@@ -182,4 +185,6 @@ def _wanted(line: Line, expected: set[str]) -> str:
 
 def _form(line: Line) -> str:
     form = _FORMS.get(line.tokens[0].text)
+    if form is None and any(t.type == "EVERY" for t in line.tokens):
+        return "a timing is 'every k' or 'every k from s', with whole numbers or int params, and a guard may follow it"
     return f"write {form}" if form else "an equation is name = value, then 'if FLAG' or 'otherwise' where it has cases"

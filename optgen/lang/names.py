@@ -27,19 +27,7 @@ def check_call(call: Call, scope: Scope) -> None:
     function = FUNCTIONS.get(call.function) if what is None else None
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
-        if call.function in scope.failed:
-            return
-        instead = COMMON_FUNCTIONS.get(call.function)
-        if what is not None:
-            rename = f", or rename the {what.split()[-1]} to call the function" if call.function in FUNCTIONS else ""
-            help = f"'{call.function}' is {what} here: write '*' to multiply{rename}"
-        elif instead is not None:
-            help = f"write {instead}"
-        else:
-            near = None if call.function in COMMON_FUNCTIONS else scope.suggest(call.function, FUNCTIONS)
-            help = near or f"the functions are {', '.join(FUNCTIONS)}"
-        scope.report("E207", f"unknown function '{call.function}'", at, help)
-        scope.failed.add(call.function)
+        _no_function(call, what, at, scope)
     elif not function.takes(len(call.args)):
         counts = " or ".join(map(str, function.counts)) + (" or more" if function.takes_more else "")
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
@@ -54,6 +42,40 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
+
+
+def _no_function(call: Call, what: str | None, at: Span, scope: Scope) -> None:
+    """Report a call of what is no function: of `what`, or of an unknown name."""
+    name = call.function
+    if {name, f"{name}()"} & scope.failed or _is_indexed(call, at, scope):
+        return
+    instead = COMMON_FUNCTIONS.get(name)
+    if what is not None:
+        rename = f", or rename the {what.split()[-1]} to call the function" if name in FUNCTIONS else ""
+        help = f"'{name}' is {what} here: write '*' to multiply{rename}"
+    elif instead is not None:
+        help = f"write {instead}"
+    elif name in COMMON_FUNCTIONS:
+        help = "the language has none like it"
+    else:
+        lists = "'optgen language functions' lists them, and 'optgen language products' those of matrices"
+        help = scope.suggest(name, FUNCTIONS) or lists
+    scope.report("E207", f"unknown function '{name}'", at, help)
+    scope.failed.add(name if what is None else f"{name}()")
+
+
+def _is_indexed(call: Call, at: Span, scope: Scope) -> bool:
+    """Whether a history or an array is called, which is reported."""
+    state, loop = scope.states.get(call.function), scope.arrays.get(call.function)
+    if state is not None and state.entries:
+        help = f"write {call.function}[-1] for its newest entry, {call.function}[-2] for the one before it"
+    elif loop is not None:
+        help = f"write {call.function}[{loop.index}] for one of its elements"
+    else:
+        return False
+    what = "a history" if loop is None else "an array"
+    scope.report("E308", f"'{call.function}' is {what}, and no function", at, help)
+    return True
 
 
 def _is_no_dimension(expr: Expr, scope: Scope) -> bool:

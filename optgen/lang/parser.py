@@ -127,6 +127,10 @@ def _keep_names(draft: Draft, line: Line) -> None:
     elif types[0] == "REPEAT":
         _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), None, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
+    elif line.tokens[0].text in ("for", "while") and _ends_loops(draft):
+        number = line.tokens[1] if types == ["NAME", "NAME"] and line.tokens[0].text == "for" else None
+        _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), number, line.tokens[0].span))
+        draft.broken.update(() if number is None else (number.text,))
     elif types[0] == "AXES":
         draft.axes.append(Axes(line.tokens[0].span))
     elif types[0] == "OPTIMIZER":
@@ -134,6 +138,12 @@ def _keep_names(draft: Draft, line: Line) -> None:
     else:
         names = [t.text for t in line.tokens[:2] if t.type == "NAME"]
         draft.broken.update(names, (name.rstrip("'") for name in names))
+
+
+def _ends_loops(draft: Draft) -> bool:
+    """Whether there is an `end` for more than the lines that begin with `repeat`: for loops of another language."""
+    heads = [line.tokens[0].type for line in draft.lines if line.tokens]
+    return heads.count("END") > heads.count("REPEAT")
 
 
 def _place(draft: Draft, statement: Statement, line: Line) -> None:

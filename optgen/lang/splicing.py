@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Source, listed, suggest
-from optgen.lang.splice import (
+from optgen.lang.parts import (
     Part,
     Renaming,
     at,
@@ -68,6 +68,9 @@ class Splicing:
             )
         if self.chosen and not others:
             help = "write 'otherwise use adamw() as adam' above 'update:'"
+            for line in self.host.declarations:
+                if line[0].type == "OTHERWISE":
+                    raise UseError("'otherwise' without 'use'", line[0].span, help)
             raise UseError("nothing is said of the other parameters", self.chosen[0].span, help)
         evaluate = [guarded(line, self.chosen) for line in self.host.evaluate]
         self.result.evaluate = evaluate or self.result.evaluate
@@ -139,7 +142,9 @@ class Splicing:
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values)
+        computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}
         for line in part.declarations:
+            _check_start(line, use, computed)
             own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
@@ -215,10 +220,10 @@ class Splicing:
             else:
                 known = sorted(part.params() | set(HANDED))
                 help = suggest(field, known) or f"there are {listed(known)}"
-                raise UseError(f"{_shown(use)} takes no '{field}'", value[0].span, help)
+                raise UseError(f"{_shown(use)} takes no '{field}'", use.places[field], help)
             counts = use.of_base and field in ("t", "step")  # which some bases read, and others do not
             if field in HANDED and not (part.reads(field) or counts or (field == "grad" and part.reads("g"))):
-                raise UseError(f"{_shown(use)} reads no '{field}'", value[0].span, "leave it out")
+                raise UseError(f"{_shown(use)} reads no '{field}'", use.places[field], "leave it out")
         if "grad" in values and "g" not in values and part.reads("g"):
             own = name(self._fresh(f"{prefix}g"), use.span)
             clipped = _lex(f"{own.text} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
@@ -245,6 +250,16 @@ class Splicing:
             add((line[0], *negated(outer), token("OR", "or"), *_lex("("), *renaming.line(condition), *_lex(")"), text))
         elif kind != "PARAM":
             add(renaming.line(line))
+
+
+def _check_start(line: Tokens, use: Use, computed: Collection[str]) -> None:
+    """UseError for a state that starts from a gradient which an equation computes: starts come before equations."""
+    start = next((i for i, t in enumerate(line) if t.type == "EQUAL"), len(line))
+    if line[0].type == "STATE" and any(t.text in computed for t in line[start:]):
+        help = "it is not known when the state starts; what computes gradients is not for this spec"
+        raise UseError(
+            f"'{line[1].text}' of {_shown(use)} starts from the gradient, which is another here", use.span, help
+        )
 
 
 def _without_alias(line: Tokens, use: Use) -> Tokens:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.syntax import Token, read_lines
@@ -24,12 +24,14 @@ class UseError(Exception):
 
 @dataclass(frozen=True)
 class Use:
-    """`use NAME(field = value, ...) as PREFIX`: of which spec, with what in the place of its names."""
+    """`use NAME(field = value, ...) as PREFIX`: of which spec, with what in the place of its names. `places` are those
+    of the names in the text."""
 
     name: str
     fields: dict[str, Tokens]
     prefix: str | None
     span: Span
+    places: Mapping[str, Span] = field(default_factory=dict)
 
     @property
     def of_base(self) -> bool:
@@ -102,15 +104,16 @@ def _read(tokens: Tokens, at: int) -> tuple[Use, Tokens]:
     if [t.text for t in tokens[at : at + 1]] == ["/"] and len(tokens) > at + 1:
         name, at = f"{name}/{tokens[at + 1].text}", at + 2
     fields: dict[str, Tokens] = {}
+    places: dict[str, Span] = {}
     span = first.span
     if at < len(tokens) and tokens[at].text == "(":
         end = _closing(tokens, at)
-        fields = _fields(tokens[at + 1 : end])
+        fields, places = _fields(tokens[at + 1 : end])
         span, at = first.span.to(tokens[end].span), end + 1
     prefix = None
     if [t.text for t in tokens[at : at + 1]] == [AS] and len(tokens) > at + 1 and tokens[at + 1].type == "NAME":
         prefix, at = tokens[at + 1].text, at + 2
-    return Use(name, fields, prefix, span), tokens[at:]
+    return Use(name, fields, prefix, span, places), tokens[at:]
 
 
 def _closing(tokens: Tokens, at: int) -> int:
@@ -123,9 +126,10 @@ def _closing(tokens: Tokens, at: int) -> int:
     raise UseError("'(' is never closed", tokens[at].span, "add the closing bracket")
 
 
-def _fields(tokens: Tokens) -> dict[str, Tokens]:
-    """`NAME = value` by name, split at the commas outside of brackets."""
+def _fields(tokens: Tokens) -> tuple[dict[str, Tokens], dict[str, Span]]:
+    """`NAME = value` by name, split at the commas outside of brackets; and where the names stand."""
     fields: dict[str, Tokens] = {}
+    places: dict[str, Span] = {}
     for part in split(tokens, "COMMA"):
         if not part:
             continue
@@ -134,8 +138,8 @@ def _fields(tokens: Tokens) -> dict[str, Tokens]:
         name = part[0].text
         if name in fields:
             raise UseError(f"'{name}' is given twice", part[0].span, "keep one of them")
-        fields[name] = part[2:]
-    return fields
+        fields[name], places[name] = part[2:], part[0].span
+    return fields, places
 
 
 def split(tokens: Tokens, type: str) -> list[Tokens]:

@@ -161,7 +161,12 @@ class _Walk:
                 check_carried(equation, loops, self.report)
             self._check_set(equation.value)
             if target.key in defined:
-                help = f"the first is on line {defined[target.key].line}; the cases of one name stand together"
+                rule = "the cases of one name stand together, and others need another name"
+                if loops[target.key] != equation.loop:
+                    rule = "a name is set in one loop: choose another one here"
+                    if not target.primed and is_visible(target, loops[target.key], equation.loop):
+                        rule = f"{target.id}' = ... sets the {target.id} of the next turn"
+                help = f"the first is on line {defined[target.key].line}; {rule}"
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
             defined.setdefault(target.key, target.span)
             loops.setdefault(target.key, equation.loop)
@@ -199,6 +204,8 @@ class _Walk:
             self.report("E204", f"{key} is not set", name.span, help, "phase")
         elif name.id in scope.locals:
             help = "define it in every variant that reads it, or guard this line"
+            if self.optimizer.phases:
+                help = "a local value belongs to one phase: define it in this one, too, or keep it in a state"
             self.report("E205", f"'{name.id}' is not defined", name.span, help)
         # A new value that no line of this variant defines is reported at the state, or as a missing w'.
 

@@ -45,7 +45,8 @@ def plan_sweeps(kernel: Kernel) -> Kernel:
 
 
 def schedules(kernel: Kernel) -> list[_Schedule]:
-    """Of [host, update]: with every reduction in the first sweep that can have it, and with some in later ones."""
+    """The schedules of [host, update]: with every reduction in the first sweep that can have it, and with some in later
+    ones."""
     host, update = kernel.phases
     known = frozenset(i.result.id for i in host.instrs if i.result is not None)
     first = _Schedule(kernel, update.instrs, known)

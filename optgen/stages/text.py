@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from optgen.expressions import Expr
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.stages.plan import Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
@@ -44,9 +45,15 @@ def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
     count = "*".join(x for x in lengths if x) or "1"
     product = "@".join(map(_operand, call.operands[:2]))
     if call.numbers:
-        alpha, beta = (f"({x})" if x[0] == "-" else x for x in map(expression, call.numbers))
-        product = f"{alpha}*{product} + {beta}*{_operand(call.operands[2])}"
-    return f"{call.target} = {product}: {half}{count} products"
+        alpha, beta = map(_factor, call.numbers)
+        product = f"{alpha}{product} + {beta}{_operand(call.operands[2])}"
+    return f"{call.target} = {product}: {half}{count} multiply-adds"
+
+
+def _factor(x: Expr) -> str:
+    """`a*`; nothing for 1."""
+    text = expression(x)
+    return "" if text == "1" else f"({text})*" if text[0] == "-" else f"{text}*"
 
 
 def _operand(x: Operand) -> str:

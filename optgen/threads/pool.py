@@ -25,7 +25,7 @@ MIN_SHARED_ELEMENTS = 16384
 MIN_WAKE_ELEMENTS = 1 << 18
 """Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
 MIN_SPLIT_ELEMENTS = 1 << 20
-"""From here on a thread has several parts, so that one that is held up can be helped out."""
+"""The elements from which on a thread has several parts, so that others can take those of one that is held up."""
 SPIN_SECONDS = 50e-6
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}

@@ -16,6 +16,7 @@ from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.torch import state as states
 from optgen.torch.capturable import GpuScalars, shown
+from optgen.torch.histories import OtherShapeError
 from optgen.torch.identity import same_objects
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
 from optgen.torch.scalars import PythonCounts, Scalars, count_of
@@ -49,7 +50,7 @@ class BoundTensors:
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
-        self._kernels = [kernel_of(rule, m) for m in self._memories]
+        self._kernels = [_numbered_kernel(rule, m, i) for i, m in enumerate(self._memories)]
         self._by_row, self.is_capturable = is_sparse, capturable
         self._boxes = [box_of(p) for p in params]
         sharding = sharding_of(params[0])
@@ -132,11 +133,21 @@ class BoundTensors:
                 bound = states.bindable(
                     self._kernels[i], kept, memory, self.rule.values, shared, self._keys, capturable=self.is_capturable
                 )
+            except OtherShapeError as error:
+                raise ValueError(f"params[{i}]: {error}{self._what_is_fixed()}") from error
             except (TypeError, ValueError) as error:
                 raise type(error)(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
+
+    def _what_is_fixed(self) -> str:
+        """What an error about the shape of a state adds where params decide it."""
+        names = dict.fromkeys(name for state in self.rule.spec.states for name in state.fixed)
+        if not names:
+            return ""
+        values = " and ".join(f"{name} = {self.rule.values[name]:g}" for name in names)
+        return f"; it follows from {values}, which cannot change once there are states: make another optimizer"
 
     def _show_scalars(
         self, arrays: dict[str, list[Any]], dtype: torch.dtype
@@ -293,6 +304,14 @@ def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:
     """The kernel of a parameter, whose flags and states are those of the whole one."""
     box = box_of(memory.param)
     return rule.kernel(tuple(memory.tensor.shape) if box is None else box.shape, piece=box)
+
+
+def _numbered_kernel(rule: UpdateRule, memory: ParamMemory, i: int) -> LoadedKernel:
+    """`kernel_of`, whose errors have the number of the parameter."""
+    try:
+        return kernel_of(rule, memory)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"params[{i}]: {error}") from error
 
 
 def memory_of(

@@ -10,6 +10,13 @@ from optgen.torch import codes
 from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor
 
 
+class OtherShapeError(ValueError):
+    """A state is there, but has another shape than kernels expect."""
+
+    def __init__(self, key: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
+        super().__init__(f"state['{key}']: shape {found}, expected {expected}")
+
+
 def refuse_shards(key: str, memory: ParamMemory) -> None:
     """ValueError for a parameter of which other processes have parts."""
     if is_dtensor(memory.param):
@@ -20,14 +27,14 @@ def bindable(
     entries: int, key: str, there: Any, memory: ParamMemory, start: float | str, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What `state[p]` holds, and the same memory as a kernel takes it: `there` if it can be bound as it is, else a
-    copy of it, or a new one. ValueError if it has another shape."""
+    copy of it, or a new one. OtherShapeError if it has another shape."""
     one = memory.empty_state(dtype, "meta")
     shape, strides = (entries, *one.shape), (one.numel(), *one.stride())
     kept = there
     if there is not None:
         codes.check_tensor(key, there)
         if tuple(there.shape) not in (shape, (*shape, 2)):
-            raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, expected {shape}")
+            raise OtherShapeError(key, tuple(there.shape), shape)
     model = torch.empty_strided(shape, strides, dtype=one.dtype, device="meta")
     if there is None or not lies_like(there, model, memory.tensor.device):
         kept = torch.empty_strided(shape, strides, dtype=one.dtype, device=memory.tensor.device)

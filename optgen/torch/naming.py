@@ -11,6 +11,9 @@ import torch
 PLACE = re.compile(r"\b(params|grads|state\['?[\w.]+'?\])\[(\d+)\](\.grad|\.values|\.indices)?")
 """What errors of a bound step call a tensor, by its number among those that are bound."""
 
+TWICE = re.compile(r"(, of shape \([^)]*\))\1")
+"""What a parameter without a name, and an error that tells its shape, say both."""
+
 
 @contextmanager
 def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> Iterator[None]:
@@ -19,6 +22,7 @@ def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], st
         yield
     except (TypeError, ValueError) as error:
         message = PLACE.sub(lambda found: _words(found, params, describe), str(error))
+        message = TWICE.sub(r"\1", message)
         if message == str(error):
             raise
         raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error

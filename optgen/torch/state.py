@@ -13,7 +13,7 @@ from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
 from optgen.torch import codes, histories, scalars
-from optgen.torch.histories import lies_like, refuse_shards
+from optgen.torch.histories import OtherShapeError, lies_like, refuse_shards
 from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, local_tensor
 from optgen.torch.shards import like, part_of
 
@@ -254,7 +254,7 @@ def _numbers(
         codes.check_tensor(key, there)
         found = part_of(there, memory.param)
         if found.numel() != shape.numel():
-            raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
+            raise OtherShapeError(key, tuple(found.shape), tuple(shape))
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
         if same and (found is there or is_dtensor(there)):
             return there  # type: ignore[no-any-return]

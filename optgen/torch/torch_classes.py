@@ -15,6 +15,7 @@ import torch
 from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
+from optgen.diagnostics import listed, suggest
 from optgen.model import Optimizer
 from optgen.symbolic.unicode import unicode
 from optgen.torch.base import SpecOptimizer, arguments_of
@@ -45,7 +46,7 @@ def _takes_rows_without_decay(group: Group) -> bool:
 
 
 def _takes_sparse(group: Group) -> bool:
-    """With momentum or weight decay, every row changes at every step."""
+    """Whether SGD takes sparse gradients: with momentum or weight decay, every row changes at every step."""
     return bool(group["momentum"] == 0 and group["weight_decay"] == 0)
 
 
@@ -158,9 +159,13 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     base = row.base
     spec = pipeline.checked(api.read(row.source))
     more_arguments = arguments_beside(row, spec)
+    known = inspect.signature(base.__init__).parameters
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
         own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
+        for name in kwargs.keys() - known.keys():
+            hint = suggest(name, known) or f"it has {listed([*known][2:])}"
+            raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
         self._set_options(own["seed"], own["clip_norm"], own["in_backward"], own["donate_grads"])
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)

@@ -59,9 +59,9 @@ def is_training() -> bool:
     return mode.training
 
 
-def set_recording(is_record: bool) -> bool:
+def set_recording(is_recording: bool) -> bool:
     """Switch recording on or off; returns what it was. `record` and `pause` are the usual way."""
-    before, mode.recording = mode.recording, bool(is_record)
+    before, mode.recording = mode.recording, bool(is_recording)
     return before
 
 

@@ -14,7 +14,7 @@ from runtime.base import MXNetError
 from runtime.core.generator import generator
 
 States = Mapping[str, Any]
-"""Of each generator its state, in JSON."""
+"""The state of each generator, in JSON."""
 
 
 def current() -> States:

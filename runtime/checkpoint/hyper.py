@@ -32,8 +32,8 @@ def to_json(optimizer: Optimizer) -> dict[str, Any]:
 
 def inputs(optimizer: Optimizer) -> dict[str, np.ndarray]:
     """The arrays of `set_input`, by names that are JSON: `["h_hat", 0]`."""
-    held = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
-    return {json.dumps([name, i]): to_host(array._data) for name, arrays in held.items() for i, array in arrays.items()}
+    held = optimizer._inputs.arrays() if isinstance(optimizer, SpecOptimizer) else ()
+    return {json.dumps([name, i]): to_host(array._data) for name, i, array in held}
 
 
 def check(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:
@@ -49,7 +49,7 @@ def check(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str,
             if not _can_become(schedule, name, value):
                 kind = content["schedule"]
                 raise MXNetError(f"the schedule's attribute '{name}' is {shown(value)}, which a {kind} cannot have")
-    names = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
+    names = list(optimizer._inputs) if isinstance(optimizer, SpecOptimizer) else []
     for key in inputs:
         try:
             name, i = json.loads(key)

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from runtime.base import not_provided
+
 _PACKAGE = __name__.partition(".")[0]
 _FOLDER = Path(__file__).parents[1]
 
@@ -22,6 +24,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        _refuse(name)
         if name.startswith(f"{_PACKAGE}."):
             return None
         for folder in map(Path, path or ()):
@@ -38,6 +41,20 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Restore the module's `__spec__`, which the import system has replaced. The module itself has run already."""
         module.__spec__ = module.__spec__.loader_state
+
+
+def _refuse(name: str) -> None:
+    """Raise ModuleNotFoundError, which says what to use, for a module of MXNet's that its package does not have.
+
+    The package says so in `_NOT_PROVIDED`: what to use, by the names of such modules.
+    """
+    parent, _, last = name.rpartition(".")
+    package = sys.modules.get(parent)
+    if package is not None and getattr(package, "__name__", "").partition(".")[0] == _PACKAGE:
+        instead = vars(package).get("_NOT_PROVIDED", {}).get(last)
+        if instead is not None:
+            # Without the error's `name`: `from package import last` would pass over an error of that name.
+            raise ModuleNotFoundError(not_provided(package.__name__, last, instead))
 
 
 def install() -> None:

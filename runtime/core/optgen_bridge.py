@@ -1,28 +1,24 @@
-"""The bridge to optgen: specs in, updates of parameters out. Only this module compiles and runs optimizers."""
+"""The bridge to optgen: specs in, rules and states out. `Binding` of `binding.py` is a rule at work on parameters."""
 
 from __future__ import annotations
 
-import operator
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgen import forks
 from runtime.core import backend
+from runtime.core.binding import memory, renamed, state_of
 from runtime.core.generator import generator
 from runtime.core.protocols import Context, NDArray
 
 if TYPE_CHECKING:
-    from optgen import Piece, State, UpdateRule
+    from optgen import Piece, UpdateRule
     from optgen.arguments import Arguments
     from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
-
-    Gradient = NDArray | list[NDArray]
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 
@@ -46,6 +42,13 @@ def names() -> tuple[str, ...]:
     from optgen import specfiles
 
     return specfiles.without_folder()
+
+
+def hint(name: str, others: Iterable[str]) -> str:
+    """What to write in place of a name of no spec, and of none of these others."""
+    from optgen import specfiles
+
+    return specfiles.hint(name, others)
 
 
 def is_chain(name: str) -> bool:
@@ -139,7 +142,7 @@ def initial(
     try:
         arrays = rule.init([weight._data], [row_sparse], flags, [piece]).arrays
     except (TypeError, ValueError) as error:
-        raise _renamed(error, [name]) from None
+        raise renamed(error, [name]) from None
     return {name: _placed(column[0], weight.context) for name, column in arrays.items() if column[0] is not None}
 
 
@@ -169,69 +172,8 @@ def evaluate(
     flags: Mapping[str, Sequence[bool]],
 ) -> list[Any]:
     """The weights to evaluate a network with, by the spec's `eval:` section."""
-    found = rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces, flags=flags)
+    found = rule.evaluate(memory(weights), state_of(states, np.array(counts, np.int64)), pieces, flags=flags)
     return [_placed(array, weight.context) for array, weight in zip(found, weights, strict=True)]
-
-
-# ---------------------------------------------------------------- quantized states
-
-
-@dataclass(frozen=True)
-class Coding:
-    """How numbers became codes in blocks: one of optgen's storages, and whether the codes have no sign."""
-
-    storage: str
-    nonnegative: bool
-
-    @classmethod
-    def of(cls, rule: UpdateRule, state: str, shape: tuple[int, ...]) -> Coding:
-        """That of a state of a parameter of this shape."""
-        buffer = rule.kernel(shape).states[state]
-        return cls(buffer.storage, buffer.nonnegative)
-
-    def part(self, codes: Any, scales: Any, begin: int, end: int) -> tuple[Any, Any]:
-        """The codes and scales of elements [begin, end), where `begin` is the first of a block, of those of a whole
-        weight in one row."""
-        from optgen.ir.storage.packing import CODES_PER_BYTE
-
-        found = self._buffer().format
-        each = CODES_PER_BYTE if found.is_packed else 1
-        own, of_scales = (slice(begin // n, -(-end // n)) for n in (each, found.block))
-        return codes[own], scales[of_scales]
-
-    def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
-        from optgen.execute import storage
-
-        return storage.encode(values, self._buffer(), by_row)
-
-    def decode(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The float32 numbers of a state of a weight of this shape."""
-        from optgen.execute import storage
-
-        return storage.decode(codes, scales, self._buffer(), shape)
-
-    def check(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> None:
-        """ValueError for arrays that were not made so of a weight of this shape."""
-        from optgen.execute import storage
-        from optgen.ir.storage import STORAGES
-
-        found = STORAGES.get(self.storage)
-        if found is None or found.block is None:
-            raise ValueError(f"'{self.storage[:60]}' is no storage in blocks of codes")
-        b = self._buffer()
-        shapes = [[storage.shape_of(x, shape, by_row) for x in (b, b.scales)] for by_row in (False, True)]
-        dtypes = codes.dtype, scales.dtype
-        if dtypes != (found.array_dtype, np.float32) or [codes.shape, scales.shape] not in shapes:
-            raise ValueError(
-                f"codes are {found.array_dtype}, and scales float32, one for each block of them: not {codes.dtype} of "
-                f"{codes.shape} and {scales.dtype} of {scales.shape}"
-            )
-
-    def _buffer(self) -> Any:
-        from optgen.ir import Buffer
-
-        return Buffer("", True, storage=self.storage, nonnegative=self.nonnegative)
 
 
 # ---------------------------------------------------------------- pieces
@@ -274,156 +216,8 @@ def block() -> int:
     return BLOCK
 
 
-# ---------------------------------------------------------------- updates
-
-
 def largest_id() -> int:
     """The largest number that a parameter may have in random draws."""
     from optgen.execute.checks import ID_LIMIT
 
     return ID_LIMIT - 1
-
-
-class Binding:
-    """A rule bound to several parameters; calling it updates all of them in one native call.
-
-    `states[i]` holds the state arrays of parameter i by name, its master as "w", and `given[i]` is the object, never to
-    be changed, that they were taken from; `names[i]` is what errors call the parameter. In place of gradients there may
-    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. With
-    `donate_grads`, every call uses their memory. Other arguments go to the rule's `bind`.
-    """
-
-    def __init__(
-        self,
-        rule: UpdateRule,
-        names: Sequence[str],
-        weights: Sequence[NDArray],
-        grads: Sequence[Gradient],
-        states: Sequence[Mapping[str, NDArray]],
-        seed: int,
-        given: Sequence[Any],
-        donate_grads: bool = False,
-        **arguments: Any,
-    ) -> None:
-        self._names, self._donates = names, donate_grads
-        self._weights = _memory(weights)
-        self._given, self._held = list(given), [array for state in states for array in state.values()]
-        self._states = _memory(self._held)
-        self._grads, self._is_sparse, self._summed = grads, _any_sparse(grads), _summed(grads)
-        self._counts = np.zeros(len(weights), np.int64)
-        self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
-        self.sent: Any = None  # what the values follow from that were sent last; the caller's
-        try:
-            state = _state(states, self._counts)
-            self._step = rule.bind(self._weights, _gradients(grads), state, donate_grads=donate_grads, **arguments)
-        except (TypeError, ValueError) as error:
-            raise _renamed(error, names) from None
-        self._step.seed = seed
-
-    def fits(
-        self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient], donate_grads: bool = False
-    ) -> bool:
-        """Whether these are the very weights and states that are bound, and as many gradients of each."""
-        return (
-            donate_grads == self._donates
-            and len(weights) == len(self._weights)
-            and _summed(grads) == self._summed
-            and all(map(operator.is_, map(_DATA, weights), self._weights))
-            and all(map(operator.is_, given, self._given))
-            and all(map(operator.is_, map(_DATA, self._held), self._states))
-        )
-
-    def __call__(
-        self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any], phase: str | None = None
-    ) -> None:
-        """One update, or one phase of it. An ArithmeticError names a parameter without a factorization; nothing has
-        changed then.
-
-        `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
-        numbers, or lists of one for each parameter.
-        """
-        self._take(grads)
-        if phase is not None and phase != self._step.phases[0]:
-            self._counts[:] = counts
-        elif counts != self._expected:
-            self._counts[:] = counts
-            self._counts -= 1
-        try:
-            if phase is None:
-                self._step(**values)
-            else:
-                self._step.resume(phase, range(len(counts)))
-                self._step.prepare(phase, **values)
-                self._step.run()
-        except ArithmeticError as error:
-            raise _renamed(error, self._names) from None
-        self._expected = [count + 1 for count in counts]
-
-    def _take(self, grads: Sequence[Gradient]) -> None:
-        """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
-        same = operator.is_ if self._summed == 1 else _same
-        if not (self._is_sparse or self._donates) and all(map(same, self._grads, grads)):
-            return
-        try:
-            self._step.rebind(_gradients(grads))
-        except (TypeError, ValueError) as error:
-            raise _renamed(error, self._names) from None
-        self._grads, self._is_sparse = grads, _any_sparse(grads)
-
-
-_DATA = operator.attrgetter("_data")
-
-
-def _memory(arrays: Iterable[NDArray]) -> list[np.ndarray]:
-    return list(map(_DATA, arrays))
-
-
-def _same(a: list[NDArray], b: list[NDArray]) -> bool:
-    return all(map(operator.is_, a, b))
-
-
-def _any_sparse(grads: Iterable[Gradient]) -> bool:
-    return any(not isinstance(g, list) and g.stype == "row_sparse" for g in grads)
-
-
-def _summed(grads: Sequence[Gradient]) -> int:
-    """How many gradients there are of each parameter."""
-    return len(grads[0]) if isinstance(grads[0], list) else 1
-
-
-def _gradients(grads: Iterable[Gradient]) -> list[Any]:
-    import optgen
-
-    def memory(g: Gradient) -> Any:
-        if isinstance(g, list):
-            return _memory(g)
-        return optgen.RowSparse(g._indices, g._rows) if g.stype == "row_sparse" else g._data
-
-    return list(map(memory, grads))
-
-
-def _state(states: Sequence[Mapping[str, NDArray]], counts: np.ndarray) -> State:
-    from optgen import State
-
-    names = dict.fromkeys(name for state in states for name in state)
-    return State({n: [state[n]._data if n in state else None for state in states] for n in names}, counts)
-
-
-_PLACE = re.compile(r"\b(params|grads|state|inputs)(?:\['([\w.]+)'\])?\[(\d+)\](?:\.(indices|values))?")
-_WORDS = {"params": "weight", "grads": "gradient", "state": "state", "inputs": "input"}
-
-
-def _renamed(error: Exception, names: Sequence[str]) -> Exception:
-    """The error with `state['m'][1]` and its like put as "state 'm' of parameter 'dense0_bias'"."""
-
-    def place(match: re.Match[str]) -> str:
-        what, name, position, part = match.groups()
-        words = [
-            part and f"{part} of the",
-            _WORDS[what],
-            name and f"'{name}'",
-            f"of parameter '{names[int(position)]}'",
-        ]
-        return " ".join(filter(None, words))
-
-    return type(error)(_PLACE.sub(place, str(error)))

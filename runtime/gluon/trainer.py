@@ -6,16 +6,16 @@ import contextlib
 import itertools
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from runtime import autograd
 from runtime import optimizer as opt
 from runtime.base import ArgumentError, MXNetError
-from runtime.context import Context
 from runtime.core import files
 from runtime.gluon import store_choice, trainer_params
 from runtime.gluon.parameter import Parameter, ParameterDict
+from runtime.gluon.step_arguments import begin_phase, give_loss
 from runtime.kvstore import KVStore, KVStoreBase
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
@@ -84,6 +84,12 @@ class Trainer:
         if "dist" in (kvstore if isinstance(kvstore, str) else "" if kvstore is None else kvstore.type):
             self._init_params()
 
+    _amp_loss_scaler: trainer_params.LossScaler | None = None
+    """What scales losses, under mixed precision: a step whose gradients overflow is left out (`contrib.amp`)."""
+
+    _amp_original_scale = 1.0
+    """`_scale` without the factor of the loss."""
+
     def _init_optimizer(self, optimizer: str | opt.Optimizer, optimizer_params: Mapping[str, Any] | None) -> None:
         """Take an optimizer, or another one, which begins without states."""
         if not isinstance(optimizer, opt.Optimizer):
@@ -132,7 +138,7 @@ class Trainer:
         and the first loss is returned. Without it, `phase` names the one that is computed: a step is then several
         calls, each after a backward pass. Phases come in their order; MXNetError names the one that is due.
 
-        `loss` is for optimizers that read it, as `polyak` does: a number, an array, or a list of them (those of several
+        `loss` is for optimizers that read it, as `alig` does: a number, an array, or a list of them (those of several
         contexts, or processes). Their sum is divided by `batch_size`, as gradients are. With a closure, it is what that
         returns.
 
@@ -141,52 +147,27 @@ class Trainer:
         these are, as in MXNet, gradients that were never written, and `ignore_stale_grad` takes them as they are.
         """
         if closure is None:
-            self._give_loss(loss, batch_size)
+            give_loss(self._optimizer, loss, batch_size)
             self._step(batch_size, ignore_stale_grad, phase)
             return None
         losses = []
         for part in self._optimizer.phases or (phase,):
             losses.append(closure())
-            self._give_loss(losses[-1] if loss is None else loss, batch_size)
+            give_loss(self._optimizer, losses[-1] if loss is None else loss, batch_size)
             self._step(batch_size, ignore_stale_grad, part)
         return losses[0]
 
     def _step(self, batch_size: int, ignore_stale_grad: bool, phase: str | None) -> None:
         """One update, or one phase of it."""
-        self._begin(phase)
+        begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
+        if self._update_on_kvstore and self._overflows():
+            return
         if self._kvstore is not None:
             self._allreduce()
         if not self._update_on_kvstore:
             self._update(ignore_stale_grad)
-
-    def _give_loss(self, loss: Any, batch_size: int) -> None:
-        """Have an optimizer that reads the loss read this one; ArgumentError if there is none."""
-        if "loss" not in self._optimizer.given:
-            return
-        if loss is None:
-            raise ArgumentError(
-                f"{type(self._optimizer).__name__} reads the loss: step(batch_size, loss=...), or a closure"
-            )
-        parts = loss if isinstance(loss, (list, tuple)) else [loss]
-        self._optimizer.loss = (
-            sum(float(x.sum().asscalar() if isinstance(x, NDArray) else x) for x in parts) / batch_size
-        )
-
-    def _begin(self, phase: str | None) -> None:
-        """Have the optimizer compute a phase; ArgumentError unless it has one of that name, or none and gets none."""
-        name, phases = type(self._optimizer).__name__, self._optimizer.phases
-        if phase is None and phases:
-            calls = ", then ".join(f"step(..., phase='{x}')" for x in phases)
-            raise ArgumentError(
-                f"{name}: a step has phases, each with gradients of its own: pass a closure that computes the loss and "
-                f"calls backward, or call {calls}"
-            )
-        if phase is not None and phase not in phases:
-            raise ArgumentError(f"{name} has no phase '{phase}'; it has {', '.join(phases) or 'none'}")
-        if phases:
-            self._optimizer.phase = phase
 
     def allreduce_grads(self) -> None:
         """Sum the gradients over all contexts, and write the sum to each: for when gradients are changed before
@@ -199,7 +180,7 @@ class Trainer:
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False, *, phase: str | None = None) -> None:
         """The update alone, after `allreduce_grads`; `phase` is as for `step`."""
-        self._begin(phase)
+        begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
         self._refuse_on_kvstore("update")
@@ -225,7 +206,7 @@ class Trainer:
             for context, copy in zip(self._contexts, self._copies, strict=True):
                 fresh = [v.fresh for v in copy.variables]
                 if not all(fresh):
-                    self._explain_stale(copy.indices[fresh.index(False)], context)
+                    trainer_params.refuse_stale(self._params[copy.indices[fresh.index(False)]], context)
 
     def _gather(self) -> None:
         """Find what learns: the parameters with a gradient, in each context; MXNetError for one without values."""
@@ -248,6 +229,8 @@ class Trainer:
 
     def _update(self, ignore_stale_grad: bool) -> None:
         """Each context updates its weights; some gradients may be stale only where that is to be ignored."""
+        if self._overflows():
+            return
         if self._distributed and isinstance(self._kvstore, KVStore):
             self._kvstore.share_seed(self._optimizer)
         for updater, (indices, weights, variables) in zip(self._updaters, self._copies, strict=True):
@@ -260,12 +243,16 @@ class Trainer:
                 variable.used_up |= self._donates and variable.fresh
                 variable.fresh = False
 
-    def _explain_stale(self, index: int, context: Context) -> NoReturn:
-        raise UserWarning(
-            f"the gradient of parameter '{self._params[index].name}' on {context} was not computed since the last "
-            "step: backward did not reach it. If only a part of the network is meant to learn now, pass "
-            "ignore_stale_grad=True"
-        )
+    def _overflows(self) -> bool:
+        """Whether there is a loss scaler, and it finds an infinite gradient."""
+        if self._amp_loss_scaler is None:
+            return False
+        if self._update_on_kvstore and self._distributed:
+            raise MXNetError(
+                "amp: where the kvstore updates the weights, the processes cannot agree on leaving out a step; make "
+                "the trainer with update_on_kvstore=False"
+            )
+        return self._amp_loss_scaler.has_overflow(self._params)
 
     # ------------------------------------------------------------ the kvstore
 
@@ -385,13 +372,11 @@ class Trainer:
         if self._evaluating:
             raise MXNetError("trainer.evaluating() is already entered")
         replaced = [(w, new) for w, new in self._evaluated() if new is not w]
-        training = [w.detach().copy() for w, _ in replaced]
         self._evaluating = True
         try:
-            _write(replaced)
-            yield
+            with trainer_params.holding(replaced):
+                yield
         finally:
-            _write(zip((w for w, _ in replaced), training, strict=True))
             self._evaluating = False
 
     def _evaluated(self) -> Iterator[tuple[NDArray, NDArray]]:
@@ -449,10 +434,3 @@ class Trainer:
             raise MXNetError(
                 f"states are in the kvstore, where these parameters are not yet, for want of values: {names}"
             )
-
-
-def _write(pairs: Iterable[tuple[NDArray, NDArray]]) -> None:
-    """Give each first array the values of the second, unseen by a graph that it is in."""
-    with autograd.pause():
-        for to, values in pairs:
-            to[:] = values

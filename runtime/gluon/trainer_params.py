@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import ArgumentError
 from runtime.context import Context
 from runtime.core import optgen_bridge
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.kvstore import KVStoreBase
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
+
+
+class LossScaler(Protocol):
+    """What a trainer sees of the scale of losses."""
+
+    loss_scale: float
+
+    def has_overflow(self, params: Sequence[Parameter]) -> bool:
+        """Whether a gradient is infinite or NaN; the scale of the next loss follows from it."""
+        ...
 
 
 def checked(params: Any) -> list[Parameter]:
@@ -65,3 +78,29 @@ def check_donated(params: Sequence[Parameter], optimizer: Optimizer, store: KVSt
                 optgen_bridge.check_donated(np.dtype(param.dtype).name, context)
             except ValueError as error:
                 raise ArgumentError(f"parameter '{param.name}': {error}") from None
+
+
+def refuse_stale(param: Parameter, context: Context) -> NoReturn:
+    """UserWarning for a gradient that backward has not written since the last step."""
+    raise UserWarning(
+        f"the gradient of parameter '{param.name}' on {context} was not computed since the last step: backward did not "
+        "reach it. If only a part of the network is meant to learn now, pass ignore_stale_grad=True"
+    )
+
+
+@contextlib.contextmanager
+def holding(pairs: Sequence[tuple[NDArray, NDArray]]) -> Iterator[None]:
+    """Each first array holds the values of the second; its own come back at the end, bit by bit."""
+    own = [array.detach().copy() for array, _ in pairs]
+    try:
+        _write(pairs)
+        yield
+    finally:
+        _write(zip((array for array, _ in pairs), own, strict=True))
+
+
+def _write(pairs: Iterable[tuple[NDArray, NDArray]]) -> None:
+    """Give each first array the values of the second, unseen by a graph that it is in."""
+    with autograd.pause():
+        for to, values in pairs:
+            to[:] = values

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from runtime import ndarray
 from runtime.metric.base import (
     CompositeEvalMetric,
     CustomMetric,
@@ -49,6 +50,7 @@ __all__ = [
     "alias",
     "check_label_shapes",
     "create",
+    "ndarray",
     "np",
     "register",
 ]

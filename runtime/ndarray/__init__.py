@@ -60,6 +60,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
         "nn.attention",
         "nn.ctc",
         "nn.output_ops",
+        "nn.contrib",
         "vision.resize",
         "vision.regions",
         "vision.grid_sample",

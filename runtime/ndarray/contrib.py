@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.base import ArgumentError, _as_list
+import numpy as np
+
+from runtime.base import ArgumentError, MXNetError, _as_list
+from runtime.core.backend import device_scope
 from runtime.ndarray.creation import zeros
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape.slicing import concat, stack
@@ -76,6 +79,18 @@ def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nes
 def quadratic(data: NDArray, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> NDArray:
     """`a*x*x + b*x + c` of each element x."""
     return (data * a + b) * data + c
+
+
+def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True) -> NDArray:
+    """1 if `|a - b| <= atol + rtol |b|` for all elements, else 0, as a uint8 of shape ().
+
+    Infinite elements are close to equal ones alone, and with `equal_nan` NaN is to NaN. Both have the same shape.
+    """
+    if a.shape != b.shape:
+        raise MXNetError(f"allclose: arrays of shapes {a.shape} and {b.shape}; they must be of one shape")
+    with device_scope(a.context):
+        close = np.isclose(a._data, b._data, rtol, atol, equal_nan).all()
+        return NDArray(close.astype(np.uint8), a.context)
 
 
 # ---------------------------------------------------------------- nested lists of arrays

@@ -15,7 +15,7 @@ from runtime.context import Context
 from runtime.ndarray import creation, elementwise, serialization
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import move
-from runtime.ndarray.shape import reshape, subscript
+from runtime.ndarray.shape import broadcast, reshape, subscript
 
 SYMBOLS: dict[str, Callable] = {
     "add": elementwise.add,
@@ -57,7 +57,7 @@ def install() -> None:
     NDArray._slice = lambda self, start, stop: subscript.getitem(self, slice(start, stop))
     NDArray.__hash__ = object.__hash__  # comparing gives arrays, so arrays are told apart by identity
     NDArray.as_in_ctx = as_in_context
-    for function in (as_in_context, attach_grad, __getstate__, __setstate__):
+    for function in (as_in_context, attach_grad, broadcast_like, __getstate__, __setstate__):
         function.__qualname__ = f"NDArray.{function.__name__}"
         setattr(NDArray, function.__name__, function)
 
@@ -81,6 +81,13 @@ def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None
     from.
     """
     autograd.mark_variables(self, creation.zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
+
+
+def broadcast_like(
+    self, other: NDArray, lhs_axes: broadcast.Axes | None = None, rhs_axes: broadcast.Axes | None = None
+) -> NDArray:
+    """A copy with the shape of `other`; or with each of `lhs_axes` as long as its counterpart in `rhs_axes`."""
+    return broadcast.broadcast_like(self, other, lhs_axes, rhs_axes)
 
 
 def __getstate__(self) -> dict[str, bytes]:

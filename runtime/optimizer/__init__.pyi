@@ -58,6 +58,7 @@ class AccSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -106,6 +107,7 @@ class ACProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -157,6 +159,7 @@ class AdaBelief(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -217,6 +220,7 @@ class AdaBound(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -258,6 +262,7 @@ class AdaDelta(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -328,6 +333,7 @@ class Adafactor(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -364,6 +370,7 @@ class AdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -402,6 +409,7 @@ class AdaGradNorm(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -458,6 +466,7 @@ class AdaHessian(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -512,6 +521,7 @@ class Adai(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -564,6 +574,7 @@ class Adam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -610,6 +621,7 @@ class AdamAtan2(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -660,6 +672,7 @@ class AdamHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -702,6 +715,7 @@ class Adamax(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -750,6 +764,7 @@ class AdamC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         normalized: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -799,6 +814,7 @@ class AdamMini(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -848,6 +864,7 @@ class AdaMod(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -914,6 +931,7 @@ class AdamP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -983,6 +1001,7 @@ class AdaMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1032,6 +1051,7 @@ class AdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1087,6 +1107,7 @@ class Adan(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1143,6 +1164,7 @@ class AdaPNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1200,6 +1222,7 @@ class AdaShift(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1241,6 +1264,7 @@ class AddSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1302,6 +1326,7 @@ class AdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1358,6 +1383,7 @@ class ADOPT(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1404,6 +1430,7 @@ class AggMo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1449,6 +1476,7 @@ class ALIG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1508,6 +1536,7 @@ class Amos(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1579,6 +1608,7 @@ class Apollo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1635,6 +1665,7 @@ class ApolloDQN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1682,6 +1713,7 @@ class ASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1750,6 +1782,7 @@ class CAME(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1796,6 +1829,7 @@ class CautiousAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1837,6 +1871,7 @@ class CautiousLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1880,6 +1915,7 @@ class COCOB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1936,6 +1972,7 @@ class DAdaptAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1985,6 +2022,7 @@ class DAdaptLion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2034,6 +2072,7 @@ class DAdaptSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2076,6 +2115,7 @@ class DCASGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2123,6 +2163,7 @@ class DiffGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2171,6 +2212,7 @@ class Dion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2213,6 +2255,7 @@ class DoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2252,6 +2295,7 @@ class DoWG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2287,6 +2331,7 @@ class EFSignSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2343,6 +2388,7 @@ class ExtraAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2380,6 +2426,7 @@ class ExtraGradient(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2434,6 +2481,7 @@ class FAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2472,6 +2520,7 @@ class Fromage(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2519,6 +2568,7 @@ class FTML(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2565,6 +2615,7 @@ class Ftrl(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2627,6 +2678,7 @@ class GaLore(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2672,6 +2724,7 @@ class Grams(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2716,6 +2769,7 @@ class Gravity(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2752,6 +2806,7 @@ class GroupAdaGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2806,6 +2861,7 @@ class IVON(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2868,6 +2924,7 @@ class LAMB(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2928,6 +2985,7 @@ class LANS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -2971,6 +3029,7 @@ class LaProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3023,6 +3082,7 @@ class LARC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3079,6 +3139,7 @@ class LARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         skip: bool | tuple[Any, ...] = ("gamma", "beta", "bias"),
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3140,6 +3201,7 @@ class LBFGS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3210,6 +3272,7 @@ class LBSGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3253,6 +3316,7 @@ class LDoG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3293,6 +3357,7 @@ class Lion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3338,6 +3403,7 @@ class MADGRAD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3390,6 +3456,7 @@ class MARS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3463,6 +3530,7 @@ class Muon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3557,6 +3625,7 @@ class MuonAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         plain: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -3632,6 +3701,7 @@ class MuonBatched(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3700,6 +3770,7 @@ class MuonClip(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3752,6 +3823,7 @@ class Nadam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3797,6 +3869,7 @@ class NAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3836,6 +3909,7 @@ class NAG(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3876,6 +3950,7 @@ class NoisySGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -3943,6 +4018,7 @@ class NorMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -3992,6 +4068,7 @@ class NovoGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4029,6 +4106,7 @@ class NSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4075,6 +4153,7 @@ class OptimisticAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4116,6 +4195,7 @@ class OptimisticSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4170,6 +4250,7 @@ class PAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4216,6 +4297,7 @@ class PID(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4258,6 +4340,7 @@ class PNM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4320,6 +4403,7 @@ class PolarMuon(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4361,6 +4445,7 @@ class PowerSign(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4426,6 +4511,7 @@ class Prodigy(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -4468,6 +4554,7 @@ class PSGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4526,6 +4613,7 @@ class QHAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4567,6 +4655,7 @@ class QHM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4623,6 +4712,7 @@ class RAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4679,6 +4769,7 @@ class RMSProp(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4728,6 +4819,7 @@ class Rprop(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4790,6 +4882,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4856,6 +4949,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4911,6 +5005,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -4979,6 +5074,7 @@ class Scion(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5018,6 +5114,7 @@ class SGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5056,6 +5153,7 @@ class SGDHD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5116,6 +5214,7 @@ class SGDP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5157,6 +5256,7 @@ class SGDW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5195,6 +5295,7 @@ class SGHMC(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5229,6 +5330,7 @@ class SGLD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5284,6 +5386,7 @@ class Shampoo(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5326,6 +5429,7 @@ class Signum(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5374,6 +5478,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5430,6 +5535,7 @@ class SinkGD(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5477,6 +5583,7 @@ class SM3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5519,6 +5626,7 @@ class SMORMS3(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5580,6 +5688,7 @@ class SOAP(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5635,6 +5744,7 @@ class Sophia(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5693,6 +5803,7 @@ class SPAM(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5749,6 +5860,7 @@ class SPlus(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5797,6 +5909,7 @@ class StableAdamW(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5835,6 +5948,7 @@ class SWAN(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5887,6 +6001,7 @@ class SWATS(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -5919,6 +6034,7 @@ class Test(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5956,6 +6072,7 @@ class Tiger(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -6004,6 +6121,7 @@ class Yogi(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...

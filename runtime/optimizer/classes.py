@@ -48,6 +48,9 @@ class OptimizerRegistry(Registry):
 
     __getitem__ = get
 
+    def hint(self, name: str) -> str:
+        return f"; {optgen_bridge.hint(name, self)}"
+
     def __contains__(self, name: str) -> bool:
         return super().__contains__(name) or key_of(name) in map(key_of, optgen_bridge.names())
 

@@ -57,6 +57,7 @@ class Optimizer:
     begin_num_update: where that count starts.
     multi_precision: keep a float32 master of each float16 or bfloat16 weight, update that, and round it to the weight.
     param_dict: `gluon.Parameter`s by index, whose `lr_mult` and `wd_mult` are used.
+    sym: a symbol, whose variables' attributes `__lr_mult__` and `__wd_mult__` are used.
     """
 
     aggregate_num = 0
@@ -120,6 +121,7 @@ class Optimizer:
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
     ) -> None:
         self.rescale_grad = rescale_grad
         self.wd = wd
@@ -139,6 +141,7 @@ class Optimizer:
         self._all_index_update_counts = {0: self._index_update_count}
         self._first_counts: dict[Index, int] = {}  # where those of each device start: what was loaded from a file
         self._ids: dict[Index, int] = {}  # what makes random draws differ between parameters
+        self._mults = _mults_of(sym)
         self.set_lr_mult({})
         self.set_wd_mult({})
 
@@ -230,13 +233,13 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Mapping[Index, float]) -> None:
-        """Factors on the learning rate, by index or name."""
-        self.lr_mult = dict(args_lr_mult)
+        """Factors on the learning rate, by index or name; before them come those of the symbol."""
+        self.lr_mult = self._mults["__lr_mult__"] | dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult: Mapping[Index, float]) -> None:
         """Factors on the weight decay, by index or name. With `param_idx2name`, biases and betas have 0 by default."""
         exempt = {name: 0.0 for name in self.idx2name.values() if not name.endswith(self.decayed)}
-        self.wd_mult = exempt | dict(args_wd_mult)
+        self.wd_mult = exempt | self._mults["__wd_mult__"] | dict(args_wd_mult)
 
     def name_of(self, index: Index) -> str:
         """The name of the parameter: that of its Parameter, that in `param_idx2name`, or else its index."""
@@ -309,3 +312,15 @@ def __getattr__(name: str) -> type[Optimizer]:
     if cls is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return cls
+
+
+def _mults_of(sym: Any) -> dict[str, dict[Index, float]]:
+    """The factors that a symbol's attributes give its arguments, by name."""
+    kinds = ("__lr_mult__", "__wd_mult__")
+    if sym is None:
+        return {kind: {} for kind in kinds}
+    attributes, arguments = sym.attr_dict(), set(sym.list_arguments())
+    return {
+        kind: {name: float(own[kind]) for name, own in attributes.items() if name in arguments and kind in own}
+        for kind in kinds
+    }

@@ -6,19 +6,17 @@ parameters; the seed of random draws; the schedule, if it is one of `runtime.lr_
 with the sender, who evaluates it: then `changes` has the rate of the next update. States are not part of it (see
 `states`).
 
-What is received chooses among classes that there are. It has nothing imported: `provide` says which modules are.
+What is received chooses among classes that there are (`named_classes`). It has nothing imported.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import json
 import math
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +26,7 @@ from runtime import random
 from runtime.base import MXNetError
 from runtime.core import optgen_bridge
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer import counts, handwritten_modules, schedules
+from runtime.optimizer import counts, named_classes, schedules
 from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -38,9 +36,6 @@ _VERSION = 1
 _TABLES = ("lr_mult", "wd_mult")
 _APART = ("idx2name", "param_dict", "lr_scheduler", "pieces", "exchange", *_TABLES)
 """Public attributes of all optimizers that are no scalars: they travel in ways of their own, or are a store's."""
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_PROVIDED: dict[str, str | None] = {}
-"""The modules of `provide`: None until they are imported, then why they could not be, or nothing."""
 
 
 # ---------------------------------------------------------------- writing
@@ -58,7 +53,7 @@ def dumps(optimizer: Optimizer) -> str:
     made = is_made(cls)
     content: dict[str, Any] = {
         "version": _VERSION,
-        "class": cls.__name__ if made else _importable(cls),
+        "class": cls.__name__ if made else named_classes.name_of(cls),
         "spec": cls.spec.source.text if made else None,
         "arguments": _arguments(optimizer),
         "values": changes(optimizer) | _private(optimizer),
@@ -145,23 +140,6 @@ def _rate(optimizer: Optimizer) -> float:
         raise MXNetError(f"the lr_scheduler gave {rate!r} for update {number}, not a number") from None
 
 
-def _importable(cls: type[Optimizer]) -> str:
-    """`module:qualname`, by which another process finds the class."""
-    name = f"{cls.__module__}:{cls.__qualname__}"
-    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
-        where = "in the script itself" if cls.__module__ == "__main__" else "inside a function"
-        raise MXNetError(
-            f"{cls.__name__} cannot be sent to another process, as it is defined {where}: define it in a module that "
-            "can be imported there, or write it as a spec and use optimizer.register_spec"
-        )
-    found: Any = sys.modules.get(cls.__module__)
-    for part in cls.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not cls:
-        raise MXNetError(f"{cls.__name__} cannot be sent to another process: '{name}' is another class")
-    return name
-
-
 def _check_attributes(optimizer: Optimizer) -> None:
     """MXNetError for public attributes that would be lost."""
     name = type(optimizer).__name__
@@ -218,8 +196,8 @@ def loads(text: str) -> Optimizer:
     """The optimizer that `dumps` wrote, without states and `Parameter`s.
 
     A spec is compiled here. A class written by hand must be one that this process has, or that is of a module of
-    `provide`; its constructor is called with those of its arguments that are named as its attributes. Raises MXNetError
-    for anything else.
+    `named_classes.provide`; its constructor is called with those of its arguments that are named as its attributes.
+    Raises MXNetError for anything else.
     """
     try:
         content = json.loads(text)
@@ -229,7 +207,11 @@ def loads(text: str) -> Optimizer:
         raise MXNetError(f"this is no optimizer as this library writes them, version {_VERSION}")
     arguments, values = _field(content, "arguments", dict), _field(content, "values", dict)
     spec = content.get("spec")
-    cls = _named(_field(content, "class", str)) if spec is None else _of_spec(_field(content, "spec", str))
+    cls = (
+        named_classes.class_of(_field(content, "class", str))
+        if spec is None
+        else _of_spec(_field(content, "spec", str))
+    )
     with _refused(f"{cls.__name__} cannot be made"):
         optimizer = _spec_optimizer(cls, arguments, values) if issubclass(cls, SpecOptimizer) else _by_hand(cls, values)
         if _arguments(optimizer).keys() != arguments.keys() or not isinstance(arguments["multi_precision"], bool):
@@ -313,7 +295,7 @@ def _table(content: Mapping[str, Any], name: str, kind: type) -> dict[Index, Any
     return found
 
 
-# ---------------------------------------------------------------- classes
+# ---------------------------------------------------------------- making one
 
 
 @functools.lru_cache(maxsize=64)
@@ -334,51 +316,6 @@ def _of_spec(text: str) -> type[SpecOptimizer]:
         if issubclass(known, SpecOptimizer) and known.spec.source.text == text:
             return known
     return _made_here(text)
-
-
-def provide(names: Iterable[str]) -> None:
-    """Have classes of the modules of these names, too, made by name in this process. They are imported, all of them,
-    when a class is asked for that is not there."""
-    for name in names:
-        _PROVIDED.setdefault(name, None)
-
-
-def _named(name: str) -> type[Optimizer]:
-    """The Optimizer class that `module:qualname` names."""
-    if not _CLASS.fullmatch(name):
-        raise MXNetError(f"an optimizer class is named as module:qualname, which {name!r} is not")
-    found = _classes().get(name)
-    if found is None:
-        _import_provided()
-        found = _classes().get(name)
-    module = name.partition(":")[0]
-    if found is None and _PROVIDED.get(module):
-        raise MXNetError(
-            f"the optimizer class '{name}' cannot be imported in this process: {_PROVIDED[module]}; its module must be "
-            "importable wherever updates are made"
-        )
-    if found is None:
-        raise MXNetError(
-            f"'{name}' is no optimizer: only subclasses of runtime.optimizer.Optimizer are made by name, and "
-            f"other modules than those named beforehand ({', '.join(_PROVIDED) or 'here, none'}) cannot be imported: "
-            f"python -m runtime.launch --module {module}"
-        )
-    return found
-
-
-def _classes() -> dict[str, type[Optimizer]]:
-    """All classes of optimizers that there are, as `module:qualname`; of equal ones, as a module that is imported again
-    makes them, the last."""
-    return {f"{cls.__module__}:{cls.__qualname__}": cls for cls in handwritten_modules.classes()}
-
-
-def _import_provided() -> None:
-    for module in [module for module, failure in _PROVIDED.items() if failure is None]:
-        try:
-            importlib.import_module(module)
-            _PROVIDED[module] = ""
-        except (Exception, SystemExit) as error:
-            _PROVIDED[module] = f"{type(error).__name__}: {error}"
 
 
 def _spec_optimizer(cls: type[SpecOptimizer], arguments: Mapping[str, Any], values: Mapping[str, Any]) -> SpecOptimizer:

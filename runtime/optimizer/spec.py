@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime import random
 from runtime.base import MXNetError, did_you_mean
-from runtime.context import Context, cpu
+from runtime.context import cpu
 from runtime.core import optgen_bridge
 from runtime.core.backend import is_host
+from runtime.core.binding import Binding
+from runtime.core.coding import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.densify import as_dense
 from runtime.optimizer.by_name import Endings, applies, checked_endings, checked_numbers, number_for
+from runtime.optimizer.inputs import Inputs
 from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
 if TYPE_CHECKING:
     from optgen.model import Optimizer as Spec
+    from runtime.core.binding import Gradient
 
 # Arguments of the base class that are no numbers in an equation.
-_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict")
+_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict", "sym")
 FLOPS_OF_AN_ELEMENT = 256
 """So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
 for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
@@ -74,14 +78,11 @@ class SpecOptimizer(Optimizer):
         replaces = {"always": True, "given": "learning_rate" in given, "never": False}[self.sets_base_lr]
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
         self._rules: dict[tuple[str, bool, int | None], Any] = {}  # by dtype, whether there is a master, and GPU
-        self._bindings: dict[
-            Index, optgen_bridge.Binding
-        ] = {}  # by the first of the parameters that are updated together
+        self._bindings: dict[Index, Binding] = {}  # by the first of the parameters that are updated together
         self._due: dict[tuple[int, Index], int] = {}  # the phases that steps go on with, by device and parameter
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
         self._by_device = {0: (self._bindings, self._shared)}
-        self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
-        self._inputs_there: dict[tuple[str, Index, Context], NDArray] = {}  # copies in contexts of other memory
+        self._inputs = Inputs(x.name for x in self.spec.inputs)
         super().__init__(learning_rate=resolved.values["lr"] if replaces else None, **base, **bookkeeping)
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
         for name, value in (own | named | dict(self.per_param_defaults) | endings).items():
@@ -161,11 +162,11 @@ class SpecOptimizer(Optimizer):
             self._rules[dtype, master, gpu] = self._load(dtype, master, gpu)
         return self._rules[dtype, master, gpu]
 
-    def coding(self, state: str, shape: tuple[int, ...]) -> optgen_bridge.Coding:
+    def coding(self, state: str, shape: tuple[int, ...]) -> Coding:
         """The coding of a quantized state of a parameter of this shape, or of a piece of one."""
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
         large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in codes
-        return optgen_bridge.Coding.of(rule, state, large)
+        return Coding.of(rule, state, large)
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
         """The spec's states for this parameter."""
@@ -220,16 +221,8 @@ class SpecOptimizer(Optimizer):
         if name not in self._inputs:
             raise ValueError(f"{type(self).__name__} has no input '{name}'{did_you_mean(name, self._inputs)}")
         indices = {param.name: i for i, param in self.param_dict.items()} | {n: i for i, n in self.idx2name.items()}
-        held = self._inputs[name]
         for key, array in arrays.items():
-            index = indices.get(key, key)
-            if index in held and held[index].shape == array.shape:
-                held[index][:] = array
-            else:
-                held[index] = array.copy()
-            for (name_, index_, _), copy in self._inputs_there.items():
-                if (name_, index_) == (name, index):
-                    copy[:] = array
+            self._inputs.set(name, indices.get(key, key), array)
 
     # ------------------------------------------------------------ updates
 
@@ -256,7 +249,7 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[optgen_bridge.Gradient],
+        grads: Sequence[Gradient],
         states: Sequence[Any],
         master: bool,
     ) -> None:
@@ -317,16 +310,16 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[optgen_bridge.Gradient],
+        grads: Sequence[Gradient],
         states: Sequence[Any],
         master: bool,
-    ) -> optgen_bridge.Binding:
+    ) -> Binding:
         names = [self.name_of(i) for i in indices]
         if optgen_bridge.joins_parameters(self.spec):
             self._check_all(indices)
         if self.seed is None:
             self.seed = int(random.generator.integers(1 << 63))
-        return optgen_bridge.Binding(
+        return Binding(
             self._rule(weights[0]._data.dtype.name, master, optgen_bridge.gpu_of(weights[0].context)),
             names,
             weights,
@@ -368,18 +361,12 @@ class SpecOptimizer(Optimizer):
         return {flag: [applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
 
     def _input(self, name: str, index: Index, weight: NDArray) -> Any:
-        try:
-            given = self._inputs[name][index]
-        except KeyError:
+        given = self._inputs.get(name, index, weight.context)
+        if given is None:
             raise MXNetError(
                 f"{type(self).__name__} needs its input '{name}' for parameter '{self.name_of(index)}': call "
                 f"optimizer.set_input({name!r}, {{...}}) before the first update"
-            ) from None
-        if optgen_bridge.gpu_of(given.context) != optgen_bridge.gpu_of(weight.context):
-            place = name, index, weight.context
-            if place not in self._inputs_there:
-                self._inputs_there[place] = given.as_in_context(weight.context)
-            given = self._inputs_there[place]
+            )
         held, piece = given._data, self.pieces.get(index)
         return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + weight.size]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.optgen_bridge import Coding
+from runtime.core.coding import Coding
 from runtime.optimizer import counts
 from runtime.optimizer.counts import shown
 

@@ -12,7 +12,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
 from runtime.core import backend, dtypes
-from runtime.core.optgen_bridge import Coding
+from runtime.core.coding import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer

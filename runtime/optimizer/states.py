@@ -23,7 +23,7 @@ from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.core import files, optgen_bridge
 from runtime.core.backend import to_host
-from runtime.core.optgen_bridge import Coding
+from runtime.core.coding import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts
 from runtime.optimizer.by_name import checked_numbers

@@ -21,7 +21,8 @@ from optgen import pipeline
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children
 from optgen.ir import Variant
 from optgen.model import Kind
-from tests.compiler.harness import FEATURES, KERNELS, TORCH, Array, Case, Shape, arrays_of, is_of_one_gradient
+from tests.compiler.features import FEATURES
+from tests.compiler.harness import KERNELS, TORCH, Array, Case, Shape, arrays_of, is_of_one_gradient
 from tests.conftest import Golden
 
 TABLE = Path(__file__).parents[2] / "docs" / "accuracy.md"

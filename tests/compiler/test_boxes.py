@@ -16,9 +16,9 @@ from optgen.ir import BLOCK
 from optgen.ir.reductions import tree_reduce
 from optgen.model import Kind
 from tests.compiler.boxes import MODES, ROWS, WHOLE, Cut, Problem, check_rows, grid, part
+from tests.compiler.features import FEATURES
 from tests.compiler.harness import (
     CASES,
-    FEATURES,
     SPECS,
     TORCH,
     TORCH_CASES,
@@ -37,12 +37,26 @@ from tests.compiler.harness import (
 CHANGE_SUMS = [c for c in CASES if c.load().cut((30, 40)) != "anywhere" and not has_histories(c.spec)]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if not has_histories(spec)])
-def test_rows_of_every_spec(name: str, mode: str) -> None:
+def check_rows_of_spec(name: str, mode: str) -> None:
     case = next(c for c in CASES if c.spec is SPECS[name])
     which = (list(SPECS).index(name) + list(MODES).index(mode)) % 3
     check_rows(case, MODES[mode], {shape: cuts[which] for shape, cuts in ROWS.items()})
+
+
+CUT = [name for name, spec in SPECS.items() if not has_histories(spec)]
+
+
+@pytest.mark.parametrize(("name", "mode"), [*zip(CUT, itertools.cycle(MODES), strict=False)])
+def test_rows_of_every_spec(name: str, mode: str) -> None:
+    """In one mode each, by turns: those with the most constructs are in all modes below."""
+    check_rows_of_spec(name, mode)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", CUT)
+def test_rows_of_every_spec_in_every_mode(name: str) -> None:
+    for mode in MODES:
+        check_rows_of_spec(name, mode)
 
 
 @pytest.mark.parametrize("name", TORCH)
@@ -60,9 +74,9 @@ def test_matrices_of_batches(name: str, mode: str) -> None:
     cuts: dict[Shape, Cut] = {
         (5, 1, 7): (0, 2, 3, 5),
         (3, 70, 130): (0, 1, 2, 3),
-        (4, 2, 20, 300): (0, 3, 3, 4),
-        (6, 65, 256): (0, 0, 5, 6),
-        (70, 300): (0, 33, 69, 70),
+        (4, 2, 5, 300): (0, 3, 3, 4),
+        (6, 17, 256): (0, 0, 5, 6),
+        (20, 300): (0, 9, 19, 20),
         (2, 0, 4): (0, 1, 2, 2),
         (2, 3, 0): (0, 1, 1, 2),
         (0, 3, 4): (0, 0, 0, 0),
@@ -77,11 +91,20 @@ def test_rows_of_every_flag_that_changes_sums(case: Case) -> None:
     check_rows(case, {}, cuts)
 
 
-@pytest.mark.parametrize("mode", ["float32", "int8", "int4"])
-@pytest.mark.parametrize("case", list(cases(*(x for x in FEATURES if not has_histories(x)))), ids=str)
+FEATURE_CASES = tuple(cases(*(x for x in FEATURES if not has_histories(x))))
+
+
+@pytest.mark.parametrize(
+    ("case", "mode"),
+    [
+        *((case, "float32") for case in FEATURE_CASES),
+        *zip(FEATURE_CASES, itertools.cycle(("int8", "int4")), strict=False),
+    ],
+    ids=str,
+)
 def test_rows_of_every_feature(case: Case, mode: str) -> None:
-    """Reductions of every kind and direction, with infinities and NaN."""
-    cuts = {shape: ROWS[shape][0] for shape in ((130, 300), (5,), (0, 4), (40, 3))}
+    """Reductions of every kind and direction, with infinities and NaN; blocks of each are cut."""
+    cuts: dict[Shape, Cut] = {(66, 130): (0, 33, 65, 66)} | {s: ROWS[s][0] for s in ((5,), (0, 4), (40, 3))}
     check_rows(case, MODES[mode], cuts, special=True)
 
 

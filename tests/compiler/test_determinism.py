@@ -20,18 +20,8 @@ from optgen.compiled import NativeKernel
 from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
 from optgen.model import Kind, Optimizer
-from tests.compiler.harness import (
-    BATCH,
-    SPECS,
-    Array,
-    Shape,
-    arrays_of,
-    assert_same,
-    copies,
-    copy_state,
-    numbers,
-    same_bits,
-)
+from tests.compiler.features import BATCH
+from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 from tests.conftest import Golden
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 

@@ -17,7 +17,8 @@ from optgen.execute.donation import check_donated
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.text import from_text, to_text
-from tests.compiler.harness import FROZEN, KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
+from tests.compiler.features import FROZEN
+from tests.compiler.harness import KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
 from tests.conftest import Golden
 
 TWICE = optgen.parse("""\

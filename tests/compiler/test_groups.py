@@ -13,18 +13,8 @@ import optgen
 from optgen import Box, RowSparse, State
 from optgen.execute.cpu import groups
 from optgen.execute.cpu.groups import group_ends
-from tests.compiler.harness import (
-    BATCH,
-    FROZEN,
-    ROWS,
-    Array,
-    Shape,
-    assert_same,
-    copies,
-    copy_state,
-    numbers,
-    same_bits,
-)
+from tests.compiler.features import BATCH, FROZEN, ROWS
+from tests.compiler.harness import Array, Shape, assert_same, copies, copy_state, numbers, same_bits
 
 SHAPES: tuple[Shape, ...] = (
     (300, 70), (5,), (4097,), (0,), (64, 3, 3), (20_001,), (1, 1), (3, 5000), (257, 3), (0, 4), (8192,), (130, 1), (),

@@ -57,7 +57,7 @@ update:
   w' = w - lr*(r' + s')/(1 + abs(s'))
 """)
 ALONE = optgen.parse("""\
-optimizer Alone "a window over a history, and a product beside it"
+optimizer Alone "windows over a history, numbers of turns that are computed, and a product beside them"
 param n: int = 5 in [2, inf)
 state h[n] = 0
 require rank == 2 "matrices"
@@ -66,8 +66,16 @@ update:
   repeat n as i:
     x' = max(x, h[-1 - i])
   end
+  y = g
+  repeat n - 1 as j:
+    y' = y + h[-1 - j] - 0.5*h[j - n + 1]
+  end
+  z = y'
+  repeat min(2*n - 4, 3):
+    z' = 0.75*z - 0.1
+  end
   h' = abs(g)
-  w' = w - lr*(g@(g^T@h[-n]))/(1 + x')
+  w' = w - lr*(g@(g^T@h[-n]))/(1 + x') - 0.1*z'
 """)
 MODES: dict[str, dict[str, Any]] = {
     "float32": {},

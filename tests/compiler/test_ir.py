@@ -16,7 +16,8 @@ from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
 from optgen.model import Kind
 from optgen.passes.expand_math import expand_math
-from tests.compiler.harness import EVERYTHING, FEATURES, KERNELS, KINDS
+from tests.compiler.features import EVERYTHING, FEATURES, KINDS
+from tests.compiler.harness import KERNELS
 from tests.conftest import Golden
 
 HERE = Path(__file__).parent

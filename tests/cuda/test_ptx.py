@@ -11,7 +11,8 @@ import pytest
 
 from optgen import pipeline
 from optgen.backends import target
-from tests.compiler.harness import FEATURES, KERNELS, by_name
+from tests.compiler.features import FEATURES
+from tests.compiler.harness import KERNELS, by_name
 from tests.compiler.test_differential import MODES, load
 from tests.conftest import Golden
 from tests.cuda.assemble import Usage, assemble, ptxas

@@ -16,10 +16,10 @@ import runtime as mx
 from runtime import autograd, gluon, nd, optimizer
 from runtime.checkpoint import Checkpoint
 from runtime.context import Context
-from runtime.core import optgen_bridge
 from runtime.gluon import nn
 from runtime.kvstore import nccl
 from runtime.kvstore.servers.client import ServerStore
+from runtime.optimizer import spec
 from tests.compiler.harness import python
 from tests.cuda.emulation import Gpu, emulated
 from tests.kvstore.pairs import Pairs
@@ -114,8 +114,8 @@ def test_where_states_are() -> None:
 
 def test_a_network_learns_with_one_binding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another rate, another batch and another backward pass find the same arrays bound."""
-    bound, binding = [], optgen_bridge.Binding
-    monkeypatch.setattr(optgen_bridge, "Binding", lambda *args, **kw: bound.append(1) or binding(*args, **kw))
+    bound, binding = [], spec.Binding
+    monkeypatch.setattr(spec, "Binding", lambda *args, **kw: bound.append(1) or binding(*args, **kw))
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16, 6)).astype("float32"), rng.integers(0, 3, 16)
     ends = []

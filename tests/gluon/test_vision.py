@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import runtime as mx
-from runtime import MXNetError, gluon, nd
+from runtime import MXNetError, gluon, nd, recordio
 from runtime.gluon.data import vision
 from runtime.gluon.data.vision import transforms
 
@@ -111,9 +111,19 @@ def test_images_in_folders(tmp_path: Path) -> None:
         assert vision.ImageFolderDataset(tmp_path, flag=0)[0][0].shape == (5, 4, 1)
 
 
-def test_record_files_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="record files are not read here"):
-        vision.ImageRecordDataset("x.rec")
+def test_records_of_images(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    with recordio.MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as file:
+        file.write_idx(4, recordio.pack_img((0, 7, 4, 0), PIXELS[..., ::-1], 9, ".png"))
+        file.write_idx(2, recordio.pack_img((0, [1, 2], 2, 0), PIXELS[..., ::-1], 9, ".png"))
+        file.write_idx(3, recordio.pack((0, 0, 3, 0), b"none"))
+    dataset = vision.ImageRecordDataset(tmp_path / "x.rec")
+    assert len(dataset) == 3 and dataset[0][1] == 7 and dataset[1][1].tolist() == [1, 2]
+    assert (dataset[1][0].asnumpy() == PIXELS).all()
+    assert vision.ImageRecordDataset(tmp_path / "x.rec", 0, lambda x, y: x.shape)[0] == (3, 2, 1)
+    with pytest.raises(mx.MXNetError, match=r"x.rec', sample 2: the buffer is no picture"):
+        dataset[2]
+    assert (recordio.unpack_img(recordio.pack_img((0, 1, 2, 3), PIXELS, 9, ".png"))[1] == PIXELS).all()
 
 
 # ---------------------------------------------------------------- what is done to images

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import runtime as mx
+from runtime.kvstore.local import KVStore
+from runtime.kvstore.servers.client import ServerStore
 from runtime.kvstore.servers.shard import Shard
 from runtime.optimizer import states
 
@@ -84,3 +87,18 @@ def _read_only(arrays: Any) -> Any:
 def _copied(answer: Any) -> Any:
     """What was sent does not change any more."""
     return answer[0], [array.copy() for array in answer[1]]
+
+
+def store(pairs: Pairs, rank: int = 0, attempt: int = 0) -> ServerStore:
+    return ServerStore("dist_async", pairs, rank, 2, attempt)  # type: ignore[arg-type]
+
+
+def sgd(**arguments: Any) -> mx.optimizer.Optimizer:
+    """What adds a gradient to the weight."""
+    return mx.optimizer.create("sgd", learning_rate=1, rescale_grad=-1, **arguments)
+
+
+def values(kv: KVStore, shapes: dict[Any, tuple[int, ...]]) -> list[np.ndarray]:
+    out = [mx.nd.zeros(shape) for shape in shapes.values()]
+    kv.pull(list(shapes), out=out)
+    return [array.asnumpy() for array in out]

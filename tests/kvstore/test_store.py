@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import MXNetError, autograd, kvstore, nd, optimizer
-from runtime.core import optgen_bridge
+from runtime.core.binding import Binding
 from tests.kvstore.peers import scenarios
 
 PEERS = json.loads((Path(__file__).parent / "peers" / "data" / "mxnet.json").read_text())
@@ -133,10 +133,8 @@ def test_a_store_leaves_the_graph_alone() -> None:
 
 
 def test_the_optimizer_updates_all_keys_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, call = [], optgen_bridge.Binding.__call__
-    monkeypatch.setattr(
-        optgen_bridge.Binding, "__call__", lambda self, *a: (calls.append(len(a[0])), call(self, *a))[1]
-    )
+    calls, call = [], Binding.__call__
+    monkeypatch.setattr(Binding, "__call__", lambda self, *a: (calls.append(len(a[0])), call(self, *a))[1])
     store = kvstore.create("device")
     store.set_optimizer(optimizer.SGD(learning_rate=0.5, momentum=0.5))
     weight, grads = np.ones((3, 2), np.float32), random_values((3, 2), 3)

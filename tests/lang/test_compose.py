@@ -71,6 +71,12 @@ def grokfast(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str,
     return base(w, [x + 2 * s for x, s in zip(g, kept["slow"], strict=True)])
 
 
+def grokfast_ma(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    kept["past"] = [*kept.get("past", []), g][-3:]
+    slow = [sum(x) / 3 if t >= 3 else 0 * y for *x, y in zip(*kept["past"], g, strict=True)]
+    return base(w, [x + 5 * s for x, s in zip(g, slow, strict=True)])
+
+
 def cautious(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
     u = [x - f for x, f in zip(w, base(w, g), strict=True)]
     mask = [(x * y > 0).astype(float) for x, y in zip(u, g, strict=True)]
@@ -103,6 +109,7 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
         ("centralize", centralize),
         ("clip_norm", clip_norm),
         ("grokfast", grokfast),
+        ("grokfast_ma(window = 3)", grokfast_ma),
         ("cautious", cautious),
         ("decoupled", decoupled),
         ("ema", ema),
@@ -278,6 +285,7 @@ def test_cycles_and_chains_that_make_no_sense(tmp_path: Path, monkeypatch: pytes
         ("adma with ema", FileNotFoundError, "did you mean 'adam'"),
         ("adam with ema(beta = 1)", ValueError, "ema has no param or flag 'beta'"),
         ("adam with decoupled(decay = 'fast')", ValueError, "is none of 'scaled', 'independent', 'cautious'"),
+        ("soap with centralize", SpecErrors, "'U' of the base starts from the gradient"),
         ("muon_adamw with optax/multi_steps", SpecErrors, "the base has parts, each with a w' of its own"),
         ("adam with optax/ema(debias = 0)", ValueError, "debias = 0 is none of true, false"),
         ("adam with ema(decay = lr)", ValueError, "is no number"),
@@ -353,3 +361,19 @@ def test_chains_in_both_libraries() -> None:
 def test_a_transform_uses_its_base_once(update: str, words: str) -> None:
     with pytest.raises(SpecErrors, match=words):
         pipeline.with_base("adam", Source("odd.opt", f"transform Odd\nupdate:\n{update}\n"))
+
+
+def test_errors_of_a_transform_have_their_places_in_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "slow.opt"
+    lines = ["transform Slow", "param k = 5", "update:", "  w' = use base()", "  w' = w + rate every k"]
+    path.write_text("\n".join(lines))
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().err
+    for place, what in (
+        (":5:3", "the one on line 4 takes"),
+        (":5:12", "unknown name 'rate'"),
+        (":5:23", "'k' need not"),
+    ):
+        assert f"slow.opt{place}\n" in shown and what in shown

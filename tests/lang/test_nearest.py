@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+import optgen
 from optgen.diagnostics import MOST_LISTED, listed, nearest, suggest
 from runtime.base import did_you_mean
 
@@ -36,6 +37,39 @@ def test_nearest(name: str, known: str, near: str | None) -> None:
     assert suggest(name, known.split()) == (f"did you mean '{near}'?" if near else None)
     tail = f"; did you mean '{near}'?" if near else f"; known: {', '.join(sorted(known.split()))}"
     assert did_you_mean(name, known.split()) == tail
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "same"),
+    [
+        ("weight_decay", "lr wd", "it is 'wd' here"),
+        ("wd", "lr weight_decay", "it is 'weight_decay' here"),
+        ("eps", "epsilon lr", "it is 'epsilon' here"),
+        ("betas", "beta1 beta2", "it is 'beta1' and 'beta2' here"),
+        ("beta1", "lr betas", "it is 'betas' here"),
+    ],
+)
+def test_names_of_other_libraries(name: str, known: str, same: str) -> None:
+    assert suggest(name, known.split()) == same
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("adamw sam", "did you mean 'adamw with sam'?"),
+        ("sam + adamw", "did you mean 'adamw with sam'?"),
+        ("adam, ema, sam", "did you mean 'adam with ema, sam'?"),
+        ("lookahead", "lookahead is a transform of others, as in 'adam with lookahead'"),
+        ("adam_mini", "did you mean 'adammini'?"),
+        ("torch/shampoo", "did you mean 'shampoo'?"),
+        ("adadeltagrad", "near are adadelta, adagrad; 'optgen list' shows all"),
+        ("xyzzy", "'optgen list' shows all"),
+    ],
+)
+def test_hints_at_names_of_specs(name: str, hint: str) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        optgen.load(name)
+    assert str(caught.value) == f"no spec named {name!r}; {hint}"
 
 
 def distance(a: str, b: str) -> int:

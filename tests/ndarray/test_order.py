@@ -58,6 +58,7 @@ NDARRAY = [
     "nn/attention",
     "nn/ctc",
     "nn/output_ops",
+    "nn/contrib",
     "vision/interpolation",
     "vision/resize",
     "vision/regions",

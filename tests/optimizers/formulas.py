@@ -1,4 +1,4 @@
-"""Optimizers against their formulas, written a second time in NumPy: what the tests of all families share. float64.
+"""What the formulas of all families share: test_formulas.py compares optimizers with them. float64.
 
 A formula has the name of its spec. It takes one weight, its gradient (rescaled and clipped), what it keeps (0 where
 nothing was kept yet), the update count, and what the spec reads; it returns the new weight. A joint formula takes the
@@ -14,16 +14,12 @@ from typing import Any
 
 import numpy as np
 
-import optgen
-
 Array = Any
 Kept = defaultdict[str, Any]
 Formula = Callable[..., Any]
-STEPS = 8
-RESCALE, CLIP, LR, WD = 0.5, 1.2, 0.05, 0.1
-SHAPES = [(7,), (6, 5), (4, 3, 2, 2), (70, 80), (1,), ()]
-
-DRAWS = optgen.parse("optimizer Draws\nupdate:\n  z = normal()\n  w' = z\n")
+Cases = list[tuple[Formula, dict[str, Any]]]
+"""Formulas, each with values of its params."""
+LR, WD = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -66,70 +62,3 @@ def by_row(x: Array, reduce: Callable[..., Array]) -> Array:
 
 def flat(xs: list[Array]) -> Array:
     return np.concatenate([np.ravel(x) for x in xs])
-
-
-def check_steps(formula: Formula, values: dict[str, Any], traits: Traits) -> None:
-    """Eight steps with gradients of a noisy bowl, weight decay, rescaling and clipping."""
-    rng = np.random.default_rng(7)
-    ws = [rng.normal(size=shape) for shape in SHAPES]
-    goals = [rng.normal(size=shape) for shape in SHAPES]
-    gs, read = ([np.empty(shape) for shape in SHAPES] for _ in range(2))
-    want = [w.copy() for w in ws]
-    kept: list[Kept] = [defaultdict(float) for _ in ws]
-    rule = optgen.load(formula.__name__, dtype="float64", **{"lr": LR, **values})
-    state = rule.init(ws)
-    step = rule.bind(ws, gs, state, inputs={i.name: read for i in rule.spec.inputs})
-    draws = optgen.load(DRAWS, dtype="float64").bind(read, gs) if traits.reads == "z" else None
-    settings = {"wd": WD, "rescale_grad": RESCALE, "clip_gradient": CLIP}
-    for t in range(1, STEPS + 1):
-        for w, g, goal, h in zip(ws, gs, goals, read, strict=True):
-            g[...] = w - goal + rng.normal(size=w.shape)
-            h[...] = rng.normal(size=w.shape)
-        step(**{name: value for name, value in settings.items() if name in rule.spec.reads()})
-        if draws:
-            draws()
-        clipped = [np.clip(RESCALE * g, -CLIP, CLIP) for g in gs]
-        if traits.joint:
-            want = formula(want, clipped, kept, t, **values)
-        else:
-            each = zip(want, clipped, kept, read, strict=True)
-            extra = (lambda h: {traits.reads: h}) if traits.reads else (lambda _: {})
-            want = [formula(w, g, s, t, **extra(h), **values) for w, g, s, h in each]
-        assert_close(ws, want)
-        if traits.evaluated:
-            assert_close(rule.evaluate(ws, state), [s["x"] for s in kept])
-        if traits.watched:
-            np.testing.assert_allclose(
-                state.arrays[traits.watched][-1], kept[0][traits.watched], rtol=1e-11, atol=1e-13
-            )
-
-
-def assert_close(got: list[Array], want: list[Array]) -> None:
-    for x, y in zip(got, want, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
-
-
-def check_extremes(name: str) -> None:
-    """In float32 nothing becomes NaN or infinite: zero weights, zero gradients, tiny and huge ones, empty and single
-    tensors."""
-    shapes = [(0,), (0, 3), (3, 0), (1,), (1, 1), (), (5, 4), (9,)]
-    ws, gs, read = ([np.zeros(shape, np.float32) for shape in shapes] for _ in range(3))
-    rule = optgen.load(name)
-    step = rule.bind(ws, gs, inputs={i.name: read for i in rule.spec.inputs})
-    for scale in (0.0, 0.0, 1e-30, 1e-12, 0.0, 1.0, 1e12, 0.0):
-        for g in gs:
-            g[...] = scale
-            if g.ndim:
-                g[0:1] = 0  # a whole row
-        step()
-        for w in ws:
-            assert np.isfinite(w).all(), f"after a gradient of {scale}"
-
-
-def named(cases: list[tuple[Formula, dict[str, Any]]]) -> list[str]:
-    """The names of their specs, each once."""
-    return list(dict.fromkeys(formula.__name__ for formula, _ in cases))
-
-
-def case_id(x: Any) -> str:
-    return str(x.__name__) if callable(x) else str(x)

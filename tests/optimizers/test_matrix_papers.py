@@ -5,7 +5,6 @@ The iterations of Newton and Schulz are polynomials of singular values here, wit
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,13 +12,12 @@ import numpy as np
 import pytest
 
 import optgen
+from tests.optimizers import matrices
+from tests.optimizers.matrices import LR, WD, Array, Kept
 
-Array = Any
-Kept = defaultdict[str, Any]
 Coefficients = Sequence[tuple[float, float, float]]
 SHAPES = [(6, 5), (5, 6), (4, 4), (7, 1), (20, 33), (33, 20)]
 STEPS = 5
-LR, WD = 0.05, 0.1
 QUINTIC = [(3.4445, -4.775, 2.0315)]
 EXPRESS = [
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -122,20 +120,9 @@ CASES: list[tuple[Callable[..., Array], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("formula", "values"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_a_spec_is_its_paper(formula: Callable[..., Array], values: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
     # A basis of a gradient of lower rank is not unique. Rows that are centered have a rank less than their length.
     shapes = {splus: [(4, 4), (12, 12)], swan: [(5, 6), (20, 33), (3, 9)]}.get(formula, SHAPES)
-    weights, grads = ([rng.normal(size=s) for s in shapes] for _ in range(2))
-    expected, kept = [w.copy() for w in weights], [defaultdict(float) for _ in shapes]
-    decay = {} if formula is scion else {"wd": WD}
-    step = optgen.load(formula.__name__, dtype="float64", lr=LR, **decay, **values).bind(weights, grads)
-    for t in range(1, STEPS + 1):
-        for g in grads:
-            g[...] = rng.normal(size=g.shape)
-        step()
-        for i, g in enumerate(grads):
-            expected[i] = formula(expected[i], g, kept[i], t, **values)
-            np.testing.assert_allclose(weights[i], expected[i], rtol=1e-6, atol=1e-7, err_msg=f"{shapes[i]} {t}")
+    matrices.check(formula, shapes, STEPS, values, **({} if formula is scion else {"wd": WD}))
 
 
 def test_polar_express_makes_singular_values_one_that_differ_by_a_factor_of_1000() -> None:

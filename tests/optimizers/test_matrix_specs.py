@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,12 +12,11 @@ import torch
 
 import optgen
 import optgen.torch
+from tests.optimizers import matrices
+from tests.optimizers.matrices import LR, WD, Array, Kept
 
-Array = Any
-Kept = defaultdict[str, Any]
 SHAPES = [(6, 5), (5, 6), (4, 4), (1, 7), (40, 70), (70, 40)]
 STEPS = 7
-LR, WD = 0.05, 0.1
 
 
 def zeropower(x: Array, steps: int = 5) -> Array:
@@ -94,19 +92,9 @@ CASES: list[tuple[Callable[..., Array], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("formula", "values"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_a_spec_is_its_paper(formula: Callable[..., Array], values: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
     # A gradient of fewer rows or columns than the other has a basis that is not unique.
     shapes = [s for s in SHAPES if formula is muon or s[0] == s[1]] + ([(12, 12)] if formula is not muon else [])
-    weights, grads = ([rng.normal(size=s) for s in shapes] for _ in range(2))
-    expected, kept = [w.copy() for w in weights], [defaultdict(float) for _ in shapes]
-    step = optgen.load(formula.__name__, dtype="float64", lr=LR, wd=WD, **values).bind(weights, grads)
-    for t in range(1, STEPS + 1):
-        for g in grads:
-            g[...] = rng.normal(size=g.shape)
-        step()
-        for i, g in enumerate(grads):
-            expected[i] = formula(expected[i], g, kept[i], t, **values)
-            np.testing.assert_allclose(weights[i], expected[i], rtol=1e-6, atol=1e-7, err_msg=f"{shapes[i]} {t}")
+    matrices.check(formula, shapes, STEPS, values, wd=WD)
 
 
 def test_a_gradient_that_is_not_finite_is_named_and_nothing_is_written() -> None:

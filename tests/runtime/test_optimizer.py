@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from runtime import autograd, gluon, nd, optimizer
-from runtime.core import optgen_bridge
+from runtime.core.binding import Binding
 from runtime.gluon import nn
 from runtime.lr_scheduler import FactorScheduler
 from tests.compiler.test_degenerate import FREEZING
@@ -160,13 +160,9 @@ def test_float64_and_float32_side_by_side() -> None:
 
 def test_one_native_call_for_all_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     calls, binds = [], []
-    call, init = optgen_bridge.Binding.__call__, optgen_bridge.Binding.__init__
-    monkeypatch.setattr(
-        optgen_bridge.Binding, "__call__", lambda self, *a: (calls.append(len(self._counts)), call(self, *a))[1]
-    )
-    monkeypatch.setattr(
-        optgen_bridge.Binding, "__init__", lambda self, *a, **k: (binds.append(1), init(self, *a, **k))[1]
-    )
+    call, init = Binding.__call__, Binding.__init__
+    monkeypatch.setattr(Binding, "__call__", lambda self, *a: (calls.append(len(self._counts)), call(self, *a))[1])
+    monkeypatch.setattr(Binding, "__init__", lambda self, *a, **k: (binds.append(1), init(self, *a, **k))[1])
     train("adam", {"wd": 0.1})
     assert calls == [len(SHAPES)] * STEPS
     assert len(binds) == 1

@@ -116,7 +116,7 @@ def test_names() -> None:
         (lambda: optimizer.create("adam", storage="int4"), ValueError, "cannot be stored as 'int4'"),
         (lambda: optimizer.create("adam", storage={"mm": "int8_linear"}), TypeError, "no elementwise state 'mm'"),
         (lambda: optimizer.create("adam", lr_scheduler=0.1), TypeError, "lr_scheduler must be a function"),
-        (lambda: optimizer.create("adam", sym=None), TypeError, "Adam has no argument 'sym'"),
+        (lambda: optimizer.create("adam", symbol=None), TypeError, "Adam has no argument 'symbol'"),
         (lambda: setattr(optimizer.create("adam"), "beta1", 1.5), ValueError, "'beta1' must be in [0, 1), not 1.5"),
         (lambda: optimizer.create("sgd", clip_gradient=-1), ValueError, "'clip_gradient' must be in [0, inf), not -1"),
     ],

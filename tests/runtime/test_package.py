@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,66 @@ def test_import_is_quick_and_leaves_compilers_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("sym", "gluon"), ("mod", "gluon"), ("np", "use nd"), ("onnx", "save_parameters")]
+    ("name", "words"), [("model", "gluon"), ("mod", "gluon"), ("np", "use nd"), ("onnx", "save_parameters")]
 )
 def test_what_is_not_provided_says_so(name: str, words: str) -> None:
     with pytest.raises(AttributeError, match=f"does not provide '{name}': .*{words}"):
         getattr(mx, name)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         mx.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("import runtime.npx", "runtime does not provide 'npx': use nd"),
+        ("from runtime import npx", "runtime does not provide 'npx': use nd"),
+        ("from runtime.rnn.rnn_cell import LSTMCell", "runtime does not provide 'rnn': use gluon.rnn"),
+        ("from runtime.contrib import tensorboard", "runtime.contrib does not provide 'tensorboard': call"),
+        ("import runtime.nonsense", "No module named 'runtime.nonsense'"),
+        ("from runtime import nonsense", "cannot import name 'nonsense' from 'runtime'"),
+    ],
+)
+def test_imports_of_what_is_not_provided_say_so(statement: str, words: str) -> None:
+    with pytest.raises(ImportError, match=words):
+        exec(statement)
+
+
+def test_names_that_libraries_import() -> None:
+    dataloader = mx.gluon.data.dataloader
+    x = mx.nd.ones(3)
+    assert dataloader._as_in_context((x, 2), mx.cpu_pinned())[0].context == mx.cpu_pinned()
+    assert dataloader.ForkingPickler.loads(dataloader.ForkingPickler.dumps(x)).asnumpy().tolist() == [1, 1, 1]
+    with ThreadPool(2) as pool:
+        batches = dataloader._MultiWorkerIter(
+            pool, list, [[0, 1], [2]], worker_fn=dataloader._thread_worker_fn, prefetch=1, dataset=[5, 6, 7]
+        )
+        assert len(batches) == 2 and list(batches) == [[5, 6], [7]]
+    dataloader._worker_initializer([5, 6, 7])
+    assert dataloader.ForkingPickler.loads(dataloader._worker_fn([2, 0], list)) == [7, 5]
+    flat, nesting = mx.gluon.block._flatten([x, (None, [x])], "input")
+    assert len(flat) == 3 and nesting == [0, [-1, [0]]]
+    assert mx.gluon.block._regroup(flat, nesting) == [x, [None, [x]]]
+    assert mx.metric.ndarray is mx.nd
+    assert mx.autograd.set_recording(is_recording=False) is False
+    assert x.broadcast_like(other=mx.nd.ones((2, 3))).shape == (2, 3)
+
+
+class Symbol:
+    """As much of a symbol as optimizers see."""
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        return {"a": {"__lr_mult__": "2"}, "b": {"__wd_mult__": "0.5", "x": "y"}, "out": {"__lr_mult__": "9"}}
+
+    def list_arguments(self) -> list[str]:
+        return ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["sgd", "dcasgd", "nag"])
+def test_optimizers_read_the_attributes_of_a_symbol(name: str) -> None:
+    optimizer = mx.optimizer.create(name, sym=Symbol(), param_idx2name={0: "a", 1: "b"})
+    assert optimizer.lr_mult == {"a": 2} and optimizer.wd_mult == {"a": 0, "b": 0.5}
+    assert mx.optimizer.create(name, sym=None).lr_mult == {}
 
 
 def test_short_names_and_what_is_imported_on_first_use() -> None:

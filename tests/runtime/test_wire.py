@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import runtime as mx
 from runtime import MXNetError, gluon, lr_scheduler, nd, optimizer
 from runtime.core import optgen_bridge
-from runtime.optimizer import handwritten_modules, serialization
+from runtime.optimizer import handwritten_modules, named_classes, serialization
 from tests.vectors import for_small_matrices, takes_vectors
 
 SHAPES = ((7, 90), (33,), (1,))
@@ -245,7 +245,7 @@ def test_what_cannot_travel_says_why(classes: Any) -> None:
 
 def test_only_named_modules_are_imported(classes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is received asks for a class of a module that was not imported here."""
-    monkeypatch.setattr(serialization, "_PROVIDED", {})
+    monkeypatch.setattr(named_classes, "_PROVIDED", {})
     text = serialization.dumps(classes.Heavy(3.0))
     for name in ("wire_door", "wire_named", "wire_broken"):
         (tmp_path / f"{name}.py").write_text(f"{MODULE}\n{'1 / 0' * (name == 'wire_broken')}")
@@ -258,7 +258,7 @@ def test_only_named_modules_are_imported(classes: Any, tmp_path: Path, monkeypat
             with pytest.raises(MXNetError, match=r"'wire_door:Heavy' is no optimizer: .*\(here, none\)"):
                 loads("wire_door")
             assert "wire_door" not in sys.modules
-        serialization.provide(["wire_broken", "wire_named"])
+        named_classes.provide(["wire_broken", "wire_named"])
         assert type(loads("wire_named")).__module__ == "wire_named"
         with pytest.raises(MXNetError, match=r"'wire_broken:Weak' cannot be imported in .*: ZeroDiv"):
             serialization.loads(text.replace("wire_classes:Heavy", "wire_broken:Weak"))

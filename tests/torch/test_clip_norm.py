@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +14,6 @@ from torch.nn.utils import clip_grad_norm_
 import optgen.torch
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
-from tests.process import started
 
 SHAPES = (7, 5), (130, 40), (), (0,), (9,)
 Make = Callable[..., SpecOptimizer]
@@ -205,42 +202,6 @@ def test_sparse_gradients() -> None:
 def test_limits_that_are_none(limit: float) -> None:
     with pytest.raises(ValueError, match="clip_norm: a positive number or None, not"):
         optgen.torch.Lion(parameters(), clip_norm=limit)
-
-
-NORM_OF_SHARDS = """
-import sys
-
-import torch
-import torch.distributed as dist
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-from torch.nn.utils import get_total_norm
-
-from optgen.torch.clipping import total_norm
-
-rank, store = int(sys.argv[1]), sys.argv[2]
-dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-mesh = dist.init_device_mesh("cpu", (2,))
-torch.manual_seed(0)
-whole = [torch.randn(7, 3), torch.randn(5), torch.randn(1, 2), torch.randn(4)]
-placements = Shard(0), Replicate(), Shard(0)
-parts = [distribute_tensor(x, mesh, [p]) for x, p in zip(whole, placements, strict=False)]
-norm = total_norm([*parts, whole[-1]])
-torch.testing.assert_close(norm, get_total_norm(whole))
-dist.barrier()
-dist.destroy_process_group()
-"""
-
-
-def test_shards_on_two_processes(tmp_path: Path) -> None:
-    """Each process has the norm of the whole gradients: sharded, replicated, and of tensors that are no DTensors."""
-    script = tmp_path / "norm_of_shards.py"
-    script.write_text(NORM_OF_SHARDS)
-    env = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
-    commands = [[sys.executable, script, str(rank), tmp_path / "store"] for rank in range(2)]
-    with started(commands[0], timeout=90, env=env) as first, started(commands[1], timeout=90, env=env) as second:
-        for program in (first, second):
-            done = program.wait()
-            assert done.returncode == 0, done.stderr
 
 
 def test_a_limit_is_checked_when_it_is_set_and_is_copied() -> None:

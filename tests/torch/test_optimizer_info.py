@@ -19,7 +19,8 @@ from torch.testing._internal.common_optimizers import (
 
 import optgen.torch
 
-STEPS = 30
+STEPS, STEPS_OF_PLANS = 12, 30
+"""Past the first rectified step of RAdam; past the patience of ReduceLROnPlateau."""
 SHAPES = (7,), (5, 3), (2, 3, 4, 2), ()
 INFOS = [info for info in optim_db if info.optim_cls.__name__ != "LBFGS"]
 HOW = {"foreach": False, "fused": False}
@@ -142,10 +143,10 @@ def test_configurations_have_torchs_numbers_and_states(info: OptimizerInfo, dtyp
         reference = info.optim_cls(theirs, **numbers(config.kwargs))
         run(optimizer, mine, gradients)
         run(reference, theirs, gradients)
-        run(info.optim_cls(exact, **numbers(config.kwargs)), exact, gradients)
         if dtype == torch.float64:
             assert error(mine, theirs) < 1e-12, config.desc
         else:
+            run(info.optim_cls(exact, **numbers(config.kwargs)), exact, gradients)
             epsilon = torch.finfo(dtype).eps
             assert error(mine, exact) <= 2 * error(theirs, exact) + epsilon / 2, config.desc
         if dtype in (torch.float32, torch.float64, torch.complex64):
@@ -168,7 +169,7 @@ def test_sparse_gradients(info: OptimizerInfo, element: bool) -> None:
             for cls, params in ((ours(info), mine), (info.optim_cls, theirs))
         ]
         plans = [[make(optimizer) for make in schedulers] for optimizer, _ in pairs]
-        for k in range(STEPS):
+        for k in range(STEPS_OF_PLANS):
             grads = [sparse(p, k, element) for p in theirs]
             for (optimizer, params), plan in zip(pairs, plans, strict=True):
                 run(optimizer, params, [grads])

@@ -267,3 +267,11 @@ def test_states_that_are_wrong_are_named() -> None:
         opt.state[p][key] = right
     opt.step()
     assert opt.state[p]["step"] == 2 and torch.allclose(p, torch.tensor(0.8))
+
+
+def test_the_shape_of_a_parameter_without_a_name_is_said_once() -> None:
+    p = Parameter(torch.ones(3), requires_grad=False)  # so that its kernel is first asked for in a step
+    opt = optgen.torch.optimizer("splus")([p])
+    p.grad = torch.ones(3)
+    with pytest.raises(ValueError, match=r"^parameter 0 of group 0, of shape \(3,\): SPlus: SPlus is for matrices"):
+        opt.step()

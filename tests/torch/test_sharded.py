@@ -1,28 +1,18 @@
-"""Sharded parameters come to the bits of whole ones; checkpoints go from one number of processes to another."""
+"""Sharded parameters have the bits and norms of whole ones; checkpoints go from one number of processes to another."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.process import run
 
 JOB = Path(__file__).parent / "jobs" / "sharded.py"
 
 
-def job(mode: str, ranks: int, folder: Path) -> None:
-    result = run([sys.executable, JOB, mode, str(ranks), folder], timeout=300, env={"OPTGEN_NUM_THREADS": "1"})
+def test_shards_have_the_bits_of_whole_parameters_and_checkpoints_move_between_numbers_of_processes(
+    tmp_path: Path,
+) -> None:
+    modes = "same:1", "same:2", "same:3", "norms:2", "save:2", "load:3", "load:1"
+    result = run([sys.executable, JOB, tmp_path, *modes], timeout=300, env={"OPTGEN_NUM_THREADS": "1"})
     assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_shards_have_the_bits_of_whole_parameters(ranks: int, tmp_path: Path) -> None:
-    job("same", ranks, tmp_path)
-
-
-def test_checkpoints_move_between_numbers_of_processes(tmp_path: Path) -> None:
-    job("save", 2, tmp_path)
-    job("load", 3, tmp_path)
-    job("load", 1, tmp_path)

@@ -106,6 +106,7 @@ def test_arguments_of_ours_are_in_groups_where_they_are_given() -> None:
         ({"seed": -1}, ValueError, "from 0 to 2.64 - 1, not -1"),
         ({"clip_norm": 0}, ValueError, "clip_norm: a positive number"),
         ({"decay": 1}, TypeError, "unexpected keyword argument 'decay'"),
+        ({"wd": 1}, TypeError, "unexpected keyword argument 'wd'; it is 'weight_decay' here"),
     ],
 )
 def test_arguments_of_ours_that_are_wrong(kwargs: dict[str, Any], error: type[Exception], message: str) -> None:

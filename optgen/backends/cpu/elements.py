@@ -28,7 +28,7 @@ PREFETCH_BYTES = 1024
 """How far ahead a loop prefetches its streams, at least."""
 MOST_PREFETCH_BYTES = 4096
 BYTES_UNDER_WAY = 8192
-"""Of all streams together, reads and writes, where a loop with reductions has so few that it prefetches farther."""
+"""The bytes that are prefetched of all streams together, in a loop with reductions and few streams."""
 
 
 def unit_type(dtype: ir.DType) -> ll.Type:

@@ -17,9 +17,10 @@ from optgen.backends.llvm_types import F64, I32, I64, PTR, vector
 from optgen.ir import BLOCK, IDENTITY, LANES
 
 COLUMNS_AT_ONCE = 64
-"""Of so many columns, the sums of some thousand rows fit into the first cache."""
+"""The number of columns that are folded before the next: the sums of some thousand rows of them fit into the first
+cache."""
 WIDTH = 8
-"""Of the vectors that fold lines."""
+"""The lanes of the vectors that fold lines."""
 
 
 def pairwise(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:

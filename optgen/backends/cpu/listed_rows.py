@@ -30,7 +30,7 @@ from optgen.ir import Buffer, Phase, Value
 from optgen.ir.storage import Storage
 
 NO_LIST = ll.Constant(PTR, None)
-"""In place of the numbers of some rows: all rows of a tensor."""
+"""The list that stands for all rows of a tensor."""
 LINES_AHEAD = 64
 """A row is prefetched as many rows before it is updated as have so many cache lines of each stream."""
 LONGEST = 1024

@@ -16,7 +16,7 @@ from optgen.ir import BLOCK, IDENTITY, LANES, Phase
 from optgen.model import Kind
 
 Address = Callable[[Any], Any]
-"""Of a number in an array."""
+"""The address of a number in an array, by its index."""
 
 
 def tensor_partials(f: LaunchFunction, phase: Phase, i: Any) -> None:

@@ -18,7 +18,7 @@ from optgen.ir.storage import QUANT_BLOCK, Storage
 from optgen.model import Kind
 
 LOADS_IN_FLIGHT = 8
-"""So many 16-byte loads of a thread hide the latency of memory."""
+"""The 16-byte loads of a thread that hide the latency of memory."""
 MAX_GROUPS = 4
 """A thread has registers for so many groups of all streams."""
 MAX_HALF_STREAMS, MAX_HALF_SUMS = 4, 2
@@ -26,7 +26,7 @@ MAX_HALF_STREAMS, MAX_HALF_SUMS = 4, 2
 MAX_WIDE_CODES = 2
 """Quantized states of which a thread has registers for 16 new values each, before they are coded."""
 MAX_MEMORY_BOUND_OPS = 100
-"""With more operations on an element than this, a loop waits for arithmetic, not for memory."""
+"""The most operations on an element in a loop that waits for memory, and not for arithmetic."""
 
 
 @dataclass(frozen=True)

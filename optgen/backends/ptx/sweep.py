@@ -117,7 +117,7 @@ class GpuSweep:
         return [b.add(first, integer(s * LANES * neighbours + k * GROUP)) for s, k in stripes]
 
     def accesses(self) -> dict[str, WideAccess]:
-        """Of the streams whose groups are less than an access."""
+        """The accesses of several groups, by stream, of streams whose groups are less than an access."""
         counts = [(x, groups_at_once(self.m.kernel, self.phase, x)) for x in self.streams]
 
         def to(x: Buffer, n: int) -> WideAccess:

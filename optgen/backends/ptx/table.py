@@ -188,7 +188,7 @@ class TableLayout:
     launches: int
 
     def column(self, name: str) -> TableWord:
-        """Of one of COLUMNS or AREAS."""
+        """The place of one of COLUMNS or AREAS."""
         return TableWord(HEAD, (COLUMNS + AREAS).index(name))
 
     @property
@@ -200,7 +200,7 @@ class TableLayout:
 
     @property
     def values(self) -> TableWord:
-        """Of the shared values, behind which are the slots."""
+        """The place of the shared values, behind which are the slots."""
         return self.units(self.launches)
 
     def shared(self, k: int) -> TableWord:
@@ -211,7 +211,7 @@ class TableLayout:
 
     @property
     def matrices(self) -> TableWord:
-        """Of the column of batches; the end of the table where there is none."""
+        """The place of the column of batches; the end of the table where there is none."""
         return self.slot(self.counts.slots)
 
     @property

@@ -20,8 +20,8 @@ GROUP_BYTES = 1 << 19
 LARGEST_BYTES = 1 << 22
 """A tensor with more bytes is in no group: a core's share of the caches does not hold it."""
 LEAST_GROUPS = 8
-"""For each thread. With fewer, one thread may have much more to do than another, and in the caches of all threads there
-is room for all tensors anyway."""
+"""The least number of groups for each thread. With fewer, one thread may have much more to do than another, and in the
+caches of all threads there is room for all tensors anyway."""
 
 
 def group_ends(sizes: Sequence[int], threads: int) -> list[int]:

@@ -96,7 +96,7 @@ def loop_call(turns: int, readers: Sequence[int], bodies: Sequence[NativeSequenc
     kernels read the number of the turn, a double."""
     numbers = (ctypes.c_void_p * len(readers))(*readers)
     structs = (_Sequence * len(bodies))(*(x.struct for x in bodies))
-    loop = _Loop(turns, len(readers), ctypes.addressof(numbers), ctypes.addressof(structs))
+    loop = _Loop(min(turns, (1 << 63) - 1), len(readers), ctypes.addressof(numbers), ctypes.addressof(structs))
     blas = any(x.calls_blas for x in bodies)
     return NativeCall(
         _entries()["optgen_loop_run"], ctypes.addressof(loop), ALONE, (loop, numbers, structs, bodies), blas

@@ -8,7 +8,7 @@ from optgen.ir.builder import Builder, V
 from optgen.ir.math.tools import copy_sign, head, two_sum
 
 LARGEST_QUOTIENT = 2.0**48
-"""From it on mod is NaN: a quotient of 48 bits times a half of the divisor is exact."""
+"""The quotient from which on mod is NaN: one of 48 bits, times a half of the divisor, is exact."""
 
 
 def mod(b: Builder[V], x: V, y: V) -> V:

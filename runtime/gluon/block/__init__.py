@@ -5,5 +5,6 @@ from __future__ import annotations
 from runtime.gluon.block.block import Block
 from runtime.gluon.block.hybrid import HybridBlock, SymbolBlock
 from runtime.gluon.block.naming import _BlockScope
+from runtime.gluon.block.nested import _flatten, _regroup
 
-__all__ = ["Block", "HybridBlock", "SymbolBlock", "_BlockScope"]
+__all__ = ["Block", "HybridBlock", "SymbolBlock", "_BlockScope", "_flatten", "_regroup"]

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from runtime.base import ArgumentError, count, numeric_types
-from runtime.context import Context, cpu_pinned
+from runtime.context import cpu_pinned
 from runtime.gluon.data.batchify import default_batchify_fn, default_mp_batchify_fn
 from runtime.gluon.data.dataset import Dataset
+from runtime.gluon.data.pooled import (
+    _as_in_context,
+    _MultiWorkerIter,
+    _thread_worker_fn,
+    _thread_worker_initializer,
+    _worker_fn,
+    _worker_initializer,
+)
 from runtime.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from runtime.gluon.data.workers import Workers
-from runtime.ndarray import NDArray
 
-__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+__all__ = [
+    "DataLoader",
+    "ForkingPickler",
+    "_MultiWorkerIter",
+    "_as_in_context",
+    "_thread_worker_fn",
+    "_thread_worker_initializer",
+    "_worker_fn",
+    "_worker_initializer",
+    "default_batchify_fn",
+    "default_mp_batchify_fn",
+]
+"""What libraries import from here, those with an underscore for loaders of their own."""
 
 
 class DataLoader:
@@ -37,7 +57,8 @@ class DataLoader:
     pin_memory: give batches in the context `cpu_pinned(pin_device_id)`.
     prefetch: batches that are made ahead, at least one; by default two for each worker.
     timeout: seconds to wait for a batch, before TimeoutError.
-    auto_reload: accepted; workers begin with the first batch that is asked for.
+    auto_reload: whether workers begin now, and with the next round when one ends, in place of when the first batch is
+        asked for; see `refresh`.
     """
 
     def __init__(
@@ -66,26 +87,43 @@ class DataLoader:
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._iter: Iterator[Any] | None = None
         self._workers = None
         if num_workers > 0:
             self._workers = Workers(dataset, self._batchify_fn, num_workers, thread_pool, ahead, timeout)
+        self._auto_reload = auto_reload
+        if auto_reload:
+            self.refresh()
 
     def __iter__(self) -> Iterator[Any]:
+        batches, self._iter = self._iter, None
+        if batches is None:
+            batches = self._batches()
+        return self._reloading(batches) if self._auto_reload else batches
+
+    def refresh(self) -> None:
+        """Begin with the batches of the next iteration: workers make those that are made ahead."""
+        self._iter = self._batches(begin=True)
+
+    def clean(self) -> None:
+        """Drop what `refresh` has begun with."""
+        self._iter = None
+
+    def _reloading(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+        if self._iter is None:
+            self.refresh()
+
+    def _batches(self, begin: bool = False) -> Iterator[Any]:
+        """The batches of one iteration; with `begin`, workers make the first ones now."""
         if self._workers is not None:
-            batches = self._workers.batches(self._batch_sampler)
+            batches = self._workers.begun(self._batch_sampler) if begin else self._workers.batches(self._batch_sampler)
         else:
             batches = (self._batchify_fn([self._dataset[i] for i in batch]) for batch in self._batch_sampler)
-        return batches if self._pinned is None else (_moved(batch, self._pinned) for batch in batches)
+        return batches if self._pinned is None else (_as_in_context(batch, self._pinned) for batch in batches)
 
     def __len__(self) -> int:
         return len(self._batch_sampler)
-
-
-def _moved(batch: Any, ctx: Context) -> Any:
-    """The batch with its arrays in another context."""
-    if isinstance(batch, NDArray):
-        return batch.as_in_context(ctx)
-    return [_moved(part, ctx) for part in batch] if isinstance(batch, (list, tuple)) else batch
 
 
 def _batch_sampler(

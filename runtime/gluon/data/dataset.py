@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from runtime import base
 from runtime.base import ArgumentError
 from runtime.gluon.data.sampler import Sampler
 from runtime.ndarray import NDArray
+from runtime.recordio import MXIndexedRecordIO
 
 
 class Dataset:
@@ -89,13 +91,18 @@ class ArrayDataset(Dataset):
 
 
 class RecordFileDataset(Dataset):
-    """Not provided: MXNet's record files are not read here."""
+    """The records, as bytes, of a file `x.rec` with its index `x.idx`; see `runtime.recordio`."""
 
-    def __init__(self, filename: str) -> None:
-        raise NotImplementedError(
-            f"'{filename}': record files are not read here; unpack them into a folder and use "
-            "gluon.data.vision.ImageFolderDataset, or write a gluon.data.Dataset"
-        )
+    def __init__(self, filename: str | os.PathLike[str]) -> None:
+        self.filename = os.fspath(filename)
+        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        self._record = MXIndexedRecordIO(self.idx_file, self.filename, "r")
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self) -> int:
+        return len(self._record.keys)
 
 
 class _Chosen(Dataset):

@@ -1,4 +1,4 @@
-"""In which order samples come, and how they form batches."""
+"""The order in which samples come, and how they form batches."""
 
 from __future__ import annotations
 

@@ -39,15 +39,22 @@ class Workers:
         self._pool: _Pool | None = None
 
     def batches(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
-        """The batches of these lists of sample numbers, in order.
+        """The batches of these lists of sample numbers, in order, begun with when the first is asked for.
 
         An iterator that is let go of keeps no batch: those that are being made are dropped when they are done.
         """
+        yield from self.begun(numbers)
+
+    def begun(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
+        """The same, begun with now."""
         if self._pool is None or self._pool.pid != os.getpid():
             self._pool = _Pool(self._make, self._count, self._threads)
         pool = self._pool
         made = _submitted(pool, numbers)
         waiting = deque(islice(made, self._ahead))
+        return self._in_turn(pool, made, waiting)
+
+    def _in_turn(self, pool: _Pool, made: Iterator[Future], waiting: deque[Future]) -> Iterator[Any]:
         try:
             while waiting:
                 waiting.extend(islice(made, 1))

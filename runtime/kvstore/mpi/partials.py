@@ -11,7 +11,7 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, World
 
 Extent = tuple[int, int]
-"""Of what a rank owns of a key: the first element, and how many there are."""
+"""The part of a key that a rank owns: its first element, and how many there are."""
 
 
 class Partials:

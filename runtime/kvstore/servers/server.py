@@ -25,7 +25,7 @@ from runtime.kvstore import environment
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
 from runtime.kvstore.servers.state_transfer import DONE, StateTransfer
-from runtime.optimizer import serialization
+from runtime.optimizer import named_classes
 
 Reference = list[Any]
 """A reference to arrays in Ray's memory, in a list, which Ray hands on as it is; an empty list for none."""
@@ -50,7 +50,7 @@ class Server:
         from optgen.threads import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
-        serialization.provide(modules)
+        named_classes.provide(modules)
         self._shard = Shard(shard)
         self._workers = range(workers)
         self._timeout = environment.timeout()

@@ -13,7 +13,7 @@ from runtime.ndarray.reduce.reductions import sum_to
 from runtime.ndarray.shape.reshape import Axes, Shape, _reshape, axes_of, axis_of
 
 __all__ = ["broadcast_axes", "broadcast_axis", "broadcast_like", "broadcast_to", "repeat", "tile"]
-METHODS = ("broadcast_axes", "broadcast_like", "broadcast_to", "repeat", "tile")
+METHODS = ("broadcast_axes", "broadcast_to", "repeat", "tile")
 
 
 @Operator

@@ -94,6 +94,16 @@ def reshape(data: NDArray, *args: Axes, shape: Axes | None = None, reverse: bool
         raise ArgumentError(f"an array of shape {own} has {size} elements and cannot be reshaped to {wanted}") from None
 
 
+def reshaped(own: Shape, wanted: Shape, reverse: bool) -> Shape:
+    """The shape that `reshape` gives an array of shape `own`; ArgumentError if there is none."""
+    target = _decoded(own[::-1], wanted[::-1])[::-1] if reverse else _decoded(own, wanted)
+    size, rest = math.prod(own), math.prod(n for n in target if n != -1)
+    free = target.count(-1)
+    if free > 1 or (size % rest if free and rest else size != rest):
+        raise ArgumentError(f"an array of shape {own} has {size} elements and cannot be reshaped to {wanted}")
+    return tuple(size // rest if rest and n == -1 else max(n, 0) for n in target)
+
+
 def _decoded(own: Shape, wanted: Shape) -> Shape:
     """`wanted` with the codes 0, -2, -3 and -4 replaced by the lengths they stand for."""
     target: list[int] = []

@@ -24,6 +24,7 @@ from typing import Any
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.core import optgen_bridge
+from runtime.core.binding import Binding
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import _check_names
 from runtime.ndarray.sparse.densify import as_dense
@@ -51,7 +52,7 @@ class Rule:
         self.flags = [x for x, default in options.items() if isinstance(default, bool) and x not in RESERVED]
         self._names = [state.partition(":")[0] for state in self.states]
         self._compiled: dict[tuple[Any, ...], Any] = {}  # by type, GPU, and flags
-        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], optgen_bridge.Binding]] = {}
+        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], Binding]] = {}
 
     def __call__(
         self,
@@ -132,14 +133,14 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> optgen_bridge.Binding:
+    ) -> Binding:
         master, lazy, *flags = variant
         names = ["weight"] if len(weights) == 1 else [f"weight {i}" for i in range(len(weights))]
         columns = dict(zip([*self._names, *["w"] * master], kept, strict=True))
         states = [{key: column[i] for key, column in columns.items()} for i in range(len(weights))]
         first = weights[0]
         rule = self._rule(first._data.dtype.name, optgen_bridge.gpu_of(first._ctx), master, flags)
-        return optgen_bridge.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
+        return Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
 
     def _bound(
         self,
@@ -147,7 +148,7 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> optgen_bridge.Binding:
+    ) -> Binding:
         """`_bind`, cached for weights that are updated repeatedly, as long as the first of them lives."""
         key = id(weights[0]), *variant
         _, binding = self._bindings.get(key, (None, None))

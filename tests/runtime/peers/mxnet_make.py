@@ -1,4 +1,4 @@
-"""Write data/metrics.json: the values of metrics as MXNet 1.9.1 computes them.
+"""Write what MXNet 1.9.1 computes: data/metrics.json, the values of metrics, and data/mxnet.rec, a file of records.
 
 Run from the root of the repository, in an environment of its own (Python 3.11, mxnet==1.9.1, numpy==1.23.5):
 
@@ -12,8 +12,12 @@ from pathlib import Path
 
 import mxnet as mx
 
+from tests.runtime.peers import records
 from tests.runtime.peers.cases import METRICS, measure
+
+DATA = Path(__file__).parent / "data"
 
 if __name__ == "__main__":
     values = {label: measure(mx, label) for label in METRICS}
-    (Path(__file__).parent / "data" / "metrics.json").write_text(json.dumps(values, indent=1) + "\n")
+    (DATA / "metrics.json").write_text(json.dumps(values, indent=1) + "\n")
+    records.write(mx.recordio, DATA, "mxnet")

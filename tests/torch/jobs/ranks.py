@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,12 @@ LISTENING = "0A"
 
 
 def run(ranks: int, function: Callable[..., None], folder: Path, *args: Any) -> None:
-    """Call `function(*args)` on each rank, within a process group; `folder` is empty or has none of its files."""
-    mp.spawn(_rank, (ranks, function, str(folder / f"store{os.getpid()}"), args), nprocs=ranks)
+    """Call `function(*args)` on each rank, within a process group of its own, whose file is made in `folder`.
+
+    Ranks are forks of this process, which has to have one thread only: to import PyTorch takes them seconds.
+    """
+    store = tempfile.mktemp(prefix="store", dir=folder)
+    mp.start_processes(_rank, (ranks, function, store, args), nprocs=ranks, start_method="fork")
 
 
 def _rank(rank: int, ranks: int, function: Callable[..., None], store: str, args: tuple[Any, ...]) -> None:

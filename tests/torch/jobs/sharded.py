@@ -1,6 +1,7 @@
-"""Sharded parameters beside whole ones: `python sharded.py same RANKS FOLDER`, and `save` and `load` of checkpoints.
+"""Sharded parameters beside whole ones: `python sharded.py FOLDER same:RANKS norms:RANKS`; `save`, `load`: checkpoints.
 
-Each mode ends with an AssertionError where a sharded parameter differs from the whole one that got the same gradients.
+Several modes, each with its number of ranks, run one after the other: to import PyTorch takes longer than most of them.
+Each ends with an AssertionError where a sharded parameter differs from the whole one that got the same gradients.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, se
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.nn.utils import get_total_norm
 
 import optgen.torch
+from optgen.torch.clipping import total_norm
 
 SHAPES = ((7, 5), (1, 300), (3,), (130, 70), (9001,), (2, 3, 65), (5, 1024), (15, 301), (1,))
 MATRICES = tuple(shape for shape in SHAPES if len(shape) > 1)
@@ -53,12 +56,15 @@ def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
 
 
 def layouts() -> Iterator[tuple[DeviceMesh, list[Any], bool]]:
-    """Meshes with placements, and whether sums come to the same bits there."""
+    """Meshes with placements, and whether sums come to the same bits there: of two axes for two processes, of one for
+    others."""
     n = dist.get_world_size()
-    yield init_device_mesh("cpu", (n,)), [Shard(0)], True
-    if n > 1:
+    if n == 2:
         yield init_device_mesh("cpu", (1, n)), [Replicate(), Shard(0)], True
         yield init_device_mesh("cpu", (n, 1)), [Replicate(), Shard(0)], True
+    else:
+        yield init_device_mesh("cpu", (n,)), [Shard(0)], True
+    if n > 2:
         yield init_device_mesh("cpu", (n,)), [Shard(1)], False
 
 
@@ -110,6 +116,15 @@ def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: li
             assert tuple(x.shape) == tuple(own.shape), (name, key, x.shape, own.shape)
             if exact:
                 assert torch.equal(x.full_tensor() if isinstance(x, DTensor) else x, own), (name, key)
+
+
+def norms() -> None:
+    """Each process has the norm of the whole gradients: sharded, replicated, and of tensors that are no DTensors."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    whole = values([(7, 3), (5,), (1, 2), (4,)], 0)
+    placements = Shard(0), Replicate(), Shard(0)
+    parts = [distribute_tensor(x, mesh, [p]) for x, p in zip(whole, placements, strict=False)]
+    torch.testing.assert_close(total_norm([*parts, whole[-1]]), get_total_norm(whole))
 
 
 def network() -> torch.nn.Module:
@@ -164,7 +179,9 @@ def label(name: str, options: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    mode, number, where = sys.argv[1:]
-    functions = {"same": (same, ()), "save": (save, (where,)), "load": (load, (where,))}
-    function, arguments = functions[mode]
-    ranks.run(int(number), function, Path(where), *arguments)
+    folder, *modes = sys.argv[1:]
+    functions = {"same": (same, ()), "norms": (norms, ()), "save": (save, (folder,)), "load": (load, (folder,))}
+    for mode, number in (given.split(":") for given in modes):
+        print(f"{mode} on {number} ranks", file=sys.stderr, flush=True)
+        function, arguments = functions[mode]
+        ranks.run(int(number), function, Path(folder), *arguments)

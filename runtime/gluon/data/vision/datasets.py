@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from runtime import image
 from runtime import ndarray as nd
 from runtime.base import MXNetError, data_dir
 from runtime.core import files
 from runtime.gluon.data.dataset import Dataset, RecordFileDataset
 from runtime.gluon.utils import _get_repo_file_url, check_sha1, download
 from runtime.ndarray import NDArray
+from runtime.recordio import unpack
 
 Transform = Callable[[NDArray, Any], Any]
 
@@ -188,7 +190,27 @@ def _unpack(archive: str, names: dict[str, str], folder: Path) -> None:
 
 
 class ImageRecordDataset(RecordFileDataset):
-    """Not provided: MXNet's record files are not read here; see `ImageFolderDataset`."""
+    """Images with their labels in a file `x.rec` with its index `x.idx`. Reading them needs Pillow.
+
+    Parameters
+    ----------
+    filename: the file of records that `recordio.pack` made, or MXNet's tool `im2rec`.
+    flag: 1 for colours, (height, width, 3); 0 for grey, (height, width, 1).
+    transform: `transform(image, label)` gives the sample; by default it is the pair of both.
+    """
+
+    def __init__(self, filename: str | os.PathLike[str], flag: int = 1, transform: Transform | None = None) -> None:
+        super().__init__(filename)
+        self._flag = flag
+        self._transform = transform
+
+    def __getitem__(self, idx: int) -> Any:
+        header, content = unpack(super().__getitem__(idx))
+        try:
+            picture = image.imdecode(content, self._flag)
+        except MXNetError as error:
+            raise MXNetError(f"'{self.filename}', sample {idx}: {error}") from None
+        return (picture, header.label) if self._transform is None else self._transform(picture, header.label)
 
 
 class ImageFolderDataset(Dataset):
@@ -223,18 +245,8 @@ class ImageFolderDataset(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         path, label = self.items[idx]
-        image = _image(path, self._flag)
-        return (image, label) if self._transform is None else self._transform(image, label)
+        picture = image.imread(path, self._flag)
+        return (picture, label) if self._transform is None else self._transform(picture, label)
 
     def __len__(self) -> int:
         return len(self.items)
-
-
-def _image(path: str, flag: int) -> NDArray:
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        raise ImportError("reading images needs Pillow: pip install 'optgen[image]'") from None
-    with Image.open(path) as image:
-        pixels = np.asarray(image.convert("RGB" if flag else "L"))
-    return nd.array(pixels.reshape(*pixels.shape[:2], -1), dtype=np.uint8)

@@ -1,25 +1,12 @@
-"""Relatives of SGD: momenta, signs, averages, noise. See formulas.py."""
+"""Relatives of SGD: momenta, signs, averages, noise."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.optimizers.formulas import (
-    LR,
-    WD,
-    Array,
-    Formula,
-    Kept,
-    Traits,
-    case_id,
-    check_extremes,
-    check_steps,
-    named,
-)
+from tests.optimizers.formulas import LR, WD, Array, Cases, Kept, Traits
 
 
 def tiger(w: Array, g: Array, s: Kept, t: int, beta: float = 0.965) -> Array:
@@ -134,7 +121,7 @@ def cocob(w: Array, g: Array, s: Kept, t: int, alpha: float = 100.0, epsilon: fl
     return first + beta * (s["L"] + s["reward"])
 
 
-CASES: list[tuple[Formula, dict[str, Any]]] = [
+CASES: Cases = [
     (tiger, {}),
     (tiger, {"beta": 0.5}),
     (sgdw, {}),
@@ -168,13 +155,3 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (cocob, {"alpha": 3.0, "epsilon": 0.2}),
 ]
 TRAITS = dict.fromkeys((noisysgd, sghmc, psgld), Traits(reads="z"))
-
-
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
-def test_steps(formula: Formula, values: dict[str, Any]) -> None:
-    check_steps(formula, values, TRAITS.get(formula, Traits()))
-
-
-@pytest.mark.parametrize("name", named(CASES))
-def test_zeros_and_extremes_in_float32(name: str) -> None:
-    check_extremes(name)

@@ -1,29 +1,12 @@
-"""Relatives of Adam: a first moment over the root of a second one, element by element. See formulas.py."""
+"""Relatives of Adam: a first moment over the root of a second one, element by element."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.optimizers.formulas import (
-    LR,
-    WD,
-    Array,
-    Formula,
-    Kept,
-    Traits,
-    adam,
-    case_id,
-    check_extremes,
-    check_steps,
-    corrected,
-    moments,
-    named,
-    rms,
-)
+from tests.optimizers.formulas import LR, WD, Array, Cases, Kept, Traits, adam, corrected, moments, rms
 
 
 def nadamw(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, epsilon: float = 1e-8) -> Array:
@@ -211,7 +194,7 @@ def adahessian(
     return w - LR * WD * w - LR * m_hat / (np.sqrt(v_hat) ** hessian_power + 1e-4)
 
 
-CASES: list[tuple[Formula, dict[str, Any]]] = [
+CASES: Cases = [
     (nadamw, {}),
     (nadamw, {"beta1": 0.5, "epsilon": 0.1}),
     (adam_atan2, {}),
@@ -257,13 +240,3 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (adahessian, {"average_kernels": False, "hessian_power": 0.5}),
 ]
 TRAITS = {schedulefree_radam: Traits(evaluated=True), adahessian: Traits(reads="h_hat")}
-
-
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
-def test_steps(formula: Formula, values: dict[str, Any]) -> None:
-    check_steps(formula, values, TRAITS.get(formula, Traits()))
-
-
-@pytest.mark.parametrize("name", named(CASES))
-def test_zeros_and_extremes_in_float32(name: str) -> None:
-    check_extremes(name)

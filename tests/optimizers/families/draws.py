@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.optimizers.formulas import (
-    LR,
-    WD,
-    Array,
-    Formula,
-    Kept,
-    Traits,
-    adam,
-    case_id,
-    check_extremes,
-    check_steps,
-    named,
-)
+from tests.optimizers.formulas import LR, WD, Array, Cases, Kept, Traits, adam
 
 
 def ivon(
@@ -73,7 +59,7 @@ def spam(
     return w - LR * (1 - math.cos(math.pi * min(after / warmup, 1))) / 2 * (u + WD * w)
 
 
-CASES: list[tuple[Formula, dict[str, Any]]] = [
+CASES: Cases = [
     (ivon, {}),
     (ivon, {"ess": 100.0, "hess_init": 0.5, "beta2": 0.9, "beta1": 0.5}),
     (gravity, {}),
@@ -82,13 +68,3 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (spam, {"threshold": 2.0, "interval": 3, "warmup": 2, "beta2": 0.9}),
 ]
 TRAITS = {ivon: Traits(reads="z", evaluated=True), gravity: Traits(reads="z")}
-
-
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
-def test_steps_follow_the_formula(formula: Formula, values: dict[str, Any]) -> None:
-    check_steps(formula, values, TRAITS.get(formula, Traits()))
-
-
-@pytest.mark.parametrize("name", named(CASES))
-def test_extremes_stay_finite(name: str) -> None:
-    check_extremes(name)

@@ -1,29 +1,12 @@
-"""Optimizers that measure: norms and sums of rows, of tensors, and of all parameters together. See formulas.py."""
+"""Optimizers that measure: norms and sums of rows, of tensors, and of all parameters together."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.optimizers.formulas import (
-    LR,
-    WD,
-    Array,
-    Formula,
-    Kept,
-    Traits,
-    adam,
-    by_row,
-    case_id,
-    check_extremes,
-    check_steps,
-    flat,
-    moments,
-    named,
-)
+from tests.optimizers.formulas import LR, WD, Array, Cases, Kept, Traits, adam, by_row, flat, moments
 
 norm = np.linalg.norm
 
@@ -252,7 +235,7 @@ def adam_hd(ws: list[Array], gs: list[Array], ss: list[Kept], t: int, hypergrad_
     return split(w - s["rate"] * s["u"], ws)
 
 
-CASES: list[tuple[Formula, dict[str, Any]]] = [
+CASES: Cases = [
     (fromage, {}),
     (fromage, {"min_norm": 2.0}),
     (sinkgd, {}),
@@ -292,16 +275,13 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (sgd_hd, {}),
     (adam_hd, {"hypergrad_lr": 1e-5}),
 ]
-JOINT = (dog, dowg, adai, dadaptsgd, dadaptlion, swats, adagrad_norm, nsgd, sgd_hd, adam_hd)
-WATCHED = {dog: "r", dowg: "r2", dadaptsgd: "d", dadaptlion: "d", swats: "found", sgd_hd: "rate", adam_hd: "rate"}
-
-
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
-def test_steps(formula: Formula, values: dict[str, Any]) -> None:
-    check_steps(formula, values, Traits(joint=formula in JOINT, watched=WATCHED.get(formula, "")))
-
-
-# dadaptsgd measures gradients in units of the first one that is not 0, which is tiny here.
-@pytest.mark.parametrize("name", [name for name in named(CASES) if name != "dadaptsgd"])
-def test_zeros_and_extremes_in_float32(name: str) -> None:
-    check_extremes(name)
+TRAITS = {
+    **dict.fromkeys((adai, adagrad_norm, nsgd), Traits(joint=True)),
+    dog: Traits(joint=True, watched="r"),
+    dowg: Traits(joint=True, watched="r2"),
+    dadaptsgd: Traits(joint=True, watched="d"),
+    dadaptlion: Traits(joint=True, watched="d"),
+    swats: Traits(joint=True, watched="found"),
+    sgd_hd: Traits(joint=True, watched="rate"),
+    adam_hd: Traits(joint=True, watched="rate"),
+}

@@ -1,4 +1,4 @@
-"""Lines of one spec as lines of another: names renamed or replaced, guards joined."""
+"""The lines of a spec as tokens, and what makes them lines of another: new names, guards and timings."""
 
 from __future__ import annotations
 

@@ -1,25 +1,10 @@
-"""The optimizers that keep what former updates had. See formulas.py."""
+"""The optimizers that keep what former updates had."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pytest
 
-from tests.optimizers.formulas import (
-    LR,
-    WD,
-    Array,
-    Formula,
-    Kept,
-    Traits,
-    case_id,
-    check_extremes,
-    check_steps,
-    flat,
-    named,
-)
+from tests.optimizers.formulas import LR, WD, Array, Cases, Kept, Traits, flat
 
 
 def adashift(w: Array, g: Array, s: Kept, t: int, n: int = 10, spatial: bool = True) -> Array:
@@ -62,7 +47,7 @@ def lbfgs(
     return [x.reshape(like.shape) for x, like in zip(np.split(w + s["move"], ends), ws, strict=True)]
 
 
-CASES: list[tuple[Formula, dict[str, Any]]] = [
+CASES: Cases = [
     (adashift, {}),
     (adashift, {"n": 1}),
     (adashift, {"n": 3}),
@@ -72,13 +57,3 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (lbfgs, {"history": 3, "curvature": 5e-3}),
 ]
 TRAITS = {lbfgs: Traits(joint=True)}
-
-
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
-def test_steps(formula: Formula, values: dict[str, Any]) -> None:
-    check_steps(formula, values, TRAITS.get(formula, Traits()))
-
-
-@pytest.mark.parametrize("name", named(CASES))
-def test_zeros_and_extremes_in_float32(name: str) -> None:
-    check_extremes(name)

@@ -1,0 +1,29 @@
+"""Parts of MXNet that are not for everyone: texts with embeddings, mixed precision, `nd.contrib` by another name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from runtime.base import not_provided
+
+_MODULES = {**{name: name for name in ("amp", "io", "ndarray", "symbol", "text")}, "nd": "ndarray", "sym": "symbol"}
+
+_NOT_PROVIDED = {
+    "autograd": "use autograd",
+    **dict.fromkeys(("quantization", "quant"), "cast networks to 16 bits, net.cast('bfloat16')"),
+    "onnx": "save parameters with Block.save_parameters",
+    "svrg_optimization": "write the optimizer as a spec, optimizer.register_spec",
+    "tensorboard": "call the SummaryWriter of a library for it from an event handler or a batch_end_callback",
+}
+
+__all__ = ["amp", "io", "nd", "ndarray", "sym", "symbol", "text"]
+
+
+def __getattr__(key: str) -> Any:
+    """What few programs use is imported when it is asked for."""
+    if key in _MODULES:
+        return importlib.import_module(f"runtime.contrib.{_MODULES[key]}")
+    if key in _NOT_PROVIDED:
+        raise AttributeError(not_provided("runtime.contrib", key, _NOT_PROVIDED[key]))
+    raise AttributeError(f"module 'runtime.contrib' has no attribute '{key}'")

@@ -1,0 +1,91 @@
+"""Making nodes: the call of an operator with symbols and attributes, as code writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime.attribute import AttrScope
+from runtime.base import MXNetError, did_you_mean
+from runtime.name import NameManager
+from runtime.symbol.attributes import HIDDEN, misfit, stored_key, text_of
+from runtime.symbol.graph import Entry, Node
+from runtime.symbol.symbol import Symbol, single
+from runtime.symbol.table import Operator
+
+
+def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Symbol:
+    """The outputs of a new node of `operator`, called as its function is.
+
+    Inputs that are not given become variables, called by the node's name and their own. MXNetError names an argument
+    that the operator does not have, or that does not fit.
+    """
+    name = NameManager.current.get(kwargs.pop("name", None), hint.lower())
+    scoped = AttrScope.current.get(kwargs.pop("attr", None))
+    kwargs.pop("out", None)
+    inputs, named, texts = _sorted_arguments(operator, args, kwargs)
+    texts = {stored_key(key): value for key, value in scoped.items()} | texts
+    if "num_args" in operator.attributes:
+        texts.setdefault("num_args", str(len(inputs) + len(named)))
+    values = operator.values(texts)
+    if operator.takes_many(values):
+        given = [*map(single, [*inputs, *named.values()], [f"arg{i}" for i in range(len(inputs) + len(named))])]
+        return Symbol(Node(operator, name, texts, tuple(given)).entries())
+    entries = []
+    for place, (key, _) in enumerate(operator.inputs_of(values, 0)):
+        x = named.pop(key, None) if place >= len(inputs) or inputs[place] is None else inputs[place]
+        if x is None:
+            initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
+            own = texts if initial is None else texts | {"__init__": initial}
+            entries.append(Entry(Node(None, f"{name}_{key}", dict(own))))
+        else:
+            entries.append(single(x, key))
+    if len(inputs) > len(entries) or named:
+        taken = ", ".join(key for key, _ in operator.inputs_of(values, 0))
+        left = ", ".join(named) or f"{len(inputs)} inputs"
+        raise MXNetError(f"{operator.name} '{name}' takes {taken} with these attributes, not {left}")
+    return Symbol(Node(operator, name, texts, tuple(entries)).entries())
+
+
+_INITIAL = {
+    "moving_mean": '["zero", {}]',
+    "moving_var": '["one", {}]',
+    "LeakyReLU gamma": '["Constant", {"value": 0.25}]',
+    "UpSampling weight": '["bilinear", {}]',
+}
+"""What initializes variables that are made for a node: by the operator's name and theirs, or by theirs alone."""
+
+
+def _sorted_arguments(
+    operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Symbol | None], dict[str, Symbol], dict[str, str]]:
+    """Inputs in order, inputs by name, and attributes as strings, of a call."""
+    many = any(x.many for x in operator.inputs)
+    parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
+    inputs: list[Symbol | None] = []
+    given = dict(kwargs)
+    for place, x in enumerate(args):
+        if isinstance(x, Symbol) or (x is None and place < len(operator.inputs)):
+            inputs.append(x)
+        elif many or place >= len(parameters):
+            raise TypeError(f"{operator.name} takes Symbols, and got {x!r:.60}, of type {type(x).__name__}")
+        else:
+            given[parameters[place]] = x
+    named = {key: x for key, x in given.items() if isinstance(x, Symbol)}
+    texts = {}
+    for key, x in given.items():
+        attribute = operator.attributes.get(key)
+        if key in named or (x is None and attribute is None):
+            continue
+        if attribute is None and not (operator.open or key in HIDDEN or (key[:2] == key[-2:] == "__")):
+            raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
+        texts[stored_key(key)] = _text(operator, key, x)
+    return inputs, named, texts
+
+
+def _text(operator: Operator, key: str, value: Any) -> str:
+    attribute = operator.attributes.get(key)
+    try:
+        return text_of(value) if attribute is None else attribute.text(value)
+    except (TypeError, ValueError) as error:
+        raise misfit(operator.name, key, text_of(value), error) from None

@@ -1,0 +1,308 @@
+"""A graph bound to arrays: `forward` computes its outputs, `backward` the gradients of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from runtime import autograd
+from runtime import ndarray as nd
+from runtime.base import ArgumentError, MXNetError, did_you_mean
+from runtime.context import Context
+from runtime.ndarray import NDArray
+from runtime.symbol import infer
+from runtime.symbol.evaluate import run
+from runtime.symbol.graph import Entry, Node, listing, order, variables
+
+REQUESTS = ("write", "add", "null")
+Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
+
+
+class Executor:
+    """Arrays for all variables of a graph, and what is computed from them.
+
+    `arg_arrays`, `grad_arrays` (None where no gradient is wanted) and `aux_arrays` are in the order of the symbol's
+    names; `arg_dict`, `grad_dict` and `aux_dict` have the same arrays by name. They can be written to between calls.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        ctx: Context,
+        args: Sequence[NDArray],
+        grads: Sequence[NDArray | None],
+        requests: Sequence[str],
+        states: Sequence[NDArray],
+    ) -> None:
+        self._entries, self._ctx = tuple(entries), ctx
+        self._nodes = order(entries)
+        self._arguments, self._states = variables(entries)
+        self._requests = list(requests)
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = list(args), list(grads), list(states)
+        self._outputs: list[NDArray] | None = None
+        self._recorded: list[NDArray] | None = None
+        self._monitor: Callable[..., object] | None = None
+        self._monitor_inputs = False
+
+    @property
+    def arg_dict(self) -> dict[str, NDArray]:
+        return _by_name(self._arguments, self.arg_arrays)
+
+    @property
+    def grad_dict(self) -> dict[str, NDArray | None]:
+        return _by_name(self._arguments, self.grad_arrays)
+
+    @property
+    def aux_dict(self) -> dict[str, NDArray]:
+        return _by_name(self._states, self.aux_arrays)
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """The outputs of the last `forward`, which is called if there was none."""
+        if self._outputs is None:
+            self.forward()
+        assert self._outputs is not None
+        return self._outputs
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        return dict(zip([entry.name for entry in self._entries], self.outputs, strict=True))
+
+    # ------------------------------------------------------------ computing
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs. Arguments that are named get the values given first.
+
+        `is_train` says that `backward` will follow, and that the pass counts as training.
+        """
+        arguments = self.arg_dict
+        for name, value in kwargs.items():
+            if name not in arguments:
+                raise TypeError(f"no argument is called '{name}'{did_you_mean(name, arguments)}")
+            if not isinstance(value, NDArray):
+                raise ValueError(f"'{name}' must be an NDArray, not {type(value).__name__}")
+            if value.shape != arguments[name].shape:
+                raise ValueError(f"'{name}' has shape {arguments[name].shape}, not {value.shape}")
+            arguments[name][:] = value.as_in_context(self._ctx)
+        wanted = [] if not is_train else self._requests
+        given = [_handle(x) for x in self.arg_arrays]
+        for x, grad, request in zip(given, self.grad_arrays, wanted, strict=False):
+            if grad is not None and request != "null":
+                autograd.mark_variables(x, grad, request)
+        values = dict(zip((*self._arguments, *self._states), (*given, *self.aux_arrays), strict=True))
+        with self._ctx, autograd.record(True) if is_train else autograd.pause(False):
+            self._recorded = run(self._entries, values, self._nodes, self._watch if self._monitor else None)
+        found = [x.detach() for x in self._recorded]
+        self._outputs = found
+        return found
+
+    def backward(
+        self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None, is_train: bool = True
+    ) -> None:
+        """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
+
+        Losses among the operators, as SoftmaxOutput, need none, and ignore them.
+        """
+        if self._recorded is None:
+            self.forward(is_train=True)
+        assert self._recorded is not None
+        if isinstance(out_grads, Mapping):
+            out_grads = [out_grads[name] for name in [entry.name for entry in self._entries]]
+        grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
+        if grads is not None and len(grads) != len(self._recorded):
+            raise MXNetError(f"{len(grads)} gradients for {len(self._recorded)} outputs")
+        for x, grad, request in zip(self._arguments, self.grad_arrays, self._requests, strict=True):
+            if grad is not None and request == "write" and x.name is not None:
+                grad[:] = 0  # of arguments that no output depends on
+        heads = [
+            (y, None if grads is None else grads[i].as_in_context(self._ctx))
+            for i, y in enumerate(self._recorded)
+            if y._in_graph()
+        ]
+        if heads:
+            autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True, train_mode=is_train)
+
+    def _watch(self, node: Node, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+        assert self._monitor is not None
+        if self._monitor_inputs:
+            for (name, _), x in zip(node.input_names, inputs, strict=True):
+                self._monitor(f"{node.name}_{name}", x)
+        for name, y in zip(node.output_names, outputs, strict=False):
+            self._monitor(f"{node.name}_{name}", y)
+
+    def set_monitor_callback(self, callback: Callable[[str, NDArray], object], monitor_all: bool = False) -> None:
+        """Call `callback(name, array)` with each output of each operation, and with its inputs if `monitor_all`."""
+        self._monitor, self._monitor_inputs = callback, monitor_all
+
+    # ------------------------------------------------------------ arrays
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, NDArray],
+        aux_params: Mapping[str, NDArray] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Copy values into arguments and auxiliary states, by name. ValueError for names that are none of them."""
+        for given, own in ((arg_params, self.arg_dict), (aux_params or {}, self.aux_dict)):
+            for name, value in given.items():
+                if name in own:
+                    own[name][:] = value.astype(own[name].dtype).as_in_context(self._ctx)
+                elif not allow_extra_params:
+                    raise ValueError(f"'{name}' is in no place of the graph{did_you_mean(name, own)}")
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Sequence[int]
+    ) -> Executor:
+        """An Executor of the same graph for arguments of other shapes, which shares the arrays that keep their shapes.
+
+        `partial_shaping` allows arguments that are not named to change; `allow_up_sizing` allows larger arrays.
+        """
+        shapes, _, state_shapes = infer.shapes(self._entries, (), kwargs, partial=False)
+        if shapes is None:
+            raise ValueError("the new shapes do not tell those of all arguments")
+        names = [node.name for node in self._arguments]
+        args, grads = [], []
+        for name, shape, x, grad in zip(names, shapes, self.arg_arrays, self.grad_arrays, strict=True):
+            if shape != x.shape and not (partial_shaping or name in kwargs):
+                raise AssertionError(
+                    f"the shape of '{name}' would change to {shape}: name it, or say partial_shaping=True"
+                )
+            args.append(_resized(name, x, shape, allow_up_sizing))
+            grads.append(None if grad is None else _resized(name, grad, shape, allow_up_sizing))
+        states = [
+            _resized(node.name, x, shape, allow_up_sizing)
+            for node, x, shape in zip(self._states, self.aux_arrays, state_shapes, strict=True)
+        ]
+        return Executor(self._entries, self._ctx, args, grads, self._requests, states)
+
+    def debug_str(self) -> str:
+        """The graph as text, and the memory of its arguments, gradients and states."""
+        arrays = [*self.arg_arrays, *(x for x in self.grad_arrays if x is not None), *self.aux_arrays]
+        total = sum(x._data.nbytes for x in arrays)
+        return f"{listing(self._entries)}\nTotal {total >> 20} MB allocated"
+
+
+def _handle(x: NDArray) -> NDArray:
+    """Another object for the same memory, which can be marked without a trace on the user's own."""
+    return x.detach() if x.stype == "default" else x
+
+
+def _by_name(nodes: Sequence[Node], arrays: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip((node.name for node in nodes), arrays, strict=True))
+
+
+def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDArray:
+    """The array itself if it has the shape, the start of its memory if that is enough, else a new one."""
+    if x.shape == shape:
+        return x
+    size = 1
+    for n in shape:
+        size *= n
+    if size <= x.size:
+        return x.reshape((-1,))[:size].reshape(shape)
+    if not larger:
+        raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
+    return nd.zeros(shape, ctx=x.context, dtype=x.dtype)
+
+
+# ---------------------------------------------------------------- binding
+
+
+def bind(
+    entries: Sequence[Entry],
+    ctx: Context,
+    args: Arrays,
+    args_grad: Arrays | None,
+    grad_req: str | Sequence[str] | Mapping[str, str],
+    aux_states: Arrays | None,
+) -> Executor:
+    """See `Symbol.bind`."""
+    arguments, states = ([node.name for node in part] for part in variables(entries))
+    given = _in_order("args", arguments, args, missing=False)
+    grads = _in_order("args_grad", arguments, args_grad if args_grad is not None else {}, missing=True)
+    kept = _in_order("aux_states", states, aux_states if aux_states is not None else {}, missing=False)
+    requests = _requests(arguments, grad_req)
+    for name, x in zip((*arguments, *states), (*given, *kept), strict=True):
+        if x is not None and x.context.device_type != ctx.device_type:
+            raise MXNetError(f"'{name}' lives in {x.context}, and the graph is bound to {ctx}")
+    shapes = {name: x.shape for name, x in zip(arguments, given, strict=True) if x is not None}
+    infer.shapes(entries, (), shapes, partial=True)  # raises an error that names what does not fit
+    grads = [None if request == "null" else grad for grad, request in zip(grads, requests, strict=True)]
+    return Executor(entries, ctx, given, grads, requests, kept)
+
+
+def simple_bind(
+    entries: Sequence[Entry],
+    ctx: Context,
+    grad_req: str | Sequence[str] | Mapping[str, str],
+    type_dict: Mapping[str, Any] | None,
+    stype_dict: Mapping[str, str] | None,
+    shared_names: Sequence[str] | None,
+    shared: Executor | None,
+    buffer: dict[str, NDArray] | None,
+    shapes: Mapping[str, Sequence[int]],
+) -> Executor:
+    """See `Symbol.simple_bind`."""
+    arguments, states = variables(entries)
+    found = infer.shapes(entries, (), shapes, partial=False)
+    if found[0] is None:
+        raise MXNetError("simple_bind: the shapes given do not tell those of all arguments; see the warning")
+    types = infer.types(entries, (), type_dict or {}, partial=False)
+    stypes = {node.name: node.attributes.get("__storage_type__", "default") for node in arguments} | dict(
+        stype_dict or {}
+    )
+    names = [node.name for node in arguments]
+    requests = _requests(names, grad_req)
+    args, grads = [], []
+    for name, shape, dtype, request in zip(names, found[0], types[0], requests, strict=True):
+        old = (
+            shared.arg_dict.get(name)
+            if shared is not None and name in (shared_names or ())
+            else (buffer or {}).get(name)
+        )
+        x = old if old is not None and old.shape == shape else _zeros(shape, ctx, dtype, stypes.get(name, "default"))
+        if buffer is not None and x is not old:
+            buffer[name] = x
+        args.append(x)
+        reused = shared.grad_dict.get(name) if x is old and shared is not None else None
+        grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, ctx, dtype))
+    kept = [] if shared is None else shared.aux_dict
+    made = [
+        kept[node.name] if node.name in kept and kept[node.name].shape == shape else nd.zeros(shape, ctx, dtype)
+        for node, shape, dtype in zip(states, found[2], types[2], strict=True)
+    ]
+    return Executor(entries, ctx, args, grads, requests, made)
+
+
+def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:
+    return nd.zeros(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
+
+
+def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> list[NDArray | None]:
+    """The arrays in the order of the names; ArgumentError if there are not that many, or one is missing."""
+    if isinstance(given, Mapping):
+        lacking = [name for name in names if name not in given]
+        if lacking and not missing:
+            raise ArgumentError(f"{what} lacks an array for {', '.join(lacking)}")
+        return [given.get(name) for name in names]
+    if len(given) != len(names):
+        raise ArgumentError(f"{what} has {len(given)} arrays for the {len(names)} names {', '.join(names)}")
+    for name, x in zip(names, given, strict=True):
+        if not isinstance(x, NDArray) and not (missing and x is None):
+            raise TypeError(f"{what}: '{name}' must be an NDArray, not {type(x).__name__}")
+    return list(given)
+
+
+def _requests(names: Sequence[str], grad_req: str | Sequence[str] | Mapping[str, str]) -> list[str]:
+    """For each argument 'write', 'add' or 'null'."""
+    if isinstance(grad_req, str):
+        found = [grad_req] * len(names)
+    elif isinstance(grad_req, Mapping):
+        found = [grad_req.get(name, "null") for name in names]
+    else:
+        found = list(grad_req)
+    if len(found) != len(names) or any(x not in REQUESTS for x in found):
+        raise ArgumentError(
+            f"grad_req must be 'write', 'add' or 'null', for all or each of {', '.join(names)}: {grad_req!r}"
+        )
+    return found

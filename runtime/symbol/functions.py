@@ -1,0 +1,242 @@
+"""The function of `nd` that computes each operator of the table.
+
+Most have the operator's name there, without its prefix, and the names of its inputs and attributes. `_SPELLED` has the
+others.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from runtime import ndarray as nd
+from runtime.base import MXNetError
+from runtime.context import Context
+from runtime.ndarray import NDArray
+from runtime.symbol.graph import Node
+from runtime.symbol.table import Operator
+
+_PREFIXES: tuple[tuple[str, ModuleType], ...] = (
+    ("_contrib_", nd.contrib),
+    ("_image_", nd.image),
+    ("_random_", nd.random),
+    ("_", nd),
+)
+
+
+def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
+    """The outputs of a node that others can take, from its inputs."""
+    assert node.operator is not None
+    spelled = _SPELLED.get(node.operator.name)
+    if spelled is not None:
+        result = spelled(inputs, node.values)
+    elif node.operator.open:
+        result = nd.Custom(*inputs, **{k: x for k, x in node.attributes.items() if k[:2] != "__" and k != "num_args"})
+    else:
+        function, accepted = _function(node.operator.name)
+        result = function(*inputs, **{key: x for key, x in node.values.items() if key in accepted})
+    return result if isinstance(result, list) else [result]
+
+
+@cache
+def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
+    """The function of `nd` with an operator's name, and the names of its parameters."""
+    function = getattr(nd, name, None) or getattr(nd._internal, name, None)
+    for prefix, module in _PREFIXES:
+        if function is None and name.startswith(prefix):
+            function = getattr(module, name.removeprefix(prefix), None)
+    if function is None:
+        raise MXNetError(f"the operator '{name}' has no function in runtime.ndarray")
+    return function, frozenset(inspect.signature(function).parameters)
+
+
+def is_computed(name: str) -> bool:
+    """Whether an operator of the table can be computed."""
+    if name in _SPELLED:
+        return True
+    try:
+        _function(name)
+    except MXNetError:
+        return False
+    return True
+
+
+def documentation(operator: Operator) -> str:
+    """What `help` says of an operator: what is said of its function."""
+    if operator.name in _SPELLED or operator.open:
+        return f"The operator {operator.name} of MXNet."
+    return inspect.getdoc(_function(operator.name)[0]) or f"The operator {operator.name} of MXNet."
+
+
+# ---------------------------------------------------------------- operators with other spellings
+
+Spelled = Callable[[Sequence[NDArray], Mapping[str, Any]], Any]
+
+
+def _scalar(function: Callable[[NDArray, float], NDArray]) -> Spelled:
+    """An operator of an array and the number `scalar`, which is whole or not, as it is written."""
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+        scalar = values["scalar"]
+        return function(inputs[0], int(scalar) if scalar.is_integer() and values.get("is_int", True) else scalar)
+
+    return call
+
+
+def _binary(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
+    return lambda inputs, values: function(inputs[0], inputs[1])
+
+
+def _made(function: Callable[..., NDArray], *keys: str) -> Spelled:
+    """An operator without inputs, which makes an array in the current context or in `ctx`."""
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+        return function(*(values[key] for key in keys), ctx=_context(values["ctx"]), dtype=values["dtype"])
+
+    return call
+
+
+def _context(text: str | None) -> Context | None:
+    """The context that a string like `cpu(0)` names; None for none."""
+    if not text:
+        return None
+    kind, _, number = text.rstrip(")").partition("(")
+    return Context(kind, int(number or 0))
+
+
+def _drawn(function: Callable[..., NDArray], *keys: str) -> Spelled:
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+        given = {"shape": values["shape"] or (1,), "ctx": _context(values["ctx"]), "dtype": values["dtype"]}
+        return function(*(values[key] for key in keys), **{k: x for k, x in given.items() if x is not None})
+
+    return call
+
+
+def _sampled(function: Callable[..., NDArray]) -> Spelled:
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+        given = {key: x for key, x in values.items() if x is not None and not (key == "shape" and x == ())}
+        return function(*inputs, **given)
+
+    return call
+
+
+def _split(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+    sections = values["sections"] or [i for i in values["indices"] if i]
+    return nd.split_v2(inputs[0], sections, axis=values["axis"], squeeze_axis=values["squeeze_axis"])
+
+
+def _histogram(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+    bins = values["bin_cnt"] or inputs[1]
+    return nd.histogram(inputs[0], bins, range=values["range"])
+
+
+def _eye(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    return nd.eye(values["N"], values["M"], values["k"], ctx=_context(values["ctx"]), dtype=values["dtype"])
+
+
+def _arange_like(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    return nd.contrib.arange_like(inputs[0], **{k: x for k, x in values.items() if k != "ctx"})
+
+
+def _arange(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    start, stop = values["start"], values["stop"]
+    if stop is None:
+        start, stop = 0, start
+    return nd.arange(start, stop, values["step"], values["repeat"], ctx=_context(values["ctx"]), dtype=values["dtype"])
+
+
+def _linspace(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    return nd.linspace(
+        values["start"], values["stop"], values["num"], values["endpoint"],
+        ctx=_context(values["ctx"]), dtype=values["dtype"],
+    )  # fmt: skip
+
+
+def _amp_multicast(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> list[NDArray]:
+    """All in the widest type among them, or the narrowest."""
+    choose = min if values["cast_narrow"] else max
+    dtype = choose((x.dtype for x in inputs), key=lambda dtype: nd.zeros((1,), dtype=dtype).asnumpy().itemsize)
+    return [x.astype(dtype) for x in inputs]
+
+
+_SYMBOLS = {
+    "plus": lambda x, a: x + a,
+    "minus": lambda x, a: x - a,
+    "rminus": lambda x, a: a - x,
+    "mul": lambda x, a: x * a,
+    "div": lambda x, a: x / a,
+    "rdiv": lambda x, a: a / x,
+    "mod": lambda x, a: x % a,
+    "rmod": lambda x, a: a % x,
+    "power": lambda x, a: x**a,
+    "rpower": lambda x, a: a**x,
+    "maximum": nd.maximum,
+    "minimum": nd.minimum,
+    "hypot": nd.broadcast_hypot,
+    "equal": lambda x, a: x == a,
+    "not_equal": lambda x, a: x != a,
+    "greater": lambda x, a: x > a,
+    "greater_equal": lambda x, a: x >= a,
+    "lesser": lambda x, a: x < a,
+    "lesser_equal": lambda x, a: x <= a,
+    "logical_and": nd.logical_and,
+    "logical_or": nd.logical_or,
+    "logical_xor": nd.logical_xor,
+}
+
+_SPELLED: dict[str, Spelled] = {
+    **{f"_{name}_scalar": _scalar(function) for name, function in _SYMBOLS.items()},
+    **{f"_{name}": _binary(function) for name, function in _SYMBOLS.items() if name[0] != "r"},
+    "_scatter_plus_scalar": _scalar(_SYMBOLS["plus"]),
+    "_scatter_minus_scalar": _scalar(_SYMBOLS["minus"]),
+    "_scatter_elemwise_div": _binary(_SYMBOLS["div"]),
+    "_grad_add": _binary(_SYMBOLS["plus"]),
+    "smooth_l1": lambda inputs, values: nd.smooth_l1(inputs[0], scalar=values["scalar"]),
+    "_copy": lambda inputs, values: nd.identity(inputs[0]),
+    "_identity_with_attr_like_rhs": lambda inputs, values: nd.identity(inputs[0]),
+    "_zeros": _made(nd.zeros, "shape"),
+    "_ones": _made(nd.ones, "shape"),
+    "_full": _made(nd.full, "shape", "value"),
+    "_arange": _arange,
+    "_linspace": _linspace,
+    "_eye": _eye,
+    "_contrib_arange_like": _arange_like,
+    "_random_uniform": _drawn(nd.random.uniform, "low", "high"),
+    "_random_normal": _drawn(nd.random.normal, "loc", "scale"),
+    "_random_gamma": _drawn(nd.random.gamma, "alpha", "beta"),
+    "_random_exponential": _drawn(lambda lam, **kwargs: nd.random.exponential(1 / lam, **kwargs), "lam"),
+    "_random_poisson": _drawn(nd.random.poisson, "lam"),
+    "_random_negative_binomial": _drawn(nd.random.negative_binomial, "k", "p"),
+    "_random_generalized_negative_binomial": _drawn(nd.random.generalized_negative_binomial, "mu", "alpha"),
+    "_random_randint": _drawn(nd.random.randint, "low", "high"),
+    **{
+        f"_sample_{name}": _sampled(getattr(nd, f"sample_{name}"))
+        for name in [
+            "uniform",
+            "normal",
+            "gamma",
+            "exponential",
+            "poisson",
+            "negative_binomial",
+            "generalized_negative_binomial",
+            "multinomial",
+        ]
+    },
+    "_shuffle": lambda inputs, values: nd.random.shuffle(inputs[0]),
+    "_ravel_multi_index": lambda inputs, values: nd.ravel_multi_index(inputs[0], shape=values["shape"]),
+    "_unravel_index": lambda inputs, values: nd.unravel_index(inputs[0], shape=values["shape"]),
+    "_np_cumsum": lambda inputs, values: nd.cumsum(inputs[0], **values),
+    "_split_v2": _split,
+    "_histogram": _histogram,
+    "_sparse_retain": _binary(nd.sparse.retain),
+    "_square_sum": lambda inputs, values: nd.sum(nd.square(inputs[0]), **values),
+    "_contrib_SparseEmbedding": lambda inputs, values: nd.Embedding(*inputs, values["input_dim"], values["output_dim"]),
+    "_contrib_SyncBatchNorm": lambda inputs, values: nd.BatchNorm(
+        *inputs, **{key: x for key, x in values.items() if key not in ("ndev", "key")}
+    ),
+    "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
+    "amp_multicast": _amp_multicast,
+}

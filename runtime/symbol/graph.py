@@ -1,0 +1,128 @@
+"""Graphs: frozen nodes, each of which holds those that it computes from.
+
+A graph is given by some entries, outputs of nodes. It has no other container: `order` lists its nodes. A graph is
+changed by making another one, of which unchanged nodes are the same objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from runtime.symbol.table import Operator
+
+
+class Entry(NamedTuple):
+    """An output of a node."""
+
+    node: Node
+    index: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name among a symbol's outputs: a variable's own, else the node's with the ending of the output."""
+        node = self.node
+        return node.name if node.operator is None else f"{node.name}_{node.output_names[self.index]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A variable, whose operator is None, or a call of an operator. `attributes` are strings, as files have them."""
+
+    operator: Operator | None
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    inputs: tuple[Entry, ...] = ()
+
+    values: Mapping[str, Any] = field(init=False)
+    """The attributes of the operator as Python values, with defaults."""
+    input_names: Sequence[tuple[str, bool]] = field(init=False)
+    """The operator's name of each input, and whether it is an auxiliary state."""
+    _outputs: tuple[Sequence[str], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found: tuple = ({}, (), (("output",), 1))
+        if self.operator is not None:
+            values = self.operator.values(self.attributes)
+            found = values, self.operator.inputs_of(values, len(self.inputs)), self.operator.outputs_of(values)
+        for name, value in zip(("values", "input_names", "_outputs"), found, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def output_names(self) -> Sequence[str]:
+        """The endings of the names of the outputs that other nodes can take."""
+        return self._outputs[0]
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs there are, hidden ones too."""
+        return self._outputs[1]
+
+    def entries(self) -> list[Entry]:
+        """The outputs that other nodes can take."""
+        return [Entry(self, i) for i in range(len(self.output_names))]
+
+
+def order(entries: Iterable[Entry]) -> list[Node]:
+    """The nodes that lead to the entries, each after those that it reads: depth first, inputs in their order."""
+    seen: set[Node] = set()
+    found: list[Node] = []
+    for head, _ in entries:
+        if head in seen:
+            continue
+        seen.add(head)
+        path = [(head, iter(head.inputs))]
+        while path:
+            node, remaining = path[-1]
+            entry = next((x for x in remaining if x.node not in seen), None)
+            if entry is None:
+                found.append(node)
+                path.pop()
+            else:
+                seen.add(entry.node)
+                path.append((entry.node, iter(entry.node.inputs)))
+    return found
+
+
+def auxiliaries(nodes: Iterable[Node]) -> set[Node]:
+    """The variables that some node has in the place of an auxiliary state."""
+    return {
+        entry.node
+        for node in nodes
+        for entry, (_, auxiliary) in zip(node.inputs, node.input_names, strict=True)
+        if auxiliary and entry.node.operator is None
+    }
+
+
+def rebuilt(entries: Iterable[Entry], change: Callable[[Node, tuple[Entry, ...]], Node | Entry]) -> list[Entry]:
+    """The entries of the graph in which each node is what `change(node, its new inputs)` returns: a node, or an entry
+    that takes the place of its only output."""
+    entries = list(entries)
+    became: dict[Node, Node | Entry] = {}
+
+    def moved(entry: Entry) -> Entry:
+        found = became[entry.node]
+        return Entry(found, entry.index) if isinstance(found, Node) else found
+
+    for node in order(entries):
+        became[node] = change(node, tuple(map(moved, node.inputs)))
+    return list(map(moved, entries))
+
+
+def variables(entries: Iterable[Entry]) -> tuple[list[Node], list[Node]]:
+    """The variables that are arguments, and those that are auxiliary states."""
+    nodes = order(entries)
+    states = auxiliaries(nodes)
+    found = [node for node in nodes if node.operator is None]
+    return [node for node in found if node not in states], [node for node in found if node in states]
+
+
+def listing(entries: Sequence[Entry]) -> str:
+    """The graph as text, a node a line."""
+    lines = []
+    for node in order(entries):
+        kind = "Variable" if node.operator is None else node.operator.name
+        inputs = ", ".join(entry.name for entry in node.inputs)
+        lines.append(f"{kind} {node.name}({inputs}) {node.attributes or ''}".rstrip())
+    return "\n".join([*lines, f"outputs: {', '.join(entry.name for entry in entries)}"])

@@ -1,0 +1,80 @@
+"""What each operator tells of the shapes of its inputs and outputs.
+
+`RULES` has the rule of each operator; `common` says what a rule is. Operators that nothing here names are run once, on
+zeros, when the shapes of all their inputs are known.
+"""
+
+from __future__ import annotations
+
+from runtime.symbol.evaluate import output_shapes
+from runtime.symbol.graph import Node
+from runtime.symbol.shapes import elementwise, layers, views
+from runtime.symbol.shapes.common import Rule, Shapes
+
+_SAME_NAMES = """
+abs Activation add_n amp_cast arccos arccosh arcsin arcsinh arctan arctanh BlockGrad Cast cast_storage cbrt ceil clip
+_copy cos cosh degrees elemwise_add elemwise_div elemwise_mul elemwise_sub _equal erf erfinv exp expm1 fix floor gamma
+gammaln _grad_add _greater _greater_equal hard_sigmoid _hypot _lesser _lesser_equal log log10 log1p log2 log_softmax
+_logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _minimum _mod negative _not_equal
+ones_like _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin sinh
+smooth_l1 SoftmaxActivation softmin softsign sort sqrt square tan tanh trunc zeros_like _shuffle
+"""
+_SAME = frozenset(_SAME_NAMES.split())
+"""Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(
+        ("Dropout", "L2Normalization", "LRN", "softmax", "SequenceMask", "SequenceReverse"), elementwise.first
+    ),
+    "_identity_with_attr_like_rhs": views.like,
+    "FullyConnected": layers.fully_connected,
+    "Convolution": layers.convolution,
+    "Deconvolution": layers.deconvolution,
+    "Pooling": layers.pooling,
+    **dict.fromkeys(("BatchNorm", "_contrib_SyncBatchNorm", "InstanceNorm"), layers.normalization),
+    "GroupNorm": layers.group_norm,
+    "LayerNorm": layers.layer_norm,
+    "LeakyReLU": layers.leaky,
+    **dict.fromkeys(("Embedding", "_contrib_SparseEmbedding"), layers.embedding),
+    "RNN": layers.recurrent,
+    "SoftmaxOutput": layers.label,
+    "SVMOutput": layers.label,
+    **dict.fromkeys(
+        ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"),
+        layers.regression,
+    ),
+    "Concat": views.concat,
+    "SliceChannel": views.slice_channel,
+    "Flatten": views.flatten,
+    "Reshape": views.reshape,
+    "transpose": views.transpose,
+    "SwapAxis": views.swap,
+    "expand_dims": views.expand,
+    **dict.fromkeys(("sum", "mean", "prod", "nansum", "nanprod", "max", "min", "argmax", "argmin"), views.reduction),
+    "dot": views.dot,
+    "batch_dot": views.batch_dot,
+    "pick": views.pick,
+    "take": views.take,
+    "one_hot": views.one_hot,
+    "where": views.where,
+    "stack": views.stack,
+    **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
+    "UpSampling": layers.upsampling,
+}
+"""The rule of each operator that is none of those in the sets above."""
+
+
+def shape_rule(node: Node, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """The shapes that follow for the inputs and outputs of a node."""
+    assert node.operator is not None
+    name = node.operator.name
+    rule = RULES.get(name)
+    if rule is not None:
+        return rule(node.values, list(inputs), list(outputs))
+    if name in _SAME or name.endswith("_scalar"):
+        return elementwise.same(node.values, inputs, outputs)
+    if name.startswith("broadcast_") and len(node.operator.attributes) == 0:
+        return elementwise.broadcast(node.values, inputs, outputs)
+    if all(x is not None and -1 not in x for x in inputs) and any(y is None or -1 in y for y in outputs):
+        return inputs, list(output_shapes(node, inputs))
+    return inputs, outputs

@@ -1,0 +1,197 @@
+"""Shapes of layers: of weights, labels and states from those of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
+
+
+def fully_connected(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    units = values["num_hidden"]
+    data, y = inputs[0], outputs[0]
+    length = -1
+    if data is not None:
+        length = product(data[1:]) if values["flatten"] else data[-1]
+        y = merged(y, (data[0], units) if values["flatten"] else (*data[:-1], units))
+        if y is not None and values["flatten"]:
+            data = (y[0], *data[1:])
+    weight = merged(inputs[1], (units, length))
+    assert weight is not None
+    if data is not None and weight[1] != -1 and (len(data) == 2 or not values["flatten"]):
+        data = (*data[:-1], weight[1])
+    return [data, weight, *[merged(bias, (units,)) for bias in inputs[2:]]], [y]
+
+
+def _channels_at(layout: str | None) -> int:
+    return -1 if layout is not None and layout.endswith("C") else 1
+
+
+def _window(values: Values) -> tuple[Shape, Shape, Shape, Shape]:
+    """Kernel, stride, dilation and padding, a length for each axis."""
+    kernel = values["kernel"]
+    n = len(kernel)
+    return kernel, values["stride"] or (1,) * n, values.get("dilate") or (1,) * n, values["pad"] or (0,) * n
+
+
+def convolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    filters = values["num_filter"]
+    kernel, stride, dilate, pad = _window(values)
+    last = _channels_at(values["layout"]) == -1
+    data, weight, y = inputs[0], inputs[1], outputs[0]
+    if data is None:
+        return [data, weight, *[(filters,)] * (len(inputs) - 2)], [y]
+    if len(data) != len(kernel) + 2:
+        raise ValueError(f"data of {len(data)} axes does not fit a kernel {kernel}")
+    n, channels, image = (data[0], data[-1], data[1:-1]) if last else (data[0], data[1], data[2:])
+    share = -1 if channels == -1 else channels // values["num_group"]
+    weight = merged(weight, (filters, *kernel, share) if last else (filters, share, *kernel))
+    spatial = [
+        -1 if length == -1 else (length + 2 * p - d * (k - 1) - 1) // s + 1
+        for length, k, s, d, p in zip(image, kernel, stride, dilate, pad, strict=True)
+    ]
+    if any(length < 1 and length != -1 for length in spatial):
+        raise ValueError(f"a kernel {kernel} is larger than images of {image}")
+    y = merged(y, (n, *spatial, filters) if last else (n, filters, *spatial))
+    assert y is not None
+    found = y[1:-1] if last else y[2:]
+    image = tuple(
+        length if length != -1 or out == -1 or s != 1 else out + d * (k - 1) - 2 * p
+        for length, out, k, s, d, p in zip(image, found, kernel, stride, dilate, pad, strict=True)
+    )
+    data = (y[0], *image, channels) if last else (y[0], channels, *image)
+    return [data, weight, *[merged(bias, (filters,)) for bias in inputs[2:]]], [y]
+
+
+def deconvolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    filters = values["num_filter"]
+    kernel, stride, dilate, pad = _window(values)
+    data, y = inputs[0], outputs[0]
+    if data is None:
+        return inputs, outputs
+    adj = values["adj"] or (0,) * len(kernel)
+    spatial: Iterable[int] = (
+        -1 if length == -1 else s * (length - 1) + d * (k - 1) + 1 - 2 * p + a
+        for length, k, s, d, p, a in zip(data[2:], kernel, stride, dilate, pad, adj, strict=True)
+    )
+    weight = merged(inputs[1], (data[1], filters // values["num_group"], *kernel))
+    y = merged(y, (data[0], filters, *(values["target_shape"] or spatial)))
+    return [data, weight, *[merged(bias, (filters,)) for bias in inputs[2:]]], [y]
+
+
+def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = inputs[0]
+    if data is None:
+        return inputs, outputs
+    last = _channels_at(values["layout"]) == -1
+    image = data[1:-1] if last else data[2:]
+    if values["global_pool"]:
+        spatial = [1] * len(image)
+    else:
+        kernel, stride, _, pad = _window(values)
+        spatial = [
+            -1 if length == -1 else _pooled(length, k, s, p, values["pooling_convention"])
+            for length, k, s, p in zip(image, kernel, stride, pad, strict=True)
+        ]
+    return inputs, [(data[0], *spatial, data[-1]) if last else (*data[:2], *spatial)]
+
+
+def _pooled(length: int, kernel: int, stride: int, pad: int, convention: str) -> int:
+    if convention == "same":
+        return -(-length // stride)
+    room = length + 2 * pad - kernel
+    if room < 0:
+        raise ValueError(f"a kernel of {kernel} is larger than a length of {length} with padding {pad}")
+    return (-(-room // stride) if convention == "full" else room // stride) + 1
+
+
+def normalization(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = merged(inputs[0], outputs[0])
+    length = -1 if data is None else data[values.get("axis", 1)]
+    others = [merged(x, (length,)) for x in inputs[1:]]
+    return [data, *others], [data, *[merged(y, (length,)) for y in outputs[1:]]]
+
+
+def group_norm(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    inputs, (data, *_) = normalization({}, inputs, outputs[:1])
+    groups = None if data is None else (data[0], values["num_groups"])
+    return inputs, [data, *[merged(y, groups) for y in outputs[1:]]]
+
+
+def layer_norm(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    inputs, (data, *_) = normalization(values, inputs, outputs[:1])
+    kept = None if data is None else tuple(1 if i == values["axis"] % len(data) else n for i, n in enumerate(data))
+    return inputs, [data, *[merged(y, kept) for y in outputs[1:]]]
+
+
+def leaky(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = merged(inputs[0], outputs[0])
+    slopes = inputs[1:]
+    if slopes and slopes[0] is None and data is not None:
+        slopes = [(data[1],) if len(data) > 1 else (1,)]
+    return [data, *slopes], [data]
+
+
+def embedding(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    weight = merged(inputs[1], (values["input_dim"], values["output_dim"]))
+    return [inputs[0], weight], [outputs[0] if inputs[0] is None else (*inputs[0], values["output_dim"])]
+
+
+def recurrent(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = inputs[0]
+    if data is None:
+        return inputs, outputs
+    steps, batch, size = data
+    directions = 2 if values["bidirectional"] else 1
+    units, layers = values["state_size"], values["num_layers"]
+    gates = {"lstm": 4, "gru": 3}.get(values["mode"], 1)
+    kept = values["projection_size"] or units
+    parameters = -1
+    if size != -1:
+        first = units * gates * (size + kept + 2)
+        later = units * gates * (kept * directions + kept + 2)
+        projected = values["projection_size"] * units * layers if values["projection_size"] else 0
+        parameters = directions * (first + (layers - 1) * later + projected)
+    state = (layers * directions, batch, kept)
+    cell = (layers * directions, batch, units)
+    found: Shapes = [data, (parameters,), state]
+    if values["mode"] == "lstm":
+        found.append(cell)
+    if values["use_sequence_length"]:
+        found.append((batch,))
+    results: Shapes = [(steps, batch, kept * directions), state, cell]
+    return [merged(a, b) for a, b in zip(inputs, found, strict=True)], results[: len(outputs)]
+
+
+def label(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """A softmax whose label is a class for each sample, or for each place."""
+    data = merged(inputs[0], outputs[0])
+    label = inputs[1]
+    if data is not None and label is None:
+        if values.get("multi_output"):
+            label = (data[0], *data[2:])
+        else:
+            label = data[:-1] if values.get("preserve_shape") else data[:1]
+    return [data, label], [data]
+
+
+def regression(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = merged(inputs[0], outputs[0])
+    label = inputs[1]
+    if label is None and data is not None:
+        label = data[:1] if len(data) == 2 and data[1] == 1 else data
+    return [data, label], [data]
+
+
+def upsampling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, scale = inputs[0], values["scale"]
+    if data is None:
+        return inputs, outputs
+    if values["sample_type"] == "bilinear":
+        size = 2 * scale - scale % 2
+        weight = merged(inputs[1], (data[1], 1, size, size))
+        return [data, weight], [(data[0], data[1], data[2] * scale, data[3] * scale)]
+    if any(x is None for x in inputs):
+        return inputs, outputs
+    channels = data[1] if values["multi_input_mode"] == "sum" else sum(x[1] for x in inputs if x is not None)
+    return inputs, [(data[0], channels, data[2] * scale, data[3] * scale)]

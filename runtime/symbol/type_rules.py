@@ -1,0 +1,123 @@
+"""What an operator tells of the element types of its inputs and outputs.
+
+Most operators have one type for all. `_RULES` has the others: for each input and output a group, where all of a group
+are of one type, or a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.core.dtypes import element_type
+from runtime.symbol.graph import Node
+
+Types = list[np.dtype | None]
+Groups = Callable[[Mapping[str, Any], int, int], tuple[Sequence[Any], Sequence[Any]]]
+
+
+def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
+    """The types that follow for the inputs and outputs of a node."""
+    assert node.operator is not None
+    name = node.operator.name
+    if name in ("BatchNorm", "_contrib_SyncBatchNorm"):
+        return _batch_norm(inputs, outputs)
+    rule = _RULES.get(name, _one)
+    wanted, given = rule(node.values, len(inputs), len(outputs))
+    groups = [*wanted, *given]
+    known = [*inputs, *outputs]
+    found: dict[Any, np.dtype] = {}
+    for group, dtype in zip(groups, known, strict=True):
+        if dtype is not None and isinstance(group, int) and found.setdefault(group, dtype) != dtype:
+            raise ValueError(f"the element types {found[group]} and {dtype} must be one")
+    result = [
+        found.get(g) if isinstance(g, int) else g if g is not None else t for g, t in zip(groups, known, strict=True)
+    ]
+    return result[: len(inputs)], result[len(inputs) :]
+
+
+def _batch_norm(inputs: Types, outputs: Types) -> tuple[Types, Types]:
+    """Statistics of 16-bit data are float32."""
+    data = inputs[0] or outputs[0]
+    own = element_type() if data is not None and data.itemsize == 2 else data
+    return [data, *[own] * (len(inputs) - 1)], [data, *[own] * (len(outputs) - 1)]
+
+
+def _one(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    return [0] * inputs, [0] * outputs
+
+
+def _own(*places: int) -> Groups:
+    """One type for all but the inputs of these places, which are of any."""
+
+    def groups(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+        return [None if i in places else 0 for i in range(inputs)], [0] * outputs
+
+    return groups
+
+
+def _stated(key: str = "dtype", default: str | None = "float32") -> Groups:
+    """An output whose type is an attribute; `default` where that is None, or the type of the input."""
+
+    def groups(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+        name = values[key] or default
+        return [0] * inputs, [0 if name is None else element_type(name)] * outputs
+
+    return groups
+
+
+def _given(name: str) -> Groups:
+    """An output of one type, whatever the inputs are."""
+    return lambda values, inputs, outputs: ([None] * inputs, [element_type(name)] * outputs)
+
+
+def _cast(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    return [None] * inputs, [element_type(values["dtype"])] * outputs
+
+
+def _embedding(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    return [None, 0], [0]
+
+
+def _topk(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    indices = element_type(values["dtype"])
+    return [0], {"value": [0], "mask": [0], "both": [0, indices]}.get(values["ret_typ"], [indices])
+
+
+_DISTRIBUTIONS = [
+    "uniform",
+    "normal",
+    "gamma",
+    "exponential",
+    "poisson",
+    "negative_binomial",
+    "generalized_negative_binomial",
+]
+
+_RULES: dict[str, Groups] = {
+    **dict.fromkeys(("Cast", "amp_cast", "one_hot", "argsort"), _cast),
+    **dict.fromkeys(("Embedding", "_contrib_SparseEmbedding"), _embedding),
+    **dict.fromkeys(
+        ("take", "pick", "gather_nd", "SequenceMask", "SequenceLast", "SequenceReverse", "softmax", "batch_take"),
+        _own(1),
+    ),
+    "where": _own(0),
+    "RNN": _own(4),
+    "CTCLoss": _own(1, 2, 3),
+    "scatter_nd": _own(1),
+    "_contrib_boolean_mask": _own(1),
+    "_contrib_index_copy": _own(1),
+    **dict.fromkeys(("reshape_like", "broadcast_like", "slice_like"), _own(1)),
+    **dict.fromkeys(("shape_array", "size_array", "_contrib_index_array"), _given("int64")),
+    "_histogram": lambda v, i, o: ([0] * i, [element_type("int64"), 0]),
+    **dict.fromkeys(("log_softmax", "softmin"), _stated("dtype", None)),
+    "norm": _stated("out_dtype", None),
+    **dict.fromkeys(("_zeros", "_ones", "_full", "_arange", "_linspace", "_eye"), _stated()),
+    **dict.fromkeys((f"_random_{name}" for name in _DISTRIBUTIONS), _stated()),
+    "_random_randint": _stated("dtype", "int32"),
+    "_sample_multinomial": lambda v, i, o: ([0], [element_type(v["dtype"]), 0][:o]),
+    "topk": _topk,
+}
+"""The groups of inputs and outputs of operators with several: numbers, types, or None for a type of its own."""

@@ -1,0 +1,244 @@
+"""Symbols: composition, names, attributes, files, shapes that are partly known, executors, and bad input."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import runtime as mx
+from runtime.base import MXNetError, NotImplementedForSymbol
+from runtime.symbol.json_file import from_json
+
+
+def mlp() -> Any:
+    data = mx.sym.Variable("data")
+    hidden = mx.sym.Activation(mx.sym.FullyConnected(data, name="fc1", num_hidden=8), act_type="relu", name="relu1")
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(hidden, name="fc2", num_hidden=3), name="softmax")
+
+
+def test_composition_replaces_variables() -> None:
+    inner = mx.sym.FullyConnected(mx.sym.var("x"), name="fc1", num_hidden=10)
+    outer = mx.sym.FullyConnected(
+        mx.sym.Activation(mx.sym.FullyConnected(name="fc3", num_hidden=10), act_type="relu"), name="fc4", num_hidden=20
+    )
+    composed = outer(fc3_data=inner, name="composed")
+    assert composed.list_outputs() == ["composed_output"] and outer.list_outputs() == ["fc4_output"]
+    assert composed.list_arguments()[:3] == ["x", "fc1_weight", "fc1_bias"]
+    assert outer(inner).list_arguments() == composed.list_arguments()
+    with pytest.raises(MXNetError, match="no variable is called 'fc3_dta'; did you mean 'fc3_data'"):
+        outer(fc3_dta=inner)
+
+
+def test_children_internals_and_outputs() -> None:
+    net = mlp()
+    assert net.get_children().list_outputs() == ["fc2_output", "softmax_label"]
+    assert net.get_internals()["fc1_output"].list_arguments() == ["data", "fc1_weight", "fc1_bias"]
+    assert mx.sym.var("x").get_children() is None
+    parts = mx.sym.split(mx.sym.var("x"), num_outputs=3, name="cut")
+    assert len(parts) == 3 and [p.list_outputs() for p in parts] == [[f"cut_output{i}"] for i in range(3)]
+    assert parts["cut_output1"].list_outputs() == parts[1].list_outputs() == parts[-2].list_outputs()
+    with pytest.raises(ValueError, match="no output is called 'cut_output3'"):
+        parts["cut_output3"]
+    with pytest.raises(MXNetError, match="takes one output"):
+        mx.sym.relu(parts)
+
+
+def test_attributes_and_scopes() -> None:
+    with mx.AttrScope(group="4", __data__="great"):
+        data = mx.sym.Variable("data", attr={"group": "1", "force_mirroring": "True"}, lr_mult=2)
+        fc = mx.sym.FullyConnected(data, num_hidden=2, name="fc", attr={"wd_mult": "3"})
+    assert (data.attr("group"), data.attr("lr_mult"), data.attr("__lr_mult__")) == ("1", "2", "2")
+    assert fc.attr("wd_mult") == "3" and fc.attr_dict()["fc_weight"]["__wd_mult__"] == "3"
+    assert fc.attr("num_hidden") == "2" and fc.attr("nothing") is None
+    for other in (pickle.loads(pickle.dumps(fc)), copy.deepcopy(fc), mx.sym.load_json(fc.tojson())):
+        assert other.tojson() == fc.tojson() and other.attr_dict() == fc.attr_dict()
+    changed = copy.copy(fc)
+    changed._set_attr(__mood__="angry")
+    assert fc.attr("__mood__") is None and changed.attr("__mood__") == "angry"
+
+
+def test_partly_known_shapes_go_both_ways() -> None:
+    a, b = mx.sym.Variable("a", shape=(0, 10)), mx.sym.Variable("b", shape=(12, 0))
+    assert (a + b).infer_shape()[0] == [(12, 10), (12, 10)]
+    c = mx.sym.FullyConnected(a, num_hidden=21, name="fc") + mx.sym.Variable("c", shape=(5, 0))
+    assert dict(zip(c.list_arguments(), c.infer_shape()[0], strict=True))["a"] == (5, 10)
+    parts = mx.sym.SliceChannel(mx.sym.Variable("x", shape=(0, 15, 0)), num_outputs=3)
+    assert (parts[1] + mx.sym.Variable("y", shape=(3, 5, 2))).infer_shape()[0][0] == (3, 15, 2)
+    image = mx.sym.Variable("i", shape=(0, 10, 0, 0))
+    conv = mx.sym.Convolution(image, num_filter=21, kernel=(3, 3), pad=(1, 1), name="c")
+    assert (conv + mx.sym.Variable("z", shape=(5, 21, 32, 32))).infer_shape()[0][0] == (5, 10, 32, 32)
+    joined = mx.sym.Concat(mx.sym.Variable("p", shape=(0, 10)), mx.sym.Variable("q", shape=(0, 5)), dim=1)
+    assert (mx.sym.Variable("d", shape=(2, 0)) + joined).infer_shape()[0] == [(2, 15), (2, 10), (2, 5)]
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    assert mx.sym.dot(x, y).infer_shape_partial(x=(0, 3, 4), y=(4, 5))[1] == [(0, 3, 5)]
+    assert mx.sym.transpose(x, axes=(0, 3, 2, 1)).infer_shape_partial(x=(0, 3, 224, 200))[1] == [(0, 200, 224, 3)]
+    assert mx.sym.reshape(x, shape=(0, -1)).infer_shape_partial(x=(0, 3, 4))[1] == [(0, 12)]
+    assert mx.sym.sin(x).infer_shape_partial()[1] == [()]
+    with mx.np_shape():
+        assert mx.sym.sin(x).infer_shape_partial()[1] == [None]
+        assert mx.sym.batch_dot(x, y).infer_shape_partial(x=(-1, 3, 4), y=(-1, 4, 5))[1] == [(-1, 3, 5)]
+
+
+def test_shapes_that_contradict_or_do_not_follow() -> None:
+    with pytest.raises(MXNetError, match=r"FullyConnected 'fc1' does not fit .*\(1, 100\) is not \(8, 100\)"):
+        mlp().infer_shape(data=(100, 100), fc1_weight=(1, 100))
+    with pytest.warns(UserWarning, match="do not follow: b"):
+        assert (mx.sym.var("a") + mx.sym.dot(mx.sym.var("b"), mx.sym.var("c"))).infer_shape(a=(2, 2)) == (None,) * 3
+
+
+def test_an_executor_trains() -> None:
+    net = mlp()
+    executor = net.simple_bind(mx.cpu(), data=(16, 4), grad_req={"fc1_weight": "write", "fc2_weight": "add"})
+    draw = np.random.default_rng(0)
+    for name in ("data", "fc1_weight", "fc2_weight"):
+        executor.arg_dict[name][:] = draw.normal(size=executor.arg_dict[name].shape)
+    executor.arg_dict["softmax_label"][:] = draw.integers(0, 3, 16)
+    assert executor.grad_dict["data"] is None and executor.grad_dict["fc1_bias"] is None
+    losses = []
+    for _ in range(60):
+        y = executor.forward(is_train=True)[0].asnumpy()
+        losses.append(-np.log(y[np.arange(16), executor.arg_dict["softmax_label"].asnumpy().astype(int)]).mean())
+        executor.grad_dict["fc2_weight"][:] = 0
+        executor.backward()
+        for name in ("fc1_weight", "fc2_weight"):
+            executor.arg_dict[name][:] -= 0.02 * executor.grad_dict[name]
+    assert losses[-1] < 0.5 * losses[0]
+    seen = []
+    executor.set_monitor_callback(lambda name, x: seen.append(name))
+    executor.forward(data=mx.nd.ones((16, 4)))
+    assert seen == ["fc1_output", "relu1_output", "fc2_output", "softmax_output"]
+    with pytest.raises(TypeError, match="no argument is called 'dat'; did you mean 'data'"):
+        executor.forward(dat=mx.nd.ones((16, 4)))
+
+
+def test_reshape_shares_what_keeps_its_shape() -> None:
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
+    executor.arg_dict["x"][:] = 1
+    executor.arg_dict["fc_weight"][:] = 1
+    smaller = executor.reshape(x=(3, 4))
+    assert (smaller.forward()[0].asnumpy() == 4).all() and smaller.outputs[0].shape == (3, 4)
+    with pytest.raises(AssertionError, match="allow_up_sizing"):
+        executor.reshape(x=(6, 4))
+    larger = executor.reshape(allow_up_sizing=True, x=(6, 4))
+    larger.arg_dict["fc_weight"][:] = 2
+    assert (executor.arg_dict["fc_weight"].asnumpy() == 2).all() and (executor.arg_dict["x"].asnumpy() == 1).all()
+
+
+def test_calls_that_do_not_fit() -> None:
+    x = mx.sym.var("x")
+    for call, message in (
+        (lambda: mx.sym.FullyConnected(x, num_hiden=3), "no argument 'num_hiden'; did you mean 'num_hidden'"),
+        (lambda: mx.sym.FullyConnected(x), "the attribute 'num_hidden' is required"),
+        (lambda: mx.sym.FullyConnected(x, num_hidden="ten"), "num_hidden is 'ten', and must be a whole number"),
+        (lambda: mx.sym.Activation(x, act_type="relo"), "act_type is 'relo', and must be .*did you mean 'relu'"),
+        (lambda: mx.sym.Convolution(x, kernel=("a", 3), num_filter=1), "must be a tuple of numbers"),
+        (lambda: mx.sym.Cast(x, dtype="float31"), "must be an element type"),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            call()
+    with pytest.raises(TypeError, match=r"Concat takes Symbols, and got array.*ndarray"):
+        mx.sym.concat(x, np.ones(3))
+    with pytest.raises(NotImplementedForSymbol):
+        bool(x)
+    with pytest.raises(AttributeError, match="no attribute 'Convolutoin'"):
+        mx.sym.Convolutoin  # noqa: B018
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_files_come_back(tmp_path: Path) -> None:
+    mlp().save(tmp_path / "net.json")
+    assert mx.sym.load(str(tmp_path / "net.json")).tojson() == mlp().tojson()
+
+
+def test_files_of_older_versions_are_read() -> None:
+    old = {
+        "nodes": [
+            {
+                "op": "null",
+                "param": {},
+                "name": "data",
+                "inputs": [],
+                "backward_source_id": -1,
+                "attr": {"lr_mult": "0.2"},
+            },
+            {"op": "null", "param": {}, "name": "fc_weight", "inputs": []},
+            {"op": "null", "param": {}, "name": "fc_bias", "inputs": []},
+            {
+                "op": "FullyConnected",
+                "param": {"no_bias": "False", "num_hidden": "4"},
+                "name": "fc",
+                "inputs": [[0, 0], [1, 0], [2, 0]],
+                "attr": {"weight_wd_mult": "0.3", "ctx_group": "stage1"},
+            },
+            {"op": "null", "param": {}, "name": "bn_gamma", "inputs": []},
+            {"op": "null", "param": {}, "name": "bn_beta", "inputs": []},
+            {"op": "BatchNorm", "param": {"eps": "0.001"}, "name": "bn", "inputs": [[3, 0], [4, 0], [5, 0]]},
+        ],
+        "arg_nodes": [0, 1, 2, 4, 5],
+        "heads": [[6, 0]],
+    }
+    net = mx.sym.load_json(json.dumps(old))
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    attributes = net.attr_dict()
+    assert attributes["data"]["lr_mult"] == "0.2" and attributes["fc_weight"]["__wd_mult__"] == "0.3"
+    assert attributes["fc"]["ctx_group"] == "stage1" and net.infer_shape(data=(2, 3))[1] == [(2, 4)]
+
+
+NODE = {"op": "null", "name": "x", "inputs": []}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("{", "it is no JSON"),
+        ("[" * 100_000, "it is no JSON"),
+        ("[]", "no list of 'nodes'"),
+        ({"nodes": [NODE]}, "no 'heads'"),
+        ({"nodes": [NODE], "heads": []}, "no 'heads'"),
+        ({"nodes": [{"op": "null"}], "heads": [[0, 0, 0]]}, "node 0 has no 'op' and 'name'"),
+        ({"nodes": [NODE], "heads": [[1, 0, 0]]}, "head 0 is the output of node 1, which does not come before"),
+        ({"nodes": [NODE], "heads": [[0, 3, 0]]}, "head 0 is output 3 of 'x', which has 1"),
+        ({"nodes": [NODE], "heads": [["a", 0]]}, "must be the number of a node"),
+        ({"nodes": [NODE], "heads": [[-1, 0]]}, "must be the number of a node"),
+        ({"nodes": [NODE | {"op": "Frobnicate"}], "heads": [[0, 0]]}, "node 0, 'x': there is no operator 'Frobnicate'"),
+        ({"nodes": [NODE | {"op": "relu", "inputs": [[0, 0, 0]]}], "heads": [[0, 0]]}, "does not come before it"),
+        ({"nodes": [NODE | {"op": "relu"}], "heads": [[0, 0]]}, "relu takes 1 inputs here, not 0"),
+        ({"nodes": [NODE | {"attrs": {"a": 1}}], "heads": [[0, 0]]}, "'attrs' is not a dict of strings"),
+        (
+            {"nodes": [NODE, NODE | {"op": "split", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
+            "node 1, 'x': .*99999999 outputs are too many",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    with pytest.raises(MXNetError, match=message):
+        mx.sym.load_json(text)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda x: (
+        st.lists(x, max_size=4) | st.dictionaries(st.sampled_from(["op", "name", "inputs", "attrs"]), x, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.fixed_dictionaries({"nodes": st.lists(JSON, max_size=3) | JSON, "heads": JSON, "attrs": JSON}))
+def test_no_content_of_a_file_is_anything_but_a_graph_or_an_error(content: Any) -> None:
+    try:
+        from_json(json.dumps(content), "a file")
+    except MXNetError as error:
+        assert "a file holds no graph" in str(error)
