@@ -3,7 +3,7 @@
     python benchmarks/muon.py [--layers N] [--reps N] [--matrices COUNTxROWSxCOLS]
 
 All run on as many threads. Times are the smallest of some repetitions, which take turns. `products` are the products of
-a step alone: five turns of three for each matrix, by `torch.mm`. `--matrices` takes as many equal matrices in their place.
+a step alone: five turns of three for each matrix, by `torch.mm`. `--matrices` takes so many equal matrices instead.
 """
 
 from __future__ import annotations
