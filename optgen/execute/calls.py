@@ -118,8 +118,9 @@ def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) 
 
 
 def _identity(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    least = min(out.shape[-2:])
     out[...] = 0
-    np.einsum("...ii->...i", out)[...] = 1
+    np.einsum("...ii->...i", out[..., :least, :least])[...] = 1
 
 
 def _trace(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

@@ -18,7 +18,8 @@ class StagedRunner:
     Updates with factorizations come first. As many as the device says go on side by side, each in a workspace of its
     own: what they factorize at the same time, the threads share. An ArithmeticError names a parameter that has no
     factorization. All is then as it was before the step, counts included: of what these updates write there is a copy
-    until the last of them is done.
+    until the last of them is done. `attempt` makes these updates alone, and keeps the copies for `undo`. A MemoryError
+    leaves all as it was, too: an attempt takes the memory of all updates before it makes one.
     """
 
     def __init__(
@@ -35,10 +36,23 @@ class StagedRunner:
         self._members = np.concatenate([table.order for table in staged])
         self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in others)])
         self._workspaces: list[Workspace] = []
+        self._left: Sequence[Sequence[Update]] | None = None
+        self._put_back: list[Callable[[], None]] = []
         for table in staged:
             table.use_device(device)
 
+    @property
+    def fallible(self) -> StagedRunner:
+        return self
+
     def run(self) -> None:
+        if self._left is None:
+            self.attempt()
+        groups, self._left, self._put_back = self._left or (), None, []
+        self._device.run_groups([[update.run.stages for update in own] for own in groups])
+        self._rest.run()
+
+    def attempt(self) -> None:
         counts = self._counts
         counts[self._members] += 1
         try:
@@ -51,10 +65,15 @@ class StagedRunner:
             self._bind([*(fallible[k::at_once] for k in range(at_once)), *groups], step)
             self._factorize(fallible)
         except BaseException:
-            counts[self._members] -= 1
+            self.undo()
             raise
-        self._device.run_groups([[update.run.stages for update in own] for own in groups])
-        self._rest.run()
+        self._left = groups
+
+    def undo(self) -> None:
+        for write in self._put_back:
+            write()
+        self._counts[self._members] -= 1
+        self._left, self._put_back = None, []
 
     def _bind(self, groups: Sequence[Sequence[Update]], step: int) -> None:
         """Have updates ready to run, those of a group in one workspace."""
@@ -67,24 +86,18 @@ class StagedRunner:
                 update.bind(workspace, step)
 
     def _factorize(self, updates: Sequence[Update]) -> None:
-        """Make updates with factorizations, all or none of them."""
+        """Make updates with factorizations."""
         for update in updates:
             if not update.has_finite_gradients:
                 raise ArithmeticError(
                     f"grads[{update.place}]: it has a NaN or an infinity, and {update.kernel.optimizer.name} "
                     "factorizes matrices of it; nothing was updated"
                 )
-        put_back: list[Callable[[], None]] = []
         at_once = self._device.at_once
-        try:
-            for k in range(0, len(updates), at_once):
-                some = updates[k : k + at_once]
-                put_back += [self._device.keep(t) for update in some for t in update.run.written()]
-                self._side_by_side(some)
-        except BaseException:
-            for write in put_back:
-                write()
-            raise
+        for k in range(0, len(updates), at_once):
+            some = updates[k : k + at_once]
+            self._put_back += [self._device.keep(t) for update in some for t in update.run.written()]
+            self._side_by_side(some)
 
     def _side_by_side(self, updates: Sequence[Update]) -> None:
         """Make updates, which have a workspace each."""

@@ -209,7 +209,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             if not draw_allowed and not expr.args:
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
-            return ValueKind(Kind.ELEM)
+            return of_axes(*expr.dims) if expr.dims else ValueKind(Kind.ELEM)
         case Call(function=function) if function in FUNCTIONS and FUNCTIONS[function].of_matrices:
             return matrices.function(expr, partial(value_of, names=names, report=report), report)
         case Call() if is_reduction(expr):

@@ -230,7 +230,8 @@ class Normalizer:
             self.same[key] = known
         key = known
         self._made.add(key)
-        if made.symmetric or made.function in ("inverse_root", "identity", "diag"):
+        is_square = kind.axes[:1] == kind.axes[1:]
+        if made.symmetric or made.function in ("inverse_root", "diag") or (made.function == "identity" and is_square):
             self.symmetric.add(key)
         return key
 
