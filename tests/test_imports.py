@@ -59,7 +59,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cpu": [
         "kernel exchange fold",
         "boxes dlpack groups ranges",
-        "chain table",
+        "chain sequence table",
         "runner stages",
         "device",
     ],

@@ -1,4 +1,7 @@
-"""Calls of native code one after the other, loops of them, and sequences that threads share (`sequence.c`)."""
+"""Calls of native code one after the other, loops of them, and sequences that threads share (`sequence.c`).
+
+`optgen.loops` is imported when it is needed: it takes longer than all else here.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optgen.loops import numpy_blas
-from optgen.loops.kernel import POOL_MIN_WORK
 from optgen.objectcode import c_functions
 from optgen.threads.pool import Pool
 
@@ -79,6 +80,8 @@ class NativeSequence:
     """Calls one after the other; threads of a pool share those with much work. `run` makes all of them."""
 
     def __init__(self, calls: Sequence[NativeCall], threads: Pool | None) -> None:
+        from optgen.loops.kernel import POOL_MIN_WORK
+
         self.calls = calls
         self._table = (_Call * len(calls))(*(_Call(x.task, x.argument, x.work) for x in calls))
         shared = (None, None) if threads is None else (threads.run, threads.address)
@@ -87,6 +90,8 @@ class NativeSequence:
         self.work = sum(max(x.work, 0) for x in calls)
 
     def run(self) -> None:
+        from optgen.loops import numpy_blas
+
         with numpy_blas.single if self.calls_blas else contextlib.nullcontext():
             _run()(ctypes.addressof(self.struct))
 

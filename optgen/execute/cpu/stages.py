@@ -16,7 +16,6 @@ from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.sequence import ALONE, NativeCall, NativeSequence, loop_call, shared_call
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.stage_device import Workspace
-from optgen.loops.kernel import POOL_MIN_WORK
 from optgen.threads import pool
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ class CpuStages:
     # ------------------------------------------------------------ native code
 
     def prepared(self, stages: Sequence[BoundStage], how: How, workspace: Workspace) -> list[BoundStage]:
+        from optgen.loops.kernel import POOL_MIN_WORK
+
         products: list[PreparedProduct] = []
         found = self._joined(stages, how, products)
         workspace.reserve_panels(max((x.panel_bytes for x in products), default=0))
