@@ -55,7 +55,7 @@ class _Sequences(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class NativeCall:
+class SequenceCall:
     """A call: the addresses of a task and its argument. `uses` is kept alive. `calls_blas`: it is to find BLAS on one
     thread."""
 
@@ -79,7 +79,7 @@ def _run() -> Callable[[int], None]:
 class NativeSequence:
     """Calls one after the other; threads of a pool share those with much work. `run` makes all of them."""
 
-    def __init__(self, calls: Sequence[NativeCall], threads: Pool | None) -> None:
+    def __init__(self, calls: Sequence[SequenceCall], threads: Pool | None) -> None:
         from optgen.loops.kernel import POOL_MIN_WORK
 
         self.calls = calls
@@ -96,23 +96,23 @@ class NativeSequence:
             _run()(ctypes.addressof(self.struct))
 
 
-def loop_call(turns: int, readers: Sequence[int], bodies: Sequence[NativeSequence]) -> NativeCall:
+def loop_call(turns: int, readers: Sequence[int], bodies: Sequence[NativeSequence]) -> SequenceCall:
     """The turns of a loop: the first body, then the second and the third in turn. `readers` are the addresses at which
     kernels read the number of the turn, a double."""
     numbers = (ctypes.c_void_p * len(readers))(*readers)
     structs = (_Sequence * len(bodies))(*(x.struct for x in bodies))
     loop = _Loop(min(turns, (1 << 63) - 1), len(readers), ctypes.addressof(numbers), ctypes.addressof(structs))
     blas = any(x.calls_blas for x in bodies)
-    return NativeCall(
+    return SequenceCall(
         _entries()["optgen_loop_run"], ctypes.addressof(loop), ALONE, (loop, numbers, structs, bodies), blas
     )
 
 
-def shared_call(sequences: Sequence[NativeSequence]) -> NativeCall:
+def shared_call(sequences: Sequence[NativeSequence]) -> SequenceCall:
     """Sequences that have nothing in common, each on one thread."""
     structs = (_Sequence * len(sequences))(*(x.struct for x in sequences))
     every = _Sequences(len(sequences), ctypes.addressof(structs))
     blas, work = any(x.calls_blas for x in sequences), sum(x.work for x in sequences)
-    return NativeCall(
+    return SequenceCall(
         _entries()["optgen_sequences_run"], ctypes.addressof(every), work, (every, structs, sequences), blas
     )

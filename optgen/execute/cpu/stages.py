@@ -13,7 +13,7 @@ from optgen.execute.bound_stages import BoundStage, KernelCall, MatrixCall, Turn
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
 from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.sequence import ALONE, NativeCall, NativeSequence, loop_call, shared_call
+from optgen.execute.cpu.sequence import ALONE, NativeSequence, SequenceCall, loop_call, shared_call
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.stage_device import Workspace
 from optgen.threads import pool
@@ -83,11 +83,11 @@ class CpuStages:
                 found.append(NativeStage(native, self._threads))
         return found
 
-    def _native_calls(self, stage: BoundStage, how: How, products: list[PreparedProduct]) -> list[NativeCall] | None:
+    def _native_calls(self, stage: BoundStage, how: How, products: list[PreparedProduct]) -> list[SequenceCall] | None:
         """The native calls that a stage is; None if it is none, or a loop with such stages."""
         match stage:
             case KernelCall(table=CpuTable() as table) if not stage.zeros:
-                return [NativeCall(table.kernel.address, table.address, ALONE, stage)]
+                return [SequenceCall(table.kernel.address, table.address, ALONE, stage)]
             case MatrixCall():
                 product = calls.prepare(stage.stage, stage.operands, stage.out, how)
                 if product is None:
@@ -95,7 +95,7 @@ class CpuStages:
                 products.append(product)
                 stage.product = product
                 return [
-                    NativeCall(job.address, job.arguments.buffer_info()[0], job.work, (stage, job), job.calls_blas)
+                    SequenceCall(job.address, job.arguments.buffer_info()[0], job.work, (stage, job), job.calls_blas)
                     for job in product.jobs
                 ]
             case TurnsCall():
@@ -155,7 +155,7 @@ class CpuStages:
 class NativeStage(BoundStage):
     """Stages that are native code."""
 
-    def __init__(self, native: Sequence[NativeCall], threads: pool.Pool | None) -> None:
+    def __init__(self, native: Sequence[SequenceCall], threads: pool.Pool | None) -> None:
         self.sequence = NativeSequence(native, threads)
 
     def run(self) -> Iterable[list[Request]]:
