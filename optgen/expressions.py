@@ -12,6 +12,9 @@ REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
 DRAWS = ("normal", "uniform", "rademacher")
 """The functions whose results are random."""
 
+TRIANGLES = ("triu", "tril")
+"""The functions that keep a triangle of a matrix: upper, lower."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -105,12 +108,14 @@ class IsSet:
 @dataclass(frozen=True)
 class Call:
     """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
-    or `matrix`; None for none."""
+    or `matrix`; None for none. `dims` are the dimensions of a draw, none where it is for elements; a draw that is held
+    has two arguments, the distance of updates and the first one."""
 
     function: str
     args: tuple[Expr, ...]
     scope: str | None
     span: Span = field(compare=False)
+    dims: tuple[str, ...] = ()
 
 
 Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
@@ -142,6 +147,11 @@ def is_of_matrices(expr: Expr) -> bool:
         case Call(function=function):
             return function in MATRIX_FUNCTIONS
     return False
+
+
+def is_draw(expr: Expr) -> bool:
+    """Whether a node is a draw."""
+    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Call, Expr, Name, Number, is_of_matrices, walk
+from optgen.expressions import Call, Expr, Name, Number, is_draw, is_of_matrices, walk
 from optgen.truth import partial_truth, truth
 
 MAX_DRAWS = 2048
@@ -221,6 +221,11 @@ PHASE = "phase"
 """The flag of variants that says which phase of a step is computed, where a step has phases."""
 
 
+def _is_drawn_matrix(expr: Expr) -> bool:
+    """Whether an expression is a draw of other dimensions than those of the parameter."""
+    return isinstance(expr, Call) and is_draw(expr) and kind_of_dims(expr.dims or AXES[Kind.ELEM])[0] is Kind.MATRIX
+
+
 @dataclass(frozen=True)
 class Program:
     """One flag variant, without guards. Each name is defined once, before its use."""
@@ -308,6 +313,15 @@ class Optimizer:
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     @property
+    def fixed(self) -> tuple[str, ...]:
+        """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
+        calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
+        squares = [e.args for e in calls if e.function == "identity"]
+        found = [name for names in (*(s.fixed for s in self.states), *(e.dims for e in calls)) for name in names]
+        found += [e.id for args in squares for e in args if isinstance(e, Name)]
+        return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
+
+    @property
     def has_products(self) -> bool:
         """Whether there are products or functions of matrices."""
         values = [*(e.value for e in self.update), *self.starts()]
@@ -320,6 +334,7 @@ class Optimizer:
             self.has_products
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
+            or any(_is_drawn_matrix(e.value) for e in self.update)
         )
 
     def is_staged(self, flags: Flags) -> bool:
@@ -329,7 +344,7 @@ class Optimizer:
             return False
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
-        special = any(is_of_matrices(e) for value in values for e in walk(value))
+        special = any(is_of_matrices(e) or _is_drawn_matrix(e) for value in values for e in walk(value))
         own = any(s.kind is Kind.MATRIX for s in program.states)
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
@@ -382,8 +397,7 @@ class Optimizer:
                 loop = loop.outer
         for timing in self.timings():
             yield from (x for x in (timing.every, timing.start) if x is not None)
-        for state in self.states:
-            yield from (Name(axis, False, state.span) for axis in state.fixed)
+        yield from (Name(name, False, Span(0, 0, 0)) for name in self.fixed)
         for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
             yield from (Name(term, False, x.span) for term, _ in (x.at.terms if x.at is not None else ()))
 

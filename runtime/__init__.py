@@ -49,7 +49,9 @@ _ON_FIRST_USE = {
             "kvstore",
             "libinfo",
             "log",
+            "model",
             "operator",
+            "profiler",
             "recordio",
             "runtime",
             "symbol",
@@ -66,13 +68,12 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(("mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"),
+    **dict.fromkeys(("mod", "module"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     "onnx": "save parameters with Block.save_parameters",
     "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
     **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),
-    "profiler": "operators are called when Python calls them: use Python's profilers, such as cProfile",
 }
 
 

@@ -1,16 +1,16 @@
 """Train a small GPT on this project's documents, character by character, with five optimizers.
 
 The network is plain PyTorch. The optimizers are torch.optim.AdamW, the same one of optgen.torch, that one with states
-of long rows in 8 bits, Lion, and one of your own: mine.opt beside this file. All of them begin with the same weights
-and see the same batches. Written to the output folder: their losses and the memory of their states in one picture
-(char-gpt.png).
+of long rows in 8 bits, Lion, and one of your own: mine.opt beside this file. A sixth, Muon with AdamW, runs if it is
+asked for. All of them begin with the same weights and see the same batches. Written to the output folder: their losses
+and the memory of their states in one picture (char-gpt.png).
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,25 +29,31 @@ DOCUMENTS = HERE.parents[1] / "docs"
 
 EXAMPLES = """\
 examples:
-  char_gpt.py                                      all five optimizers, 400 steps each
+  char_gpt.py                                      five optimizers, 400 steps each
   char_gpt.py --steps 2000 adamw                   one of them, until it writes English
   char_gpt.py torch adamw                          these two: their losses are the same
   char_gpt.py mine                                 after you have changed mine.opt
   torchrun --nproc-per-node 2 char_gpt.py adamw    on two processes, which share weights and states
+  torchrun --nproc-per-node 2 char_gpt.py muon     Muon + AdamW there: each matrix is updated by one of the two
 """
 
-Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 ADAM = {"lr": 6e-3, "betas": (0.9, 0.98), "weight_decay": 0.1}
-OPTIMIZERS: dict[str, tuple[str, Make]] = {
-    "torch": ("torch.optim.AdamW", lambda params: torch.optim.AdamW(params, **ADAM)),
-    "adamw": ("AdamW", lambda params: optgen.torch.AdamW(params, **ADAM)),
-    "int8": ("AdamW, 8 bits for long rows", lambda params: optgen.torch.AdamW(params, **ADAM, storage="int8_dynamic")),
-    "lion": ("Lion", lambda params: optgen.torch.Lion(params, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)),
-    "mine": ("mine.opt", lambda params: optgen.torch.optimizer(HERE / "mine.opt")(params, weight_decay=0.1)),
+OPTIMIZERS: dict[str, tuple[str, Callable[[GPT], torch.optim.Optimizer]]] = {
+    "torch": ("torch.optim.AdamW", lambda net: torch.optim.AdamW(net.parameters(), **ADAM)),
+    "adamw": ("AdamW", lambda net: optgen.torch.AdamW(net.parameters(), **ADAM)),
+    "int8": (
+        "AdamW, 8 bits for long rows",
+        lambda net: optgen.torch.AdamW(net.parameters(), **ADAM, storage="int8_dynamic"),
+    ),
+    "lion": ("Lion", lambda net: optgen.torch.Lion(net.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)),
+    "mine": ("mine.opt", lambda net: optgen.torch.optimizer(HERE / "mine.opt")(net.parameters(), weight_decay=0.1)),
+    "muon": ("Muon + AdamW", lambda net: muon_adamw(net, lr=0.016)),
 }
 """What each is called in the picture, and how it is made."""
 
-COLORS = {"torch": "#b0b0b0", "adamw": "#1f5fa8", "int8": "#5aa9a3", "lion": "#d1661b", "mine": "#8c4799"}
+COLORS = {
+    "torch": "#b0b0b0", "adamw": "#1f5fa8", "int8": "#5aa9a3", "lion": "#d1661b", "mine": "#8c4799", "muon": "#2f7d32",
+}  # fmt: skip
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -55,7 +61,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         description=__doc__.split("\n\n")[0], epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "optimizers", nargs="*", metavar="optimizer", help=f"of {', '.join(OPTIMIZERS)} (default: all of them)"
+        "optimizers", nargs="*", metavar="optimizer", help=f"of {', '.join(OPTIMIZERS)} (default: all but muon)"
     )
     parser.add_argument("--steps", type=int, default=400, help="updates with each optimizer (default: 400)")
     parser.add_argument("--batch-size", type=int, default=16, help="pieces of text in a step (default: 16)")
@@ -129,6 +135,17 @@ class GPT(nn.Module):
         return self.scores(self.blocks(self.character(x) + self.place(places)))
 
 
+def muon_adamw(net: GPT, lr: float) -> torch.optim.Optimizer:
+    """Muon for matrices, and AdamW for embeddings, the last layer and vectors, with one rate."""
+    tables = (net.character.weight, net.place.weight, net.scores[1].weight)
+    groups = [
+        {"params": [p for p in net.parameters() if not any(p is table for table in tables)]},
+        {"params": tables, "plain": True},
+    ]
+    make = optgen.torch.optimizer("muon_adamw")
+    return make(groups, lr=lr, adam_lr=lr, adam_beta2=0.98, weight_decay=0.1, muon_adjust_lr="match_rms_adamw")
+
+
 def loss_of(net: GPT, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
     x, target = batch
     return F.cross_entropy(net(x).flatten(0, 1), target.flatten())
@@ -157,7 +174,7 @@ def train(name: str, text: Text, args: argparse.Namespace) -> tuple[GPT, Run]:
         fully_shard(net)  # the one more line; gradients are then means over the processes
         rank = dist.get_rank()
     title, make = OPTIMIZERS[name]
-    opt = make(net.parameters())
+    opt = make(net)
     schedule = torch.optim.lr_scheduler.OneCycleLR(opt, opt.param_groups[0]["lr"], args.steps, cycle_momentum=False)
     generator = torch.Generator().manual_seed(args.seed + 1000 * rank)
     losses, start = [], time.perf_counter()
@@ -245,7 +262,7 @@ def main() -> None:
     torch.set_num_threads(1)  # for products as small as these, a second thread gains little
     text = Text("".join(path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))), length=64)
     runs = []
-    for name in args.optimizers or OPTIMIZERS:
+    for name in args.optimizers or [name for name in OPTIMIZERS if name != "muon"]:
         net, run = train(name, text, args)
         runs.append(run)
     written = write(net, text, "An optimizer ", 200)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from char_gpt import DOCUMENTS, GPT, Text, held_out_loss, loss_of
+from char_gpt import DOCUMENTS, GPT, Text, held_out_loss, loss_of, muon_adamw
 from tqdm import tqdm
 
 import optgen.torch
@@ -31,16 +31,6 @@ ADAM = {"betas": (0.9, 0.98), "weight_decay": 0.1}
 
 def adamw(net: GPT, lr: float) -> torch.optim.Optimizer:
     return optgen.torch.AdamW(net.parameters(), lr=lr, **ADAM)
-
-
-def muon_adamw(net: GPT, lr: float) -> torch.optim.Optimizer:
-    tables = (net.character.weight, net.place.weight, net.scores[1].weight)
-    groups = [
-        {"params": [p for p in net.parameters() if not any(p is table for table in tables)]},
-        {"params": tables, "plain": True},
-    ]
-    make = optgen.torch.optimizer("muon_adamw")
-    return make(groups, lr=lr, adam_lr=lr, adam_beta2=0.98, weight_decay=0.1, muon_adjust_lr="match_rms_adamw")
 
 
 Make = Callable[[GPT, float], torch.optim.Optimizer]

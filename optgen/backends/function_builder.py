@@ -14,10 +14,11 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.layout import narrowed, widened
-from optgen.backends.llvm import at, fold, integer, lower
-from optgen.backends.llvm_types import F64, I64, TYPES, raw_type
+from optgen.backends.llvm import at, fold, inline, integer, lower
+from optgen.backends.llvm_types import F64, I32, I64, TYPES, raw_type
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import IDENTITY, Instr, Phase, Value
+from optgen.ir.math import random
 from optgen.model import Kind
 
 
@@ -144,6 +145,23 @@ class FunctionBuilder(ABC):
         """What a buffer holds for each row or column."""
         return TYPES["f32" if self.m.kernel.buffer(buffer).storage == "float32" else "f64"]
 
+    def random_word(self, op: ir.Word, held: Any, number: Any, id: Any, t: Any, seed: Any) -> Any:
+        """A random word of the row, or the column, of this number in tensor `id`, in update t or in the one that it is
+        `held` from."""
+        b = self.b
+        update = t if held is None else b.fptosi(held, I64)
+        counter = b.lshr(number, integer(2))
+        wide = (counter, b.lshr(counter, integer(32)), b.xor(id, integer(op.draw << 20)), update)
+        words = inline(
+            b,
+            lambda e, *x: random.philox(e, x[:4], x[4:]),
+            [b.trunc(x, I32) for x in (*wide, seed, b.lshr(seed, integer(32)))],
+        )
+        which, found = b.and_(number, integer(3)), words[0]
+        for k in range(1, 4):
+            found = b.select(b.icmp_signed("==", which, integer(k)), words[k], found)
+        return found
+
     def line(
         self,
         phase: Phase,
@@ -152,12 +170,15 @@ class FunctionBuilder(ABC):
         load: Callable[[Value], Any],
         keep: Callable[[Value, Any], None],
         state: Callable[[str, ll.Type], Any],
+        word: Callable[[ir.Word, Any], Any],
+        place: Callable[[], Any],
     ) -> None:
         """A phase that computes one number for each row, or each column: at one of these.
 
         The values `kept` stand in arrays: `load` gives this line's number in one, and `keep` stores it there. `state`
-        is the address of this line's number in a buffer, whose elements are of the given type. Reductions are emitted
-        by others.
+        is the address of this line's number in a buffer, whose elements are of the given type, and `word` this line's
+        random word of a draw, which may be held from an update; `place` is its number in its matrix. Reductions are
+        emitted by others.
         """
         b = self.b
         here = {x.result for x in phase.instrs}
@@ -176,6 +197,12 @@ class FunctionBuilder(ABC):
                     b.store(b.fptrunc(x, stored) if stored == TYPES["f32"] else x, state(name, stored))
                 case ir.Reduce():
                     continue
+                case ir.RowNumber() | ir.ColumnNumber():
+                    assert instr.result is not None
+                    env[instr.result] = b.sitofp(place(), F64)
+                case ir.Word(held=held):
+                    assert instr.result is not None
+                    env[instr.result] = word(instr.op, None if held is None else self.operand(held, env))
                 case _:
                     self.define(instr, env)
             if instr.result is not None and instr.result in kept:

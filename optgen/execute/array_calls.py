@@ -144,6 +144,6 @@ def _product(a: Any, b: Any, vectors: Sequence[int]) -> Any:
 
 
 def _diagonal(a: Any) -> Any:
-    """The diagonal of square, contiguous matrices, as a view."""
-    n = a.shape[-1]
-    return a.reshape(*a.shape[:-2], n * n)[..., :: n + 1] if n else a[..., 0]
+    """The diagonal of contiguous matrices, as a view."""
+    rows, cols = a.shape[-2:]
+    return a.reshape(*a.shape[:-2], rows * cols)[..., : min(rows, cols) * cols : cols + 1] if cols else a[..., 0]

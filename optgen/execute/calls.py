@@ -100,7 +100,7 @@ def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) 
 
 
 def _identity(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    out[...] = np.eye(out.shape[-1], dtype=out.dtype)
+    out[...] = np.eye(*out.shape[-2:], dtype=out.dtype)
 
 
 def _trace(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

@@ -24,6 +24,9 @@ from optgen.shapes import sizes
 SMALLEST_QUANTIZED = 4096
 """Quantized states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless
 the spec sums over parameters."""
+FLOPS_OF_AN_ELEMENT = 256
+"""So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
+for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
 EXAMPLE_SHAPE = (4096, 4096)
 """The parameter that a rule's properties are about: a large matrix."""
 
@@ -99,6 +102,15 @@ class KernelChoice:
             self._flops[key] = pipeline.stage_flops(*self._sized(shape, flags)) if staged else 0.0
         return self._flops[key]
 
+    def work(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
+        """The work of an update of a parameter of this shape: how many elements an elementwise update has in its
+        time."""
+        return math.prod(shape) + self.flops(shape, flags) / FLOPS_OF_AN_ELEMENT
+
+    def takes_whole(self, shape: Sequence[int]) -> bool:
+        """Whether the update of a parameter of this shape takes it whole, as products do, and not in boxes."""
+        return self._is_staged(shape, {})
+
     def bytes_moved(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
         """The bytes that the sweeps of an update of a matrix of this shape read and write, as `flops`; ValueError if it
         has no products."""
@@ -144,7 +156,7 @@ class KernelChoice:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.fixed if x in self.values}
+        own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
 

@@ -111,15 +111,16 @@ class HyperParameters:
             raise ValueError(f"{where} decides which code runs, so it must be a number, and not a tensor of the GPU")
 
     def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
-        """Params that are dimensions of states, or lengths of histories, cannot change."""
-        for state in self._spec.states:
-            for name in state.fixed:
-                if name in changes and changes[name] != self.values[name]:
-                    what = "a dimension of states" if name in state.dims else "the length of histories"
-                    raise ValueError(
-                        f"{self._spec.name}: '{name}' is {what}, which is fixed when the rule is "
-                        "loaded; load it again with the new value, and make new states"
-                    )
+        """Params that are dimensions, or lengths of histories, cannot change."""
+        lengths = {state.entries for state in self._spec.states}
+        of_states = {name for state in self._spec.states for name in state.dims}
+        for name in self._spec.fixed:
+            if name in changes and changes[name] != self.values[name]:
+                dimension = "a dimension of states" if name in of_states else "a dimension"
+                raise ValueError(
+                    f"{self._spec.name}: '{name}' is {'the length of histories' if name in lengths else dimension}, "
+                    "which is fixed when the rule is loaded; load it again with the new value, and make new states"
+                )
 
     def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue] | Tensor]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""

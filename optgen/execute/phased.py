@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from optgen.execute.buffers import Array
 from optgen.execute.step import BoundStep
 
 
@@ -28,6 +29,7 @@ class PhasedStep:
         self._later: dict[str, dict[str, Any]] = {phase: {} for phase in self.phases}
         self._members: list[int] = []
         self._prepared = False
+        self._counted: Array | None = None  # the counts before a phase but the first, which is under way
 
     def __repr__(self) -> str:
         return f"{self._steps[self.phases[0]]!r}".removesuffix(">") + f", {self.due} is due>"
@@ -65,6 +67,7 @@ class PhasedStep:
 
     def prepare(self, phase: str, /, **changes: Any) -> None:
         """`BoundStep.prepare` of a phase, for `run`; RuntimeError if another phase is due."""
+        self.undo()
         self._prepared = False
         if phase != self.due:
             raise RuntimeError(f"{self.rule!r}: the phase '{self.due}' is due, and not '{phase}'")
@@ -80,25 +83,42 @@ class PhasedStep:
 
     def run(self) -> None:
         """The phase that was prepared."""
-        if not self._prepared:
-            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+        self.attempt()
         step, self._prepared = self._steps[self.due], False
         if self.is_whole:
             self._members = list(step.members)
-            step.run()
-        else:
-            self._run_later(step)
-        at = self.phases.index(self.due) + 1
-        self.due = self.phases[at % len(self.phases)]
-
-    def _run_later(self, step: BoundStep) -> None:
-        """A phase but the first: kernels advance the counts that they read, and those are what they were."""
-        counted = step.counts.copy()
-        step.counts[self._members] -= 1
         try:
             step.run()
         finally:
-            step.counts[:] = counted
+            self._restore_counts(step)
+        at = self.phases.index(self.due) + 1
+        self.due = self.phases[at % len(self.phases)]
+
+    def attempt(self) -> None:
+        """`BoundStep.attempt` of the phase that was prepared."""
+        if not self._prepared:
+            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+        step = self._steps[self.due]
+        if not self.is_whole and self._counted is None:
+            # Kernels advance the counts that they read, and these are to be what they were.
+            self._counted = step.counts.copy()
+            step.counts[self._members] -= 1
+        try:
+            step.attempt()
+        except BaseException:
+            self._restore_counts(step)
+            raise
+
+    def undo(self) -> None:
+        """`BoundStep.undo` of that phase."""
+        step = self._steps[self.due]
+        step.undo()
+        self._restore_counts(step)
+
+    def _restore_counts(self, step: BoundStep) -> None:
+        if self._counted is not None:
+            step.counts[:] = self._counted
+            self._counted = None
 
     def _check_members(self, step: BoundStep) -> None:
         """ValueError naming a parameter that has a gradient in one phase of a step only."""

@@ -103,11 +103,12 @@ class Box:
 
     def runs(self) -> tuple[int, Array]:
         """How many elements of the array lie side by side in the tensor, and the first one's number of each such run
-        (int64)."""
+        (int64). An empty array is one run."""
         offset, own = self.bounds
-        if not self.size:
-            return 1, np.zeros(1, np.int64)
         strides = [math.prod(self.shape[k + 1 :]) for k in range(len(own))]
+        if not self.size:
+            origin = sum(map(math.prod, zip(offset, strides, strict=True)))
+            return max(math.prod(self.shape), 1), np.array([origin], np.int64)
         cut = max((k for k in range(len(own)) if own[k] != self.shape[k]), default=0)
         origins = np.array([sum(map(math.prod, zip(offset[cut:], strides[cut:], strict=True)))], np.int64)
         for k in reversed(range(cut)):

@@ -123,6 +123,20 @@ class Runner(Protocol):
     def launches(self) -> Launches | None:
         """The two halves of `run` on a GPU; None where a step is one native call."""
 
+    @property
+    def fallible(self) -> Fallible | None:
+        """The updates of the step that may fail; None where there are none."""
+
+
+class Fallible(Protocol):
+    """Updates that may fail, which can be made before the others: `run` then goes on from there."""
+
+    def attempt(self) -> None:
+        """Make them, all or none: an ArithmeticError names a parameter, and then nothing has changed."""
+
+    def undo(self) -> None:
+        """Have everything be as before `attempt`."""
+
 
 class Launches(Protocol):
     """A step as launches on a GPU's current stream, where a graph can capture them."""

@@ -80,7 +80,7 @@ class BoundStep:
         `grad_sources`."""
         self.rule, self.state = rule, initial
         self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
-        self._is_prepared = False
+        self._is_prepared = self._is_attempted = False
         self._device, self._params, self._kernels = device, params, kernels
         self._flags, self._pieces, self._exchange = flags, pieces, exchange
         n = len(params)
@@ -146,12 +146,38 @@ class BoundStep:
     @exclusive
     def run(self) -> None:
         """One update of every tensor, with what `prepare` has taken; RuntimeError if it was not called before."""
-        if not self._is_prepared:
-            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+        self._require_prepared()
         self._update()
 
+    @exclusive
+    def attempt(self) -> None:
+        """After `prepare`, make those updates that may fail, for `run` to make the others; `undo` takes them back.
+
+        An ArithmeticError names a parameter whose matrices have no factorization. Then nothing has changed.
+        """
+        self._require_prepared()
+        fallible = self._active.runner.fallible
+        if fallible is not None and not self._is_attempted:
+            fallible.attempt()
+            self._is_attempted = True
+
+    @exclusive
+    def undo(self) -> None:
+        """Have everything be as before `attempt`."""
+        self._undo()
+
+    def _undo(self) -> None:
+        fallible = self._active.runner.fallible
+        if fallible is not None and self._is_attempted:
+            fallible.undo()
+        self._is_attempted = False
+
+    def _require_prepared(self) -> None:
+        if not self._is_prepared:
+            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+
     def _update(self) -> None:
-        self._is_prepared = False
+        self._is_prepared = self._is_attempted = False
         try:
             self._run()
         finally:
@@ -293,6 +319,8 @@ class BoundStep:
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Check what may have changed since the last step, and give kernels the hyper-parameters and gradients."""
         self._is_prepared = False
+        if self._is_attempted:
+            self._undo()
         if self._given:
             arguments.check_given(self.rule.spec, self._given, changes)
         if self._launches is not None:

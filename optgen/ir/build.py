@@ -27,6 +27,8 @@ COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": 
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
 REDUCED = {*((name, 1) for name in REDUCTIONS), ("dot", 2)}
 """Reductions, and how many arguments they have."""
+_WORDS: dict[tuple[str, ...], type[ir.Word]] = {(): ir.Word, ("rows",): ir.RowWord, ("cols",): ir.ColumnWord}
+"""The random words of a draw, by its dimensions in the kernel."""
 
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
@@ -286,6 +288,10 @@ class _Lowering:
         if name in ("max", "min"):
             return functools.reduce(functools.partial(self.min_or_max, "gt" if name == "max" else "lt"), args)
         match name, args:
+            case "triu" | "tril", [x]:
+                place = self.coerce_operands(self.emit(ir.RowNumber()), self.emit(ir.ColumnNumber()))
+                is_kept = self.emit(ir.Compare("le" if name == "triu" else "ge", *place))
+                return self.emit(ir.Select(is_kept, self.element(x), self.element(self.const(0.0))))
             case "sqrt", [x]:
                 return self.emit(ir.Sqrt(x))
             case "abs", [x]:
@@ -398,8 +404,8 @@ class _Lowering:
         match expr:
             case Name():
                 return self.kinds.get(expr.key) or self.name(expr).type.kind
-            case Call(function=name) if name in DRAWS:
-                return Kind.ELEM
+            case Call(function=name, dims=dims) if name in DRAWS:
+                return _WORDS[dims].kind
             case Call(function=name, args=args, scope=scope) if (name, len(args)) in REDUCED:
                 if scope == "matrix":
                     return Kind.COL if join(*map(self.kind, args)) is Kind.COL else Kind.ROW
@@ -438,10 +444,12 @@ class _Lowering:
 
     def draw(self, call: Call) -> Value:
         held = self.last_drawn(*call.args) if call.args else None
-        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column], held))
+        made = _WORDS[call.dims]
+        word = self.emit(made(self.draws[call.span.line, call.span.column], held))
         emitter = Emitter(f"{word.id}.")
-        normal = random.normal_single if self.compute == "f32" else random.normal
+        single = self.compute == "f32" and made.kind is Kind.ELEM
+        normal = random.normal_single if single else random.normal
         distributions = {"normal": normal, "uniform": random.uniform, "rademacher": random.rademacher}
         result = distributions[call.function](emitter, word)
         self.instrs += emitter.instrs
-        return self.element(result)
+        return self.element(result) if made.kind is Kind.ELEM else result

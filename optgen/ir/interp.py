@@ -132,8 +132,12 @@ class _Run:
                 return np.float64(self.tensor.hyper[name])
             case ir.Count():
                 return np.float64(self.tensor.t)
-            case ir.Word(draw=draw, held=held):
-                return self.words(draw, self.tensor.t if held is None else int(self.value(held)))
+            case ir.RowNumber():
+                return np.broadcast_to(self.present[:, None].astype(np.float64), self.shape(Kind.ROW))
+            case ir.ColumnNumber():
+                return np.broadcast_to(np.arange(self.cols, dtype=np.float64), self.shape(Kind.COL))
+            case ir.Word(draw=draw, held=held, kind=kind):
+                return self.words(draw, self.tensor.t if held is None else int(self.value(held)), kind)
             case ir.Load(buffer=buffer, place=place):
                 return self.load(self.kernel.buffer(buffer), None if place is None else self.value(place))
             case ir.Reduce(op=how, x=x, scope=scope):
@@ -266,8 +270,16 @@ class _Run:
         first = self.rows * self.cols * np.arange(*self.batch)[:, None, None] if self.batch else 0
         return first + self.present[:, None] * self.cols + np.arange(self.cols)
 
-    def words(self, draw: int, t: int) -> Array:
-        element = self.elements()
+    def numbers(self, kind: Kind) -> Array:
+        """The numbers of the elements, rows or columns that are updated."""
+        if kind is Kind.ELEM:
+            return self.elements()
+        count, own = (self.rows, self.present) if kind is Kind.ROW else (self.cols, np.arange(self.cols))
+        first = count * np.arange(*self.batch)[:, None] if self.batch else 0
+        return np.asarray(first + own).reshape(self.shape(kind))
+
+    def words(self, draw: int, t: int, kind: Kind = Kind.ELEM) -> Array:
+        element = self.numbers(kind)
         counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, t)
         key = (self.seed, self.seed >> 32)
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))

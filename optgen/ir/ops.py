@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from optgen.ir.types import Value
+from optgen.model import Kind
 
 LANES, BLOCK = 128, 4096
 ROW_BLOCK = 64
@@ -49,8 +50,34 @@ class Word:
     is that of the parameter. t is the update, or the whole number `held` instead, a host double.
     """
 
+    kind: ClassVar[Kind] = Kind.ELEM
     draw: int
     held: Value | None = None
+
+
+@dataclass(frozen=True)
+class RowWord(Word):
+    """Row i32: as a word, of the row's number in the whole tensor. In a batch, matrices are one after the other."""
+
+    kind = Kind.ROW
+
+
+@dataclass(frozen=True)
+class ColumnWord(Word):
+    """Column i32: as a word, of the column's number in the whole tensor. In a batch, matrices are one after the
+    other."""
+
+    kind = Kind.COL
+
+
+@dataclass(frozen=True)
+class RowNumber:
+    """Row double: the number of the row in its matrix, from 0."""
+
+
+@dataclass(frozen=True)
+class ColumnNumber:
+    """Column double: the number of the column in its matrix, from 0."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +295,10 @@ Op = (
     | OwnHyper
     | Count
     | Word
+    | RowWord
+    | ColumnWord
+    | RowNumber
+    | ColumnNumber
     | Load
     | Store
     | Neg

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.expressions import MATRIX_FUNCTIONS, Call
+from optgen.expressions import DRAWS, MATRIX_FUNCTIONS, TRIANGLES, Call
 from optgen.model import EPSILON, RESERVED_PARAMS
 
 
@@ -41,6 +41,7 @@ FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
     for f in (
         *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
+        *(Builtin(name, (1,), f"{name}(A)") for name in TRIANGLES),
         Builtin("pow", (2,), "pow(x, y)"),
         Builtin("atan2", (2,), "atan2(y, x)"),
         Builtin("mod", (2,), "mod(a, b)"),
@@ -55,7 +56,7 @@ FUNCTIONS: Mapping[str, Builtin] = {
         Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
         Builtin("trace", (1,), "trace(A)"),
         Builtin("diag", (1,), "diag(A) or diag(v)"),
-        Builtin("identity", (1,), "identity(rows)"),
+        Builtin("identity", (1, 2), "identity(rows) or identity(rows x r)"),
         Builtin("inverse_root", (2,), "inverse_root(A, p)"),
         Builtin("orthonormal", (1,), "orthonormal(A)"),
         Builtin("eigenvectors", (1,), "eigenvectors(A)"),
@@ -65,9 +66,7 @@ FUNCTIONS: Mapping[str, Builtin] = {
         Builtin("left_singular_vectors", (1,), "left_singular_vectors(A)"),
         Builtin("right_singular_vectors", (1,), "right_singular_vectors(A)"),
         Builtin("std", (1,), "std(x)", reduces=(1,)),
-        Builtin("normal", (0,), "normal()"),
-        Builtin("uniform", (0,), "uniform()"),
-        Builtin("rademacher", (0,), "rademacher()"),
+        *(Builtin(name, (0,), f"{name}(), {name}(per row) or {name}(rows x r)") for name in DRAWS),
     )
 }
 CONSTANTS: Mapping[str, float] = {"pi": math.pi}

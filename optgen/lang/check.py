@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.expressions import DRAWS, Call, is_of_matrices, walk
+from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, walk
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -185,7 +185,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     has_products = any(map(is_of_matrices, nodes))
     own_steps = has_products or any(e.timing is not None for e in optimizer.update)
     for node in nodes:
-        if isinstance(node, Call) and node.scope == "params" and own_steps:
+        if isinstance(node, Call) and node.scope == "params" and own_steps and not is_draw(node):
             help = "compute it outside of the spec, and pass it as a param"
             scope.report("E303", "'over params' beside products or timings", node.span, help)
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:

@@ -129,9 +129,11 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
     for node in walk(init):
         if isinstance(node, Call):
             check_call(node, scope)
-            if node.function in DRAWS and (node is not init or not _has_elements(state)):
+            own = (node.dims or AXES[Kind.ELEM]) == state.axes and not state.entries
+            if node.function in DRAWS and (node is not init or not own):
                 help = (
-                    f"a state of elements or of a matrix may start at {node.function}() alone; compute with that later"
+                    f"a state that has dimensions may start at {node.function}() alone, which has them, too; compute "
+                    "with that later"
                 )
                 scope.report("E306", "a draw in the start of a state", node.span, help)
                 scope.failed.update((state.name, f"{state.name}'"))
@@ -145,11 +147,6 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
             scope.report("E301", message, init.span, "start it at a number or a param")
         elif param is not None and param.optional:
             scope.report("E410", f"'{init.id}' may be unset", init.span, "start the state at a number")
-
-
-def _has_elements(state: StateDecl) -> bool:
-    """Whether a state has a number for each element of some matrix, and so one for each draw."""
-    return len(state.axes) == 2 and not state.entries
 
 
 def _check_start_name(name: Name, scope: Scope) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.expressions import DRAWS, Call, Expr, Name, Number, children, is_draw, walk, with_children
 from optgen.lang.actions import Definition
 from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
-from optgen.model import Equation, Flag, Param, StateDecl
+from optgen.model import AXES, Equation, Flag, Kind, Param, StateDecl
 
 MAX_NODES = 10_000
 """The largest number of operations and operands that the calls of a file stand for."""
@@ -88,7 +88,10 @@ class _Placing:
     def declaration(self, line: Declaration) -> Declaration:
         match line:
             case StateDecl():
-                return replace(line, init=self.expr(line.init))
+                init = self.expr(line.init)
+                if is_draw(init) and isinstance(init, Call) and not (init.dims or init.args or init.scope):
+                    init = replace(init, dims=() if line.kind is Kind.ELEM else line.axes)
+                return replace(line, init=init)
             case Flag(condition=condition) if condition is not None:
                 return replace(line, condition=self.expr(condition))
         return line
@@ -98,21 +101,16 @@ class _Placing:
 
     def expr(self, expr: Expr, hidden: tuple[str, ...] = ()) -> Expr:
         """The expression with everything in place, but for constants whose names are `hidden`."""
-        match expr:
-            case Name(primed=False, at=None) if expr.id in self.constants and expr.id not in hidden:
-                return replace(self.constants[expr.id], span=expr.span)
-            case Unary(operand=x):
-                return replace(expr, operand=self.expr(x, hidden))
-            case Binary(left=a, right=b):
-                return replace(expr, left=self.expr(a, hidden), right=self.expr(b, hidden))
-            case Call(args=args):
-                return self._call(replace(expr, args=tuple(self.expr(x, hidden) for x in args)))
-        return expr
+        if isinstance(expr, Name) and not expr.primed and expr.at is None:
+            is_constant = expr.id in self.constants and expr.id not in hidden
+            return replace(self.constants[expr.id], span=expr.span) if is_constant else expr
+        placed = with_children(expr, [self.expr(x, hidden) for x in children(expr)])
+        return self._call(placed) if isinstance(placed, Call) else placed
 
     def _call(self, call: Call) -> Expr:
         definition = self.definitions.get(call.function)
         if definition is None:
-            return call
+            return _with_dimensions(call) if is_draw(call) else call
         count, usage = len(definition.parameters), f"{call.function}({', '.join(definition.parameters)})"
         if call.scope is not None:
             scope = "over params" if call.scope == "params" else f"per {call.scope}"
@@ -144,13 +142,19 @@ def _size(expr: Expr, sizes: Mapping[str, int]) -> int:
 
 
 def _substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
-    match expr:
-        case Name(id=name, at=None):
-            return values.get(name, expr)
-        case Unary(operand=x):
-            return replace(expr, operand=_substitute(x, values))
-        case Binary(left=a, right=b):
-            return replace(expr, left=_substitute(a, values), right=_substitute(b, values))
-        case Call(args=args):
-            return replace(expr, args=tuple(_substitute(x, values) for x in args))
-    return expr
+    if isinstance(expr, Name) and expr.at is None:
+        return values.get(expr.id, expr)
+    return with_children(expr, [_substitute(x, values) for x in children(expr)])
+
+
+def _with_dimensions(draw: Call) -> Call:
+    """A draw with what its brackets say as dimensions: `per row`, `r` or `rows x r`."""
+    dims = draw.dims
+    match draw:
+        case Call(scope="row" | "col", args=()):
+            dims = AXES[Kind(draw.scope)]
+        case Call(scope=None, args=(Name(id=name, primed=False, at=None),)):
+            dims = (name,)
+        case Call(scope=scope, args=args) if scope is not None or args:
+            return draw  # which is reported as a call
+    return replace(draw, args=(), scope=None, dims=() if dims == AXES[Kind.ELEM] else dims)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
 
@@ -28,6 +28,20 @@ class _Scope(NamedTuple):
 
     word: str
     target: Token
+
+
+class _Dimensions(NamedTuple):
+    """`rows x r` among the arguments of a call."""
+
+    names: tuple[Token, Token]
+    span: Span
+
+
+def _with_dimensions(function: Token, dims: tuple[Token, Token], span: Span) -> Call:
+    """`normal(rows x r)`, or `identity(rows x r)`."""
+    if function.text == "identity":
+        return Call(function.text, tuple(map(name_of, dims)), None, span)
+    return Call(function.text, (), None, span, (dims[0].text, dims[1].text))
 
 
 def span_of(node: Expr | Token) -> Span:
@@ -79,9 +93,21 @@ class ExpressionActions:
             raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 
+    def dimensions(self, items: list[Token]) -> _Dimensions:
+        first, by, second = items
+        if by.text != "x":
+            raise LineError("E304", f"'{by.text}' between dimensions", by.span, "write 'rows x cols'")
+        return _Dimensions((first, second), first.span.to(second.span))
+
     def call(self, items: list[Any]) -> Expr:
         function, closing = items[0], items[-1]
         parts = list(items[2]) if len(items) == 4 else []
+        for part in parts:
+            if isinstance(part, _Dimensions) and (function.text not in (*DRAWS, "identity") or len(parts) > 1):
+                help = "they stand alone in the brackets of a draw or of identity: z = normal(rows x r)"
+                raise LineError("E306", "dimensions among the arguments of a call", part.span, help)
+        if parts and isinstance(parts[0], _Dimensions):
+            return _with_dimensions(function, parts[0].names, function.span.to(closing.span))
         for part in parts[:-1]:
             if isinstance(part, _Scope) and isinstance(parts[-1], _Scope):
                 help = "one scope is allowed; name the inner reduction on a line of its own"

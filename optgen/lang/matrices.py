@@ -84,8 +84,8 @@ _HELP = "matrices are g, w, states and products of them; square ones are X@X^T a
 
 
 def _identity(call: Call) -> ValueKind | None:
-    (size,) = call.args
-    return of_axes(size.id, size.id) if isinstance(size, Name) and not size.primed else None
+    names = [size.id for size in call.args if isinstance(size, Name) and not size.primed]
+    return of_axes(names[0], names[-1]) if len(names) == len(call.args) else None
 
 
 def _what(value: ValueKind) -> str:

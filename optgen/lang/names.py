@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
+from optgen.expressions import DRAWS, TRIANGLES, Call, Expr, IsSet, Name, children, walk
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
@@ -28,12 +28,20 @@ def check_call(call: Call, scope: Scope) -> None:
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
         _no_function(call, what, at, scope)
+    elif call.function in DRAWS and (call.scope is not None or call.args):
+        what = f"a draw '{_scope_text(call.scope)}'" if call.scope is not None else "a draw takes no numbers"
+        name = call.function
+        help = f"write {name}(per row), {name}(per col), or dimensions, as {name}(rows x r)"
+        scope.report("E306", what, call.span, help)
+    elif any(_is_no_dimension(Name(dim, False, call.span), scope) for dim in call.dims):
+        help = "write rows, cols, or an int param with an interval from 1 on"
+        scope.report("E306", f"{call.function} takes dimensions", call.span, help)
     elif not function.takes(len(call.args)):
         counts = " or ".join(map(str, function.counts)) + (" or more" if function.takes_more else "")
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
         scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
-    elif call.function == "identity" and _is_no_dimension(call.args[0], scope):
+    elif call.function == "identity" and any(_is_no_dimension(x, scope) for x in call.args):
         help = "write rows, cols, or an int param with an interval from 1 on"
         scope.report("E307", "identity takes a dimension", call.args[0].span, help)
     elif call.scope is not None and not is_reduction(call):
@@ -87,7 +95,7 @@ def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
 
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
-    if FUNCTIONS[call.function].of_matrices:
+    if FUNCTIONS[call.function].of_matrices or call.function in TRIANGLES:
         return "products"
     if call.function in DRAWS:
         return "draws"

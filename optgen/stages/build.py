@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Unary, children, walk, with_children
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, is_draw, walk, with_children
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of
-from optgen.model import DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
+from optgen.model import AXES, DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
@@ -45,9 +45,7 @@ class _Builder:
         self.aliases = conflicts(self.program.equations)
         own: dict[str, ValueKind | None] = {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
         known = base_names(optimizer, program.states) | own
-        drawn = {e.target.key for e in began if _is_draw(e.value)}  # in the dimensions of their states
-        computed = tuple(e for e in self.program.equations if e.target.key not in drawn)
-        self.kinds = infer_values(replace(self.program, equations=computed), known, _never) | own
+        self.kinds = infer_values(self.program, known, _never) | own
         self.kinds |= {x.key: self.kinds[x.id] for x in entries_read(self.program.equations)}
         self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
         self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
@@ -204,7 +202,7 @@ class _Builder:
         named = {key for node in kernel.nodes for key in names_of(node.value)}
         light = {node.key: node for node in block.definitions(named)}
         order = _ordered(own | light)
-        equations = tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order)
+        equations = tuple(Equation(_named(x.key), self._drawn(x.value, kernel.domain), _NOWHERE) for x in order)
         weights = [("copy", key) for name, key in kernel.stores if name == "w" and "copy" in self.buffers]
         stored = [*kernel.stores, *weights, *((key, key) for key in own if key in self.arrays)]
         needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
@@ -227,6 +225,13 @@ class _Builder:
             tuple(stored),
             tuple((k, Kind.COL if k in columns else self._relative(k, kernel.domain)) for k in known),
         )
+
+    def _drawn(self, value: Expr, domain: Axes) -> Expr:
+        """The value of a node, where a draw has the dimensions that it has in a kernel over these."""
+        if not isinstance(value, Call) or not is_draw(value):
+            return value
+        kind = _relative_kind(self.orientation.of(value.dims or PARAMETER), domain, Kind.ELEM)
+        return replace(value, dims=() if kind is Kind.ELEM else AXES[kind])
 
     def _streams(self, keys: Iterable[str]) -> set[str]:
         """The buffers of the caller that keys are read from."""
@@ -262,10 +267,6 @@ class _Builder:
         assert value is not None
         kind = Kind.TENSOR if held and value.kind is not Kind.SHARED else value.kind
         return _relative_kind(self.axes(key), domain, kind)
-
-
-def _is_draw(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function in DRAWS
 
 
 def _started(state: Name) -> Name:

@@ -141,10 +141,12 @@ class Latex(Renderer):
     def is_set(self, name: str) -> str:
         return rf"{name} \text{{ set}}"
 
+    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
+        shape = r" \times ".join(dims)
+        within = f"^{{{shape}}}" if dims else ""
+        return _DRAWS[function] + within + (rf", \text{{ new where }} {self.updates(held[1], held[0])}" if held else "")
+
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        if function in _DRAWS:
-            held = rf", \text{{ new where }} {self.updates(args[1], args[0])}" if args else ""
-            return _DRAWS[function] + held
         within = rf"_{{\mathrm{{{scope}}}}}" if scope else ""
         if function in ("sqrt", "cbrt"):
             return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"

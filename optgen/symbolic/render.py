@@ -146,6 +146,9 @@ class Renderer(ABC):
     def is_set(self, name: str) -> str: ...
 
     @abstractmethod
+    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str: ...
+
+    @abstractmethod
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str: ...
 
     @abstractmethod
@@ -287,7 +290,11 @@ class Renderer(ABC):
             case "clip", (x, bound):
                 args = (self.render(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
                 return Rendered(self.call("clip", args, None))
-        return Rendered(self.call(expr.function, tuple(self.render(x).text for x in expr.args), expr.scope))
+        given = tuple(self.render(x).text for x in expr.args)
+        if expr.function in DRAWS:
+            dims = tuple(self.render(Name(dim, False, expr.span)).text for dim in expr.dims)
+            return Rendered(self.draw(expr.function, dims, given))
+        return Rendered(self.call(expr.function, given, expr.scope))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
         """The branches of a chain of `where`; one row for anything else."""

@@ -123,10 +123,11 @@ class Unicode(Renderer):
     def is_set(self, name: str) -> str:
         return f"{name} set"
 
+    def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
+        within = f"[{' x '.join(dims)}]" if dims else ""
+        return _DRAWS[function] + within + (f", new where {self.updates(held[1], held[0])}" if held else "")
+
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        if function in _DRAWS:
-            held = f", new where {self.updates(args[1], args[0])}" if args else ""
-            return _DRAWS[function] + held
         if function in _ROOTS:
             simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))

@@ -32,13 +32,22 @@ def expression(expr: Expr) -> str:
         case Binary(op=op, left=a, right=b):
             left, right = _at(a, level + (op in _COMPARISONS)), _at(b, level + 1)
             return f"{left}{op}{right}" if op in "*/@" else f"{left} {op} {right}"
-        case Call(function=name, args=(every, first)) if name in DRAWS:
-            return f"{name}() every {expression(every)} from {expression(first)}"
+        case Call(function="identity", args=(first, second)):
+            return f"identity({expression(first)} x {expression(second)})"
+        case Call(function=name, args=args, dims=dims) if name in DRAWS:
+            held = f" every {expression(args[0])} from {expression(args[1])}" if args else ""
+            return f"{name}({dimensions(dims)}){held}"
         case Call(function=name, args=args, scope=scope):
             words = [expression(x) for x in args]
             if scope is not None:
                 words.append(f"{'over' if scope == 'params' else 'per'} {scope}")
             return f"{name}({', '.join(words)})"
+
+
+def dimensions(dims: tuple[str, ...]) -> str:
+    """The dimensions of a draw, as a spec has them."""
+    text = " x ".join(dims)
+    return {"rows": "per row", "cols": "per col"}.get(text, text)
 
 
 def _level(expr: Expr) -> int:

@@ -1758,13 +1758,11 @@ class Apollo(SpecOptimizer):
     ::
 
         gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
-        Pₜ₋₁    ~ N(0, 1)   if t = 1
-        Qₜ₋₁    ~ N(0, 1)   if t = 1
-        Pₜ      = Pₜ₋₁   if not tall
-        Qₜ      = Qₜ₋₁   if tall
-                  ⎧ gₜᵀ@Pₜ₋₁/√r   if not tall
+        Pₜ      ~ N(0, 1)[rows x r], new where t = 1, 1 + k, ...   if not tall
+        Qₜ      ~ N(0, 1)[cols x r], new where t = 1, 1 + k, ...   if tall
+                  ⎧ gₜᵀ@Pₜ/√r   if not tall
         Rₜ      = ⎨
-                  ⎩ gₜ@Qₜ₋₁/√r    otherwise
+                  ⎩ gₜ@Qₜ/√r    otherwise
         mₜ      = β₁·mₜ₋₁ + (1 − β₁)·Rₜ   if not tall
         vₜ      = β₂·vₜ₋₁ + (1 − β₂)·Rₜ²   if not tall
         Mₜ      = β₁·Mₜ₋₁ + (1 − β₁)·Rₜ   if tall
@@ -1793,6 +1791,7 @@ class Apollo(SpecOptimizer):
         growth: of the length of the update, from one to the next, at most, in [1, inf)
         scale: of the square of the update, in (0, inf)
         r: dimensions of the projection, in [1, inf)
+        k: updates with one projection, in [1, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128
@@ -1817,6 +1816,7 @@ class Apollo(SpecOptimizer):
         growth: float | torch.Tensor = 1.01,
         scale: float | torch.Tensor = 1.0,
         r: float | torch.Tensor = 256,
+        k: float | torch.Tensor = 200,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
@@ -2429,7 +2429,7 @@ class Dion(SpecOptimizer):
     ::
 
         gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
-        Vₜ₋₁ ~ N(0, 1)   if t = 1
+        Vₜ₋₁ ~ N(0, 1)[cols x r]   if t = 1
         Bₜ   = Mₜ₋₁ + gₜ
         Pₜ   = orthonormal(Bₜ@Vₜ₋₁)
         Rₜ   = Bₜᵀ@Pₜ
@@ -3028,21 +3028,19 @@ class GaLore(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
-        Pₜ₋₁ ~ N(0, 1)   if t = 1
-        Qₜ₋₁ ~ N(0, 1)   if t = 1
-        Pₜ   = orthonormal(gₜ@(gₜᵀ@Pₜ₋₁))   if not tall and t = 1, 1 + k, ...
-        Qₜ   = orthonormal(gₜᵀ@(gₜ@Qₜ₋₁))   if tall and t = 1, 1 + k, ...
-        cₜ   = scale·√(1 − β₂ᵗ)/(1 − β₁ᵗ)
-        Rₜ   = gₜᵀ@Pₜ   if not tall
-        Sₜ   = gₜ@Qₜ   if tall
-        mₜ   = β₁·mₜ₋₁ + (1 − β₁)·Rₜ   if not tall
-        vₜ   = β₂·vₜ₋₁ + (1 − β₂)·Rₜ²   if not tall
-        Mₜ   = β₁·Mₜ₋₁ + (1 − β₁)·Sₜ   if tall
-        Vₜ   = β₂·Vₜ₋₁ + (1 − β₂)·Sₜ²   if tall
-               ⎧ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Pₜ@(mₜ/(√vₜ + ε))ᵀ   if not tall
-        wₜ   = ⎨
-               ⎩ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Mₜ/(√Vₜ + ε)@Qₜᵀ     otherwise
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Pₜ = right_singular_vectors(gₜᵀ)@identity(rows, r)   if not tall and t = 1, 1 + k, ...
+        Qₜ = right_singular_vectors(gₜ)@identity(cols, r)   if tall and t = 1, 1 + k, ...
+        cₜ = scale·√(1 − β₂ᵗ)/(1 − β₁ᵗ)
+        Rₜ = gₜᵀ@Pₜ   if not tall
+        Sₜ = gₜ@Qₜ   if tall
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·Rₜ   if not tall
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·Rₜ²   if not tall
+        Mₜ = β₁·Mₜ₋₁ + (1 − β₁)·Sₜ   if tall
+        Vₜ = β₂·Vₜ₋₁ + (1 − β₂)·Sₜ²   if tall
+             ⎧ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Pₜ@(mₜ/(√vₜ + ε))ᵀ   if not tall
+        wₜ = ⎨
+             ⎩ (1 − lr·wd)·wₜ₋₁ − lr·cₜ·Mₜ/(√Vₜ + ε)@Qₜᵀ     otherwise
         where tall: rows > cols
 
     Args:

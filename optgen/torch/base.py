@@ -13,7 +13,7 @@ import torch
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming
+from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -21,6 +21,7 @@ from optgen.torch.hooks import hooked
 from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
+from optgen.torch.owners import Owners
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 from optgen.torch.values import options_of
@@ -95,6 +96,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
         self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
+        self.owners = Owners()
         self.seed = seed
 
     @property
@@ -218,14 +220,16 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if not on_gpu and found_inf:
             return
         steps = self._group_steps()
-        for step in steps:
-            if on_gpu:
-                step.read_scaler()
-            step.prepare(factor, phase, numbers)
-        if self.gpu_scaler.tensors:
-            self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
-        for step in steps:
-            step.run()
+
+        def prepare() -> None:
+            for step in steps:
+                if on_gpu:
+                    step.read_scaler()
+                step.prepare(factor, phase, numbers)
+            if self.gpu_scaler.tensors:
+                self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
+
+        updating.update(steps, prepare, updating.ranks_of(self))
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -321,11 +325,19 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         return {name: kept[name] for name in names if name in kept}
 
     def state_dict(self) -> dict[str, Any]:
-        """The states and group values, as PyTorch has them; RuntimeError between the phases of a step."""
+        """The states and group values, as PyTorch has them; RuntimeError between the phases of a step.
+
+        With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
+        """
         if self._due:
             due = self.spec.phases[self._due]
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
-        return super().state_dict()
+        whole = self.state
+        self.state = owned_states.as_saved(self)
+        try:
+            return super().state_dict()
+        finally:
+            self.state = whole
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
@@ -337,15 +349,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._due = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"seed": self.seed, "clip_norm": self.clip_norm}
+        own: dict[str, Any] = {"seed": self.seed, "clip_norm": self.clip_norm}
         own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
         own |= {"due": self._due} if self._due else {}
+        own |= {"owners": self.owners.places} if self.owners.places else {}
         return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
+        if "owners" in own or "owners" not in vars(self):
+            self.owners = Owners(own.pop("owners", {}))
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._forget_steps()

@@ -67,7 +67,7 @@ class BoundTensors:
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
         self._state_tensors = self._tensors_of_states()
         self._state = State(arrays, self.counts)
-        self._unstarted = [i for i, kernel in enumerate(self._kernels) if self._starts_as_weight(kernel, i)]
+        self._unstarted = self._find_unstarted()
         self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
@@ -191,9 +191,12 @@ class BoundTensors:
             return [x for k in self._kept for key, x in k.items() if key != STEP]
         return list(chain.from_iterable(map(dict.values, self._kept)))
 
-    def _starts_as_weight(self, kernel: LoadedKernel, i: int) -> bool:
-        """Whether a parameter has no update behind it, as is known from counts, and a state that starts as it."""
-        return self._keys.has_step and not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
+    def _find_unstarted(self) -> list[int]:
+        """The parameters that have no update behind them, as is known from counts, and a state that starts as they."""
+        if not self._keys.has_step:
+            return []
+        kernels = enumerate(self._kernels)
+        return [i for i, k in kernels if not self.counts[i] and states.starts_as_weight(k, self.rule.values)]
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
@@ -246,12 +249,24 @@ class BoundTensors:
         else:
             self._step.prepare(**{**self._pending, **given})
 
-    def run(self) -> None:
-        """One update of the parameters that have gradients, with what `prepare` has taken."""
+    def attempt(self) -> None:
+        """After `prepare`, make those updates that may fail, all or none of them; `run` makes the others.
+
+        An ArithmeticError names a parameter whose matrices have no factorization.
+        """
         if self._unstarted:
             self._restart()
         if self._masters:
             self._follow_weights()
+        self._step.attempt()
+
+    def undo(self) -> None:
+        """Have everything be as before `attempt`."""
+        self._step.undo()
+        self._unstarted = self._find_unstarted()
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients, with what `prepare` has taken and `attempt` has made."""
         self._step.run()
         if self._by_row:
             self.counts[self._members] = self._own_counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
 from optgen.torch.memory import check_layout, is_zero
 from optgen.torch.naming import naming
+from optgen.torch.owned import OwnedTensors
+from optgen.torch.owners import is_owned
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.shards import sharding_of
@@ -34,7 +37,7 @@ class GroupStep:
         self._name = type(optimizer).__name__
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
-        self._bound: list[BoundTensors] = []
+        self._bound: list[BoundTensors | OwnedTensors] = []
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
         self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
@@ -104,14 +107,31 @@ class GroupStep:
                     f"'{first}': all phases of a step update the same parameters"
                 )
 
-    def run(self) -> None:
-        """One update of the parameters that have gradients, after `prepare`."""
+    def starts(self) -> bool:
+        """After `prepare`, whether there is a step to `attempt` and `run`."""
         if self._new_states:
             self._keep_new_states()
-        if not self._has_started:
-            if self._waits_to_start():
-                return
-            self._has_started = True
+        self._has_started = self._has_started or not self._waits_to_start()
+        return self._has_started
+
+    @property
+    def owned(self) -> list[OwnedTensors]:
+        """The sharded parameters that are to come to their owners before `attempt`, and to go back after `run`."""
+        return [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
+
+    def attempt(self) -> None:
+        """Make those updates that may fail; an ArithmeticError names a parameter, and `undo` takes back the others."""
+        for bound in self._bound:
+            with naming(bound.bound_params, self._optimizer.describe):
+                bound.attempt()
+
+    def undo(self) -> None:
+        """Have everything be as before `attempt`."""
+        for bound in self._bound:
+            bound.undo()
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients, after `attempt`."""
         for bound in self._bound:
             bound.run()
 
@@ -177,7 +197,7 @@ class GroupStep:
         self._params, self._without_gradient = list(params), without
         self._is_stale = self._needs_other_kernels = False
 
-    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
+    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors | OwnedTensors]:
         self._is_on_gpu = any(p.is_cuda for p in params)
         if self._is_on_gpu:
             check_capture(self._name, self.groups, binds=True)
@@ -190,10 +210,39 @@ class GroupStep:
         rules = [self._rule(members[0]) for members in buckets.values()]
         self._decode_states()
         self._new_states = []
-        return [
-            self._bind(rule, members, sparse=key[-1])
-            for rule, (key, members) in zip(rules, buckets.items(), strict=True)
-        ]
+        found: list[BoundTensors | OwnedTensors] = []
+        for rule, (key, members) in zip(rules, buckets.items(), strict=True):
+            whole = [p for p in members if is_owned(rule, p)]
+            others = [p for p in members if not is_owned(rule, p)] if whole else members
+            found += [self._bind_owned(rule, whole)] if whole else []
+            found += [self._bind(rule, others, sparse=key[-1])] if others else []
+        return found
+
+    def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
+        optimizer = self._optimizer
+        if optimizer.spec.joins_params:
+            raise ValueError(
+                f"{optimizer.describe(params[0])} is sharded; {self._joins}, and updates matrices whole, which is not "
+                "done in shards; keep its parameters unsharded"
+            )
+        optimizer.owners.assign(rule, params)
+        kept = [optimizer.state.get(p, {}) for p in params]
+        with naming(params, optimizer.describe):
+            numbers, keys, owners = optimizer.numbers_of(params), optimizer.state_keys, optimizer.owners
+            bound = OwnedTensors(
+                rule,
+                params,
+                kept,
+                numbers,
+                keys,
+                owners,
+                partial(optimizer.__class__.describe, optimizer),  # a bound method would keep the optimizer alive
+                seed=optimizer.seed,
+                donate_grads=optimizer.donate_grads,
+            )
+        self._new_states += zip(params, kept, strict=True)
+        bound.set(self._values_for(bound, {}), self._factor)
+        return bound
 
     def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
         """The parameters that are bound together, by dtype, device, sharding, dtype of scalars, and whether by row."""
@@ -272,7 +321,7 @@ class GroupStep:
     def _keep_new_states(self) -> None:
         """Have the optimizer hold the states that were made for this step, which no longer can be refused."""
         for p, kept in self._new_states:
-            if kept:
+            if kept or p in self._optimizer.owners.places:  # whose states are elsewhere
                 self._optimizer.state[p] = kept
         self._new_states = []
 
@@ -281,7 +330,7 @@ class GroupStep:
         without_host = not sparse and sharding_of(like) is None
         return like.is_cuda and (self._values[0].options.capturable or (self._reads_scaler and without_host))
 
-    def _values_for(self, bound: BoundTensors, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _values_for(self, bound: BoundTensors | OwnedTensors, changes: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a step takes over of changes; ValueError if it cannot read a tensor that is among them."""
         if len(self.groups) > 1:
             return self._values_of_each(bound.params)

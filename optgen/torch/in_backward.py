@@ -59,7 +59,9 @@ class BackwardUpdates:
         elif not step.keeps_states():
             step.rebind()
         step.prepare(1.0)
-        step.run()
+        if step.starts():
+            step.attempt()
+            step.run()
         p.grad = None
 
     def _owner(self) -> Owner:

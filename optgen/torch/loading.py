@@ -12,15 +12,16 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import codes
+from optgen.torch import codes, owned_states
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor
 from optgen.torch.naming import naming
+from optgen.torch.owners import is_owned
 from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
-from optgen.torch.scalars import count_of, is_cpu_scalar
+from optgen.torch.scalars import count_of, step_tensor
 from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import MASTER, STEP
 from optgen.torch.values import GroupValues, options_of
@@ -34,7 +35,8 @@ def make_states(
     Parameters without memory or that need no gradient get theirs when they are first updated.
     """
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
-    rules: dict[Any, Any] = {}
+    rules: dict[Any, UpdateRule] = {}
+    owned: dict[UpdateRule, list[torch.Tensor]] = {}
     for p in group["params"]:
         is_numbers = p.is_floating_point() or p.is_complex()
         has_memory = not (p.is_meta or is_lazy(p))
@@ -45,7 +47,16 @@ def make_states(
             rule = rules.get((p.dtype, p.device))
             if rule is None:
                 rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
-            _make_state(optimizer, rule, p, state, shared)
+            if is_owned(rule, p):
+                owned.setdefault(rule, []).append(p)
+                state.setdefault(p, {})
+            else:
+                _make_state(optimizer, rule, p, state, shared)
+    for rule, params in owned.items():
+        optimizer.owners.assign(rule, params)
+        for p in params:
+            with naming([p], optimizer.describe):
+                _make_owned(optimizer, rule, p, state)
 
 
 def _make_state(
@@ -64,6 +75,16 @@ def _make_state(
         states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"params[0]: {error}") from error
+
+
+def _make_owned(optimizer: Owner, rule: UpdateRule, p: torch.Tensor, state: MutableMapping[Any, Any]) -> None:
+    """Of a parameter that its owner updates whole."""
+    if optimizer.spec.joins_params or optimizer.spec.inputs:
+        return  # refused by the first step
+    try:
+        owned_states.make(optimizer.owners, rule, p, state[p], optimizer.state_keys)
     except (TypeError, ValueError) as error:
         raise type(error)(f"params[0]: {error}") from error
 
@@ -150,11 +171,6 @@ def _decode(
     if options_of(new).storage != before.storage:
         given = GroupValues(optimizer.spec, optimizer.spelling, new).arguments
         decode_states(optimizer, new["params"], state, given, before)
-
-
-def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
-    """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
-    return x if is_cpu_scalar(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype, device="cpu")
 
 
 def _copy(x: Any, device: torch.device) -> Any:

@@ -96,7 +96,7 @@ class ParamMemory:
             return
         if has_sparse_rows(grad) != self._reads_sparse:
             raise TypeError("a gradient that was dense is sparse, or the other way round")
-        local = local_tensor(grad).detach()
+        local = local_tensor(placed_like(self.param, grad)).detach()
         if local.layout != torch.strided:
             local = local.to_dense()
         self.tensor.grad = self.like_bound(local.to(local_tensor(self.param)))
@@ -120,6 +120,12 @@ def local_tensor(x: torch.Tensor) -> torch.Tensor:
 def is_dtensor(x: torch.Tensor) -> bool:
     """Whether a tensor is a DTensor, of which each process has a part."""
     return hasattr(x, "_local_tensor")
+
+
+def placed_like(param: Any, grad: Any) -> torch.Tensor:
+    """A gradient with the placements of its parameter, for which all processes may have to exchange what they have."""
+    is_alike = not (is_dtensor(param) and is_dtensor(grad)) or grad.placements == param.placements
+    return grad if is_alike else grad.redistribute(placements=param.placements)  # type: ignore[no-any-return]
 
 
 def as_pairs(x: torch.Tensor) -> torch.Tensor:

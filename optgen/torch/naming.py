@@ -10,6 +10,8 @@ import torch
 
 PLACE = re.compile(r"\b(params|grads|state\['?[\w.]+'?\])\[(\d+)\](\.grad|\.values|\.indices)?")
 """What errors of a bound step call a tensor, by its number among those that are bound."""
+KINDS = (TypeError, ValueError, ArithmeticError)
+"""The errors of a bound step that name a tensor."""
 
 TWICE = re.compile(r"(, of shape \([^)]*\))\1")
 """What a parameter without a name, and an error that tells its shape, say both."""
@@ -17,15 +19,20 @@ TWICE = re.compile(r"(, of shape \([^)]*\))\1")
 
 @contextmanager
 def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> Iterator[None]:
-    """Have TypeErrors and ValueErrors about the tensors of bound parameters say which parameters they are of."""
+    """Have errors about the tensors of bound parameters say which parameters they are of."""
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except KINDS as error:
         message = PLACE.sub(lambda found: _words(found, params, describe), str(error))
         message = TWICE.sub(r"\1", message)
         if message == str(error):
             raise
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
+        raise kind_of(error)(message) from error
+
+
+def kind_of(error: Exception) -> type[Exception]:
+    """Which of the errors that a step may raise this one is."""
+    return next((kind for kind in KINDS if isinstance(error, kind)), RuntimeError)
 
 
 def _words(found: re.Match[str], params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> str:

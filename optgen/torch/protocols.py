@@ -9,6 +9,7 @@ import torch
 
 from optgen.model import Optimizer
 from optgen.torch.gpu_scaler import GpuScaler
+from optgen.torch.owners import Owners
 from optgen.torch.spelling import Spelling
 from optgen.torch.state import StateKeys
 
@@ -26,6 +27,7 @@ class Owner(Protocol):
     in_backward: bool
     donate_grads: bool
     gpu_scaler: GpuScaler
+    owners: Owners
     state: Any
     param_groups: list[dict[str, Any]]
 

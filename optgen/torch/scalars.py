@@ -87,6 +87,11 @@ def is_cpu_scalar(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.dim() == 0 and x.device.type == "cpu" and not x.requires_grad
 
 
+def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
+    return x if is_cpu_scalar(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype, device="cpu")
+
+
 def dtype_of(kept: Mapping[str, Any], key: str, default: torch.dtype) -> torch.dtype:
     """The dtype of a number that is there, if it is one of floats; else the default."""
     there = kept.get(key)

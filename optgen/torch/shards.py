@@ -11,7 +11,7 @@ import torch
 from torch.distributed import ProcessGroup, all_reduce
 
 from optgen.execute.buffers import Array
-from optgen.execute.piece import Box
+from optgen.execute.piece import Bounds, Box
 from optgen.torch.memory import is_dtensor, local_tensor
 
 
@@ -25,6 +25,13 @@ class Sharding:
     def groups(self) -> list[ProcessGroup]:
         """The process groups, one for each dimension, whose processes together have the whole tensor once."""
         return [self.mesh.get_group(dim) for dim in self.dims]
+
+    def places(self) -> list[tuple[int, ...]]:
+        """The places in the mesh of the processes that together have the whole tensor once, one of which this is."""
+        ranges = [
+            range(self.mesh.size(dim)) if dim in self.dims else [k] for dim, k in enumerate(self.mesh.get_coordinate())
+        ]
+        return list(itertools.product(*ranges))
 
     def exchange(self) -> Callable[[list[int], Array], None]:
         """What brings each process the numbers of all: a sum, to which all but one process add 0."""
@@ -55,22 +62,17 @@ def box_of(x: Any) -> Box | None:
     sharding = sharding_of(x)
     if sharding is None:
         return None
-    coordinate = list(sharding.mesh.get_coordinate())
-    bounds = []
-    for place in itertools.product(*(range(sharding.mesh.size(dim)) for dim in sharding.dims)):
-        for dim, k in zip(sharding.dims, place, strict=True):
-            coordinate[dim] = k
-        bounds.append(_bounds(x, sharding.mesh, coordinate))
-    own = _bounds(x, sharding.mesh, list(sharding.mesh.get_coordinate()))
+    bounds = [bounds_at(place, x.shape, sharding.mesh, x.placements) for place in sharding.places()]
+    own = bounds_at(sharding.mesh.get_coordinate(), x.shape, sharding.mesh, x.placements)
     return Box(tuple(x.shape), tuple(bounds), bounds.index(own))
 
 
-def _bounds(x: Any, mesh: Any, coordinate: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The offset and the shape of the part that the process at a place of the mesh has."""
+def bounds_at(coordinate: Sequence[int], whole: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Bounds:
+    """The offset and the shape of the part of a tensor that the process at a place of the mesh has."""
     from torch.distributed.tensor import _utils
 
     shape, offset = _utils._compute_local_shape_and_global_offset(
-        x.shape, mesh.shape, list(coordinate), list(x.placements)
+        torch.Size(whole), mesh.shape, list(coordinate), list(placements)
     )
     return tuple(map(int, offset)), tuple(map(int, shape))
 

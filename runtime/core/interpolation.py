@@ -55,7 +55,7 @@ def resize(image: np.ndarray, width: int, height: int, interp: int) -> np.ndarra
     if interp in (LINEAR, AREA):
         # At the border of the columns, not of the rows, OpenCV takes one pixel, which can round differently.
         across = Taps(across.places, np.where(across.places[:, :1] == across.places[:, 1:], _ONE, across.coefficients))
-    return _sampled(image, taps(rows, height), across)
+    return _sampled(image, taps(rows, height), across, interp)
 
 
 def _nearest(old: int, new: int) -> np.ndarray:
@@ -131,7 +131,7 @@ _METHODS: dict[int, Callable[[int, int], Taps]] = {
 # ---------------------------------------------------------------- sums
 
 
-def _sampled(image: np.ndarray, rows: Taps, columns: Taps) -> np.ndarray:
+def _sampled(image: np.ndarray, rows: Taps, columns: Taps, interp: int) -> np.ndarray:
     if image.dtype != np.uint8:
         return _rounded(_sum(_sum(image.astype(np.float32), columns, 1), rows, 0), image.dtype)
     rows, columns = (
@@ -142,8 +142,11 @@ def _sampled(image: np.ndarray, rows: Taps, columns: Taps) -> np.ndarray:
         above, below = ((wide[rows.places[:, i]] >> 4) * rows.coefficients[:, i, None, None] >> 16 for i in (0, 1))
         return ((above + below + 2) >> 2).astype(np.uint8)
     total = _sum(wide, rows, 0)
-    half = 1 << (2 * _COEFFICIENT_BITS - 1)
-    return np.clip((total + half) >> (2 * _COEFFICIENT_BITS), 0, 255).astype(np.uint8)
+    bits = 2 * _COEFFICIENT_BITS
+    half = (1 << (bits - 1)) - (
+        1 - (total >> bits & 1) if interp == CUBIC else 0
+    )  # of cubic, halves go to even numbers
+    return np.clip((total + half) >> bits, 0, 255).astype(np.uint8)
 
 
 def _sum(image: np.ndarray, taps: Taps, axis: int) -> np.ndarray:

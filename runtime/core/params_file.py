@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -78,6 +79,14 @@ def parse_one(content: bytes, name: str) -> Stored:
     if reader.left:
         reader.fail(f"{reader.left} bytes after the end")
     return stored
+
+
+def to_bytes(arrays: Mapping[str, Stored]) -> bytes:
+    """A file of arrays with names."""
+    parts = [HEADER, struct.pack("<Q", len(arrays)), *map(encoded, arrays.values()), struct.pack("<Q", len(arrays))]
+    for name in map(str.encode, arrays):
+        parts += [struct.pack("<Q", len(name)), name]
+    return b"".join(parts)
 
 
 def encoded(stored: Stored) -> bytes:

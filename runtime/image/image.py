@@ -78,7 +78,7 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
 
     `interp`: 0 nearest pixel, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8x8 pixels; 9 chooses cubic to enlarge both
     sides, area to reduce both, and linear else; 10 draws one of 0 to 4. Values are those of OpenCV's `resize`, without
-    antialiasing (of cubic, one in ten thousand is off by 1).
+    antialiasing (of cubic, one in a hundred thousand may be off by 1).
     """
     _check("imresize", src)
     w, h = count("imresize: w", w), count("imresize: h", h)

@@ -55,6 +55,11 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
     files.save(fname, tensors, {"kind": "dict" if arrays is data else "list", "sparse": sparse})
 
 
+def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> None:
+    """Write arrays with names in the format of MXNet's own files, for MXNet to read."""
+    files.write(fname, params_file.to_bytes({key: to_stored(x) for key, x in arrays.items()}))
+
+
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     """The arrays of a file, in the current context: a list, or a dict if they have names.
 

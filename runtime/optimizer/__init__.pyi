@@ -1546,8 +1546,8 @@ class Apollo(SpecOptimizer):
 
     Zhu et al. 2024, arXiv:2412.05270, algorithm 1.
 
-        P'      = P                                              if not tall
-        Q'      = Q                                              if tall
+        P       = normal(rows x r)                               every k from 1 if not tall
+        Q       = normal(cols x r)                               every k from 1 if tall
         R       = g^T@P/sqrt(r)                                  if not tall
         R       = g@Q/sqrt(r)                                    otherwise
         m'      = beta1*m + (1 - beta1)*R                        if not tall
@@ -1574,6 +1574,7 @@ class Apollo(SpecOptimizer):
     growth: of the length of the update, from one to the next, at most, in [1, inf).
     scale: of the square of the update, in (0, inf).
     r: dimensions of the projection, in [1, inf).
+    k: updates with one projection, in [1, inf).
     mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -1586,6 +1587,7 @@ class Apollo(SpecOptimizer):
     growth: float
     scale: float
     r: int
+    k: int
     rescale_grad: float
     clip_gradient: float | None
     mini: bool
@@ -1598,6 +1600,7 @@ class Apollo(SpecOptimizer):
         growth: float = 1.01,
         scale: float = 1.0,
         r: int = 256,
+        k: int = 200,
         mini: bool = False,
         *,
         rescale_grad: float = 1.0,
@@ -2672,8 +2675,8 @@ class GaLore(SpecOptimizer):
 
     Zhao et al. 2024, arXiv:2403.03507, algorithm 2, of Adam.
 
-        P' = orthonormal(g@(g^T@P))                                  every k from 1 if not tall
-        Q' = orthonormal(g^T@(g@Q))                                  every k from 1 if tall
+        P' = right_singular_vectors(g^T)@identity(rows x r)          every k from 1 if not tall
+        Q' = right_singular_vectors(g)@identity(cols x r)            every k from 1 if tall
         c  = scale*sqrt(1 - beta2^t)/(1 - beta1^t)
         R  = g^T@P'                                                  if not tall
         S  = g@Q'                                                    if tall

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 # Arguments of the base class that are no numbers in an equation.
 _BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict", "sym")
-FLOPS_OF_AN_ELEMENT = 256
-"""So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
-for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
 
 
 class SpecOptimizer(Optimizer):
@@ -141,10 +138,9 @@ class SpecOptimizer(Optimizer):
         return rule.cut(shape, {name: found[0] for name, found in self._flags([index]).items()})
 
     def work_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> float:
-        """The work of an update of a parameter, with its products, in elements of an elementwise update."""
         rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
-        flops = rule.flops(shape, {name: found[0] for name, found in self._flags([index]).items()})
-        return super().work_of(index, dtype, shape) + flops / FLOPS_OF_AN_ELEMENT
+        work: float = rule.work(shape, {name: found[0] for name, found in self._flags([index]).items()})
+        return work
 
     # ------------------------------------------------------------ states
 

@@ -29,21 +29,21 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
         texts.setdefault("num_args", str(len(inputs) + len(named)))
     values = operator.values(texts)
     if operator.takes_many(values):
-        given = [*map(single, [*inputs, *named.values()], [f"arg{i}" for i in range(len(inputs) + len(named))])]
+        given = [single(x, f"arg{i}") for i, x in enumerate([*inputs, *named.values()])]
         return Symbol(Node(operator, name, texts, tuple(given)).entries())
+    named |= zip((x.name for x in operator.inputs if not x.many), inputs, strict=False)
     entries = []
-    for place, (key, _) in enumerate(operator.inputs_of(values, 0)):
-        x = named.pop(key, None) if place >= len(inputs) or inputs[place] is None else inputs[place]
+    for key, _ in operator.inputs_of(values, 0):
+        x = named.pop(key, None)
         if x is None:
             initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
             own = texts if initial is None else texts | {"__init__": initial}
             entries.append(Entry(Node(None, f"{name}_{key}", dict(own))))
         else:
             entries.append(single(x, key))
-    if len(inputs) > len(entries) or named:
+    if named:
         taken = ", ".join(key for key, _ in operator.inputs_of(values, 0))
-        left = ", ".join(named) or f"{len(inputs)} inputs"
-        raise MXNetError(f"{operator.name} '{name}' takes {taken} with these attributes, not {left}")
+        raise MXNetError(f"{operator.name} '{name}' takes {taken} with these attributes, not {', '.join(named)}")
     return Symbol(Node(operator, name, texts, tuple(entries)).entries())
 
 
@@ -58,19 +58,22 @@ _INITIAL = {
 
 def _sorted_arguments(
     operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[list[Symbol | None], dict[str, Symbol], dict[str, str]]:
-    """Inputs in order, inputs by name, and attributes as strings, of a call."""
+) -> tuple[Sequence[Symbol], dict[str, Symbol], dict[str, str]]:
+    """Inputs of an operator that takes any number, inputs by name, and attributes as strings, of a call."""
     many = any(x.many for x in operator.inputs)
     parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
-    inputs: list[Symbol | None] = []
     given = dict(kwargs)
-    for place, x in enumerate(args):
-        if isinstance(x, Symbol) or (x is None and place < len(operator.inputs)):
-            inputs.append(x)
-        elif many or place >= len(parameters):
+    if not many:
+        given |= zip(parameters, args, strict=False)
+    for x in args if many else args[len(parameters) :]:
+        if not (many and isinstance(x, Symbol)):
             raise TypeError(f"{operator.name} takes Symbols, and got {x!r:.60}, of type {type(x).__name__}")
-        else:
-            given[parameters[place]] = x
+    for x in operator.inputs:
+        if not (x.many or given.get(x.name) is None or isinstance(given[x.name], Symbol)):
+            what = given[x.name]
+            raise TypeError(
+                f"{operator.name}: {x.name} must be a Symbol, not {what!r:.60}, of type {type(what).__name__}"
+            )
     named = {key: x for key, x in given.items() if isinstance(x, Symbol)}
     texts = {}
     for key, x in given.items():
@@ -80,7 +83,7 @@ def _sorted_arguments(
         if attribute is None and not (operator.open or key in HIDDEN or (key[:2] == key[-2:] == "__")):
             raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
         texts[stored_key(key)] = _text(operator, key, x)
-    return inputs, named, texts
+    return args if many else (), named, texts
 
 
 def _text(operator: Operator, key: str, value: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from runtime.attribute import AttrScope
 from runtime.initializer import Initializer
-from runtime.name import NameManager
 from runtime.symbol import _internal
 from runtime.symbol.attributes import number_of_dtype, stored_key
 from runtime.symbol.graph import Entry, Node
@@ -52,7 +51,7 @@ def Variable(
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(f"Variable has no argument '{key}'; attributes of one's own are named __{key}__")
         texts[key] = str(value)
-    return Symbol([Entry(Node(None, NameManager.current.get(name, ""), texts))])
+    return Symbol([Entry(Node(None, name, texts))])
 
 
 var = Variable

@@ -15,6 +15,7 @@ from runtime.symbol.evaluate import run
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 
 REQUESTS = ("write", "add", "null")
+STORAGES = {"0": "default", "1": "row_sparse", "2": "csr"}
 Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
 
 
@@ -248,9 +249,7 @@ def simple_bind(
     if found[0] is None:
         raise MXNetError("simple_bind: the shapes given do not tell those of all arguments; see the warning")
     types = infer.types(entries, (), type_dict or {}, partial=False)
-    stypes = {node.name: node.attributes.get("__storage_type__", "default") for node in arguments} | dict(
-        stype_dict or {}
-    )
+    stypes = {node.name: storage_of(node) for node in arguments} | dict(stype_dict or {})
     names = [node.name for node in arguments]
     requests = _requests(names, grad_req)
     args, grads = [], []
@@ -276,6 +275,11 @@ def simple_bind(
 
 def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:
     return nd.zeros(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
+
+
+def storage_of(node: Node) -> str:
+    """The kind of storage that a variable states, by MXNet's number."""
+    return STORAGES.get(node.attributes.get("__storage_type__", "0"), "default")
 
 
 def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> list[NDArray | None]:

@@ -37,7 +37,12 @@ def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
         result = nd.Custom(*inputs, **{k: x for k, x in node.attributes.items() if k[:2] != "__" and k != "num_args"})
     else:
         function, accepted = _function(node.operator.name)
-        result = function(*inputs, **{key: x for key, x in node.values.items() if key in accepted})
+        attributes = {key: x for key, x in node.values.items() if key in accepted}
+        names = [name for name, _ in node.input_names]
+        if accepted.issuperset(names):  # some inputs may be left out
+            result = function(**dict(zip(names, inputs, strict=True)), **attributes)
+        else:
+            result = function(*inputs, **attributes)
     return result if isinstance(result, list) else [result]
 
 
@@ -229,6 +234,7 @@ _SPELLED: dict[str, Spelled] = {
     "_ravel_multi_index": lambda inputs, values: nd.ravel_multi_index(inputs[0], shape=values["shape"]),
     "_unravel_index": lambda inputs, values: nd.unravel_index(inputs[0], shape=values["shape"]),
     "_np_cumsum": lambda inputs, values: nd.cumsum(inputs[0], **values),
+    "_rnn_param_concat": lambda inputs, values: nd.concat(*inputs, dim=values["dim"]),
     "_split_v2": _split,
     "_histogram": _histogram,
     "_sparse_retain": _binary(nd.sparse.retain),

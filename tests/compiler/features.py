@@ -52,8 +52,10 @@ state C: col    = d0
 update:
   z   = normal()
   u   = uniform()
-  x   = clip(g*h, 3) + 0.1*a - u
-  y   = x*b/(1 + b^2)
+  p   = normal(per row)
+  q   = uniform(per col)
+  x   = clip(g*h, 3) + 0.1*a - u + 0.1*p*q
+  y   = x*b/(1 + b^2) + 0.01*tril(b)
   R'  = 0.9*R + mean(x^2, per row) + 0.01*max(x, per row) - 0.02*min(y, per row)
   r   = where(cols > 0, norm(y, per row)*rms(x, per row)/(1 + abs(sum(y, per row))), 0)
   C'  = 0.9*C + mean(y^2, per col) + 0.01*max(y, per col) - 0.02*min(x, per col)
@@ -87,9 +89,10 @@ state n: host = 0
 update:
   n'   = n + 1
   z    = uniform()
+  q    = rademacher(per row)                        if matrix
   m'   = 0.9*m + g*z
   v'   = 0.9*v + g^2
-  R'   = R + mean(g^2, per row)*max(m', per row)    if matrix
+  R'   = R + q*mean(g^2, per row)*max(m', per row)  if matrix
   d    = m'/(1 + sqrt(abs(R')))                     if matrix
   d    = m'                                         otherwise
   s    = 1/n'                                       if sparse
@@ -165,8 +168,10 @@ state v      = 0 if not matrix
 state m      = 0
 
 update:
-  R' = 0.9*R + mean(g^2, per row) + 0.001*max(w, per row)    if matrix
-  C' = 0.9*C + rms(g, per col) + 0.001*min(w, per col)       if matrix
+  p  = uniform(per row)
+  q  = normal(per col)
+  R' = 0.9*R + mean(g^2, per row) + 0.001*p*max(w, per row)  if matrix
+  C' = 0.9*C + rms(g, per col) + 0.001*q*min(w, per col)     if matrix
   n  = mean(R', per matrix) + 0.1*rms(g, per matrix)         if matrix
   k  = norm(C', per matrix) + max(C, per matrix) + rows      if matrix
   v' = 0.9*v + g^2                                           if not matrix
@@ -176,7 +181,7 @@ update:
   c  = 1                                                     otherwise
   e  = where(R' < 0.5, g, 3*g) + where(C' > 0.4, w, 0.25*w)  if matrix
   e  = g                                                     otherwise
-  m' = 0.9*m + e/(1 + sqrt(d))
+  m' = 0.9*m + triu(e)/(1 + sqrt(d))
   u  = m'/(1 + abs(n))                                       if matrix
   u  = m'                                                    otherwise
   w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c) - lr*wd*w
@@ -214,10 +219,11 @@ state C[5]: col    = c
 update:
   z  = normal()   every n
   u  = uniform()  every 2 from 3
+  p  = normal(per col)  every 2
   a  = (h[-1] - h[-2])*0.5 + h[-n] + v[-3]/(1 + v[-4]^2) + z*u
   b  = max(v[-1], v[-2], g^2)
   R' = max(a, per row) + 0.1*R[-3] - 0.2*R[-1]
-  C' = max(b, per col) + 0.1*C[-5] + C[-2]/(1 + abs(C[-4]))
+  C' = max(b, per col) + 0.01*p + 0.1*C[-5] + C[-2]/(1 + abs(C[-4]))
   r  = where(R' < C', R[-2], 0.5*C[-3])
   T' = 0.5*T[-1] + 0.25*T[-2] + norm(a)/(1 + norm(w))
   s  = sum(b*r, over params)

@@ -66,8 +66,13 @@ def test_rows_of_every_spec_of_torch(name: str) -> None:
     check_rows(case, list(MODES.values())[which % 4], {shape: cuts[which % 3] for shape, cuts in ROWS.items()})
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ["batch", "torch/adafactor"])
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        *(("batch", mode) for mode in ("float32", "bfloat16-master", "int4")),
+        *(("torch/adafactor", mode) for mode in ("bfloat16-stochastic", "int8")),
+    ],
+)
 def test_matrices_of_batches(name: str, mode: str) -> None:
     """Batches that are cut between matrices, with blocks of columns and of the tensor in several of them."""
     case = by_name(name) if name == "batch" else next(c for c in TORCH_CASES if c.spec is TORCH[name])

@@ -167,6 +167,30 @@ update:
   w' = w - lr*(g@(Q'@diag(x')))@R^T/(1 + norm(D')) - diag(F')@g
 """)
 
+DRAWN = optgen.parse("""\
+optimizer Drawn "draws of every dimension, held or for states to start from, and triangles"
+param r: int = 3 in [1, inf)
+param k: int = 2 in [1, inf)
+def sketch(A, B) = A@(A^T@B)
+require rank >= 2 "Drawn is for matrices"
+state z: row      = rademacher()
+state q: r        = uniform()
+state V: cols x r = normal(cols x r)
+update:
+  P  = normal(rows x r)      every k from 1
+  S  = uniform(cols x cols)
+  T  = rademacher(r x cols)  every 3
+  d  = normal(r)
+  a  = normal(per row)       every k
+  b  = uniform(per col)
+  e  = normal()
+  z' = 0.5*z + a
+  q' = 0.5*q + d
+  V' = 0.5*V + 0.1*triu(S)@(V@diag(d)) + triu(T^T)
+  u  = sketch(g, P)/(1 + norm(P))
+  w' = w - lr*(P@identity(r x cols) + u@V'^T + b*g + a*e + (P*q')@T) - lr*z'
+""")
+
 SPECS = {
     "muon": MUON,
     "states": STATES,
@@ -211,14 +235,14 @@ def test_equations_are_computed_as_numpy_has_them(name: str, shape: tuple[int, .
         np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-9)
 
 
-def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int) -> None:
+def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int, id: int = 0) -> None:
     """One update by the interpreter, with the products of the CPU."""
     shape = arrays["w"].shape
     values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
     due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
-    interpret_plan(plan, build, [TensorUpdate(arrays, values, count)], calls.call, last_two=rule.spec.last_two)
+    interpret_plan(plan, build, [TensorUpdate(arrays, values, count, id)], calls.call, last_two=rule.spec.last_two)
 
 
 OTHERS = list(MODES)[1:]
@@ -228,11 +252,12 @@ OTHERS = list(MODES)[1:]
     ("name", "mode"),
     [("states", mode) for mode in MODES]  # which has the most
     + [(name, "float32") for name in SPECS if name != "states"]
+    + [("drawn", mode) for mode in ("float32", "float64")]
     + [(name, mode) for name, mode in zip(SPECS, itertools.cycle(OTHERS), strict=False) if name != "states"],
 )
 def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
     rng = np.random.default_rng(2)
-    rule = optgen.load(SPECS[name], lr=0.1, wd=0.1 if name == "muon" else 0.0, **MODES[mode])
+    rule = optgen.load({**SPECS, "drawn": DRAWN}[name], lr=0.1, wd=0.1 if name == "muon" else 0.0, **MODES[mode])
     dtype = numpy_dtype(rule.dtype)
     shapes = [*SHAPES, *([(70, 80)] if mode == "int8" else [])]
     weights, grads = ([rng.normal(size=s).astype(dtype) for s in shapes] for _ in range(2))
@@ -247,7 +272,7 @@ def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
             g[...] = rng.normal(size=g.shape)
         step()
         for i, own in enumerate(copies):
-            interpreted(rule, own, count)
+            interpreted(rule, own, count, i)
             for state in step.state.arrays:
                 if state in own:
                     assert same_bits(step.state.arrays[state][i], own[state]), (state, shapes[i], count)

@@ -36,7 +36,7 @@ def test_all_five_optimizers(tmp_path: Path) -> None:
 def test_an_optimizer_that_it_does_not_have() -> None:
     done = char_gpt("adam")
     assert done.returncode == 2
-    assert "no optimizer 'adam'; choose from torch, adamw, int8, lion, mine" in done.stderr
+    assert "no optimizer 'adam'; choose from torch, adamw, int8, lion, mine, muon" in done.stderr
 
 
 def test_muon(tmp_path: Path) -> None:

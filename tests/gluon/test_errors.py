@@ -427,7 +427,7 @@ def _(folder: Path) -> None:
 
 @mistake("symbols")
 def _(folder: Path) -> None:
-    mx.sym.Variable("data")
+    mx.sym.FullyConnected(mx.sym.var("data"), num_hiden=3)
 
 
 # ---------------------------------------------------------------- data

@@ -189,19 +189,12 @@ def test_hybridized_blocks_take_inputs_of_one_structure() -> None:
         assert outer(x).asnumpy().tolist() == [4, 4]
 
 
-def test_what_would_need_a_graph_says_what_to_use() -> None:
+def test_there_are_no_backends() -> None:
     layer = Own((1, 1))
-    with pytest.raises(NotImplementedError, match=r"cannot be exported.*save_parameters"):
-        layer.export("path")
-    for make in (lambda: gluon.SymbolBlock(None, None), lambda: gluon.SymbolBlock.imports("a.json", "data", "b")):
-        with pytest.raises(NotImplementedError, match=r"Write the network as a gluon\.Block; its collect_params"):
-            make()
     with pytest.raises(ValueError, match="needs the name of a backend"):
         layer.optimize_for(nd.ones(1))
     with pytest.raises(NotImplementedError, match="there is no backend 'fast'"):
         layer.optimize_for(nd.ones(1), backend="fast")
-    with pytest.raises(NotImplementedError, match=r"'own.*_weight' has no symbol"):
-        layer.weight.var()
 
 
 def test_operators_can_be_monitored() -> None:

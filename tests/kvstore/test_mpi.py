@@ -13,10 +13,10 @@ import pytest
 
 import optgen
 import runtime as mx
+from optgen.execute.choice import FLOPS_OF_AN_ELEMENT
 from optgen.threads import cpus
 from runtime.kvstore.layout import layout
 from runtime.kvstore.mpi.world import World
-from runtime.optimizer.spec import FLOPS_OF_AN_ELEMENT
 from tests.compiler.harness import SPECS
 from tests.process import mpiexec, run
 

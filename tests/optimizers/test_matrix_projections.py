@@ -1,4 +1,4 @@
-"""Optimizers with states of few dimensions, which start from draws: against their papers in NumPy."""
+"""Optimizers with states of few dimensions: against their papers in NumPy."""
 
 from __future__ import annotations
 
@@ -42,27 +42,57 @@ def basis(w: Array, states: States) -> Array:
     return states["P"] if w.shape[0] <= w.shape[1] else states["Q"]
 
 
+PROJECTION = optgen.parse("""\
+optimizer Projection "the draws of Apollo, as states"
+param r: int = 1 in [1, inf)
+param k: int = 1 in [1, inf)
+flag tall = rows > cols
+state A: rows x r = 0 if not tall
+state B: cols x r = 0 if tall
+update:
+  P  = normal(rows x r)   every k from 1 if not tall
+  Q  = normal(cols x r)   every k from 1 if tall
+  A' = P                  if not tall
+  B' = Q                  if tall
+  w' = w
+""")
+
+
+def projection(shape: tuple[int, int], r: int, k: int, t: int) -> Array:
+    """What Apollo draws in update t."""
+    w = np.zeros(shape)
+    step = optgen.load(PROJECTION, dtype="float64", r=r, k=k).bind([w], [w.copy()])
+    for _ in range(t):
+        step()
+    found: Array = step.state.arrays["B" if shape[0] > shape[1] else "A"][0]
+    return found
+
+
 def adam(r: Array, s: Kept, t: int) -> Array:
     s["m"], s["v"] = 0.9 * s["m"] + 0.1 * r, 0.999 * s["v"] + 0.001 * r**2
     return np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * s["m"] / (np.sqrt(s["v"]) + 1e-8)
 
 
 def galore(w: Array, g: Array, s: Kept, before: States, after: States, t: int) -> Array:
+    """With a new basis in each second update, as galore_torch has it: the first singular vectors."""
     a, p = smaller_side_first(g), basis(w, after)
     if t % 2:
-        np.testing.assert_allclose(p.T @ p, np.eye(p.shape[1]), atol=1e-12)
-    if t > 1:
-        q = np.linalg.qr(a @ (a.T @ basis(w, before)))[0] if t % 2 else basis(w, before)
-        np.testing.assert_allclose(p @ p.T, q @ q.T, atol=1e-9)
+        _, _, vectors = np.linalg.svd(a.T, full_matrices=False)
+        v = vectors.T[:, : p.shape[1]]
+        s["p"] = v * np.sign((v * p).sum(axis=0))  # a sign of each vector is free
+    np.testing.assert_allclose(p, s["p"], atol=1e-9)
     u = p @ adam(p.T @ a, s, t)
     return (1 - LR * WD) * w - LR * 0.25 * (u if w.shape[0] <= w.shape[1] else u.T)
 
 
 def apollo(w: Array, g: Array, s: Kept, before: States, after: States, t: int, mini: bool, scale: float) -> Array:
-    a, p = smaller_side_first(g), basis(w, after)
-    r = p.T @ a / np.sqrt(p.shape[1])
+    a, r = smaller_side_first(g), (after["m"] if "m" in after else after["M"]).shape[1]
+    p = projection(w.shape, r, 2, t)
+    assert np.array_equal(p, s["p"]) == (t % 2 == 0) and p.shape == (a.shape[0], r)
+    s["p"] = p
+    q = p.T @ a / np.sqrt(r)
     axis = None if mini else 0
-    u = a * np.linalg.norm(adam(r, s, t), axis=axis) / (np.linalg.norm(r, axis=axis) + 1e-8)
+    u = a * np.linalg.norm(adam(q, s, t), axis=axis) / (np.linalg.norm(q, axis=axis) + 1e-8)
     if t > 1:
         u /= max(np.linalg.norm(u) / (s["length"] + 1e-8), 1.01) / 1.01
     s["length"] = np.linalg.norm(u)
@@ -72,8 +102,8 @@ def apollo(w: Array, g: Array, s: Kept, before: States, after: States, t: int, m
 CASES: list[tuple[Formula, dict[str, Any], dict[str, Any]]] = [
     (dion, {}, {}),
     (galore, {}, {"k": 2}),
-    (apollo, {"mini": False, "scale": 1}, {}),
-    (apollo, {"mini": True, "scale": 4}, {}),
+    (apollo, {"mini": False, "scale": 1}, {"k": 2}),
+    (apollo, {"mini": True, "scale": 4}, {"k": 2}),
 ]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.step import TensorRegion
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import at, integer, load, minimum
-from optgen.backends.llvm_types import F64
+from optgen.backends.llvm import at, integer, load, maximum, minimum
+from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.ir import BLOCK, ROW_BLOCK
 from optgen.model import Kind
 
@@ -96,6 +96,23 @@ class CpuBox:
         b = self.b
         matrices = self._matrices_before(r)
         return self.area("lines", b.mul(b.mul(self.row_blocks(), matrices), self.extent.cols))
+
+    def line_number(self, kind: Kind, r: Any) -> Any:
+        """The number in the tensor of row, or column, r of the box."""
+        b, cols, width = self.b, self.extent.cols, self.field("width")
+        first = r  # the element of the box with which the row, or the column, begins
+        if kind is Kind.ROW:
+            first = b.mul(r, cols)
+        elif self.extent.matrices is not None:
+            matrix = b.udiv(r, cols)
+            first = b.add(b.mul(matrix, b.mul(self.extent.height, cols)), b.sub(r, b.mul(matrix, cols)))
+        run, origins = self.field("run"), b.inttoptr(self.field("origins"), PTR)
+        element = b.add(load(b, origins, b.udiv(first, run), I64), b.urem(first, run))
+        row = b.udiv(element, width)
+        if kind is Kind.ROW:
+            return row
+        matrix = b.udiv(row, maximum(b, self.field("height"), integer(1)))
+        return b.add(b.mul(matrix, width), b.urem(element, width))
 
     def row_sums(self, r: int) -> Any:
         """The results of rows, for reduction r."""

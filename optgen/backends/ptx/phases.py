@@ -15,7 +15,7 @@ from optgen.backends.module_builder import Env
 from optgen.backends.ptx import fold
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import Task
-from optgen.backends.ptx.table import THREADS
+from optgen.backends.ptx.table import SEED, THREADS, TableWord
 from optgen.ir import BLOCK, ROW_BLOCK, Phase, Value
 from optgen.model import Kind
 
@@ -109,4 +109,12 @@ def _line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
     def keep(v: Value, x: Any) -> None:
         f.b.store(widened(f.b, x, v), f.line_array(v, i, r=r))
 
-    f.line(phase, env, f.m.layout.line_slots(kind), load, keep, state)
+    def word(op: ir.Word, held: Any) -> Any:
+        return f.random_word(op, held, number, f.column("id", i), f.column("t", i), f.word(TableWord(SEED, 0)))
+
+    def place() -> Any:
+        if not f.m.kernel.last_two:
+            return number
+        return f.b.urem(number, f.height(i) if kind is Kind.ROW else f.column("cols", i))
+
+    f.line(phase, env, f.m.layout.line_slots(kind), load, keep, state, word, place)

@@ -54,6 +54,7 @@ class CpuRunner:
     """The kernels of a step's tables, on the threads of the pool if the step is large enough for them."""
 
     launches = None
+    fallible = None
 
     def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> None:
         self._tables = tables  # kept alive

@@ -105,6 +105,7 @@ class CapturableRunner:
     """A step as one call, captured or not. The tables that graphs use are added to `captured`."""
 
     launches = None
+    fallible = None
 
     def __init__(
         self,

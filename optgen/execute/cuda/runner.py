@@ -15,6 +15,8 @@ from optgen.threads import pool
 class GpuRunner:
     """One launch for each sweep of each table, in the caller's current stream, which `stream` returns."""
 
+    fallible = None
+
     def __init__(
         self,
         gpu: Gpu,

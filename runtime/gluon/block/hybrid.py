@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from runtime import autograd, context
+from runtime import autograd, context, symbol
 from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.gluon.block.block import Block
+from runtime.gluon.block.graphs import graph_of, write_graph
 from runtime.gluon.block.monitor import Monitored
 from runtime.gluon.block.shape_inference import infer
 from runtime.gluon.block.signature import Calls, check_structure
@@ -19,7 +20,7 @@ from runtime.gluon.parameter import DeferredInitializationError
 from runtime.ndarray import NDArray
 
 _calls = Calls()
-_NO_GRAPH = "blocks compute operator by operator, and there is no graph"
+_NO_GRAPH = "graphs are computed by this library's own operators"
 
 
 class HybridBlock(Block):
@@ -72,6 +73,8 @@ class HybridBlock(Block):
 
         A subclass that has a `forward` of its own may call this from there, any number of times.
         """
+        if type(x) is not NDArray and _has_symbols((x, *args)):
+            return self._trace(x, *args)
         if not self._active or _calls.inside:
             return self._compute(x, *args)
         self._structure = check_structure(self, (x, *args), self._structure)
@@ -80,6 +83,12 @@ class HybridBlock(Block):
             return self._compute(x, *args)
         finally:
             _calls.inside = False
+
+    def _trace(self, *inputs: Any) -> Any:
+        """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""
+        params = {key: param.var() for key, param in self._reg_params.items()}
+        with self.name_scope():
+            return self.hybrid_forward(symbol, *inputs, **params)
 
     def _compute(self, x: Any, *args: Any) -> Any:
         ctx = x._ctx if isinstance(x, NDArray) else self._context((x, *args))
@@ -173,7 +182,22 @@ class HybridBlock(Block):
         self._monitor = callback, monitor_all
         super().register_op_hook(callback, monitor_all)
 
-    # ------------------------------------------------------------ not provided: these need a graph
+    # ------------------------------------------------------------ graphs
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write the network as a graph, `path-symbol.json`, and its parameters, `path-0000.params` (epoch 0).
+
+        Both are files of MXNet's, which `SymbolBlock.imports` and `model.load_checkpoint`, here and there, read. The
+        inputs are called data, or data0, data1, ... RuntimeError unless the block is hybridized and was called once,
+        which tells how many there are. Returns the names of the files.
+        """
+        if not self._active or self._structure is None:
+            raise RuntimeError(
+                f"{type(self).__name__} '{self.name}': before export(), call hybridize() and run a batch through it"
+            )
+        return write_graph(path, epoch, self, graph_of(self, self._structure), remove_amp_cast)
+
+    # ------------------------------------------------------------ not provided
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **kwargs: Any) -> NoReturn:
         """Not provided: there is no graph that a backend could optimize."""
@@ -181,31 +205,14 @@ class HybridBlock(Block):
             raise ArgumentError("optimize_for needs the name of a backend")
         raise NotImplementedError(f"there is no backend '{backend}': {_NO_GRAPH}. Call the block as it is")
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> NoReturn:
-        """Not provided: there is no graph to write."""
-        raise NotImplementedError(
-            f"{type(self).__name__} '{self.name}' cannot be exported: {_NO_GRAPH}. Write its parameters with "
-            "save_parameters(), and read them with load_parameters() into a block made by the same code"
-        )
 
-
-class SymbolBlock(HybridBlock):
-    """Not provided: a block made from a graph that MXNet's `export` wrote."""
-
-    def __init__(self, outputs: Any, inputs: Any, params: Any = None) -> None:
-        raise NotImplementedError(_no_symbol_block)
-
-    @staticmethod
-    def imports(
-        symbol_file: str, input_names: Any, param_file: str | None = None, ctx: Any = None, **kwargs: Any
-    ) -> NoReturn:
-        raise NotImplementedError(f"'{symbol_file}': {_no_symbol_block}")
-
-
-_no_symbol_block = (
-    f"{_NO_GRAPH} that SymbolBlock could be made of. Write the network as a gluon.Block; its collect_params().load() "
-    "reads an exported .params file"
-)
+def _has_symbols(inputs: Any) -> bool:
+    """Whether the first thing that is no list in nested inputs is a symbol."""
+    while isinstance(inputs, (list, tuple)):
+        if not inputs:
+            return False
+        inputs = inputs[0]
+    return isinstance(inputs, symbol.Symbol)
 
 
 def _first_array(inputs: Any) -> NDArray | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime import ndarray as nd
 from runtime.base import ArgumentError, numeric_types
 from runtime.gluon.block import HybridBlock
 from runtime.ndarray import NDArray
+from runtime.symbol import Symbol
 
 
 class Loss(HybridBlock):
@@ -32,7 +34,7 @@ class Loss(HybridBlock):
     def _per_sample(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
         """The weighted mean over all axes but the batch's, (batch,)."""
         loss = self._weighted(F, loss, sample_weight)
-        if self._batch_axis == 0 and loss.size == len(loss):
+        if F is nd and self._batch_axis == 0 and loss.size == len(loss):
             return loss if loss.ndim == 1 else loss.reshape((-1,))
         return F.mean(loss, axis=self._batch_axis, exclude=True)
 
@@ -66,6 +68,8 @@ def softplus(F: Any, x: NDArray) -> NDArray:
 
 def like(name: str, label: NDArray, pred: NDArray, what: str = "label") -> NDArray:
     """`label` in the shape of `pred`, which must have as many elements."""
+    if isinstance(pred, Symbol):
+        return label.reshape_like(pred)
     if label.shape == pred.shape:
         return label
     if label.size != pred.size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.gluon.loss.base import Loss, like, softplus
 from runtime.ndarray import NDArray
@@ -74,8 +75,9 @@ class SoftmaxCrossEntropyLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: NDArray, label: NDArray, sample_weight: NDArray | None = None) -> NDArray:
         if self._sparse_label:
-            if self._from_logits:
-                loss = -F.pick(pred, label, axis=self._axis, keepdims=True)
+            if self._from_logits or F is not nd:
+                log_p = pred if self._from_logits else F.log_softmax(pred, axis=self._axis)
+                loss = -F.pick(log_p, label, axis=self._axis, keepdims=True)
             else:
                 loss = cross_entropy(pred, label, axis=self._axis)
         else:

@@ -137,7 +137,8 @@ class Embedding(HybridBlock):
         )
 
     def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray) -> NDArray:
-        return F.Embedding(x, weight, *weight.shape, dtype=weight.dtype, sparse_grad=self._sparse_grad, name="fwd")
+        (n, units), dtype = self.weight.shape, self.weight.dtype
+        return F.Embedding(x, weight, n, units, dtype=dtype, sparse_grad=self._sparse_grad, name="fwd")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({' -> '.join(map(str, self.weight.shape))}, {np.dtype(self.weight.dtype)})"
@@ -174,8 +175,8 @@ class HybridLambda(HybridBlock):
     def __init__(self, function: str | Callable, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         if isinstance(function, str):
-            operator = _operator(function)
-            self._function, self._function_name = lambda F, *args: operator(*args), function
+            _operator(function)
+            self._function, self._function_name = lambda F, *args: getattr(F, function)(*args), function
         else:
             self._function, self._function_name = _callable(function), function.__name__
 

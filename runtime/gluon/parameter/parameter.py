@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from runtime import autograd, initializer
+from runtime import autograd, initializer, symbol
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu, current_context
@@ -87,6 +87,7 @@ class Parameter:
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
         self._deferred_init: _Deferred | None = None
+        self._var: symbol.Symbol | None = None
         self._trainer_of: Callable[[], Any] | None = None
         self._grad_req = "null"
         self.grad_req = grad_req
@@ -384,15 +385,26 @@ class Parameter:
             raise MXNetError(f"row-sparse parameter '{self.name}' belongs to another Trainer already")
         self._trainer_of = lambda: trainer
 
-    def var(self) -> NoReturn:
-        """Not provided: there are no symbols."""
-        raise NotImplementedError(f"parameter '{self.name}' has no symbol, as there are none: use data()")
+    def var(self) -> symbol.Symbol:
+        """The variable of graphs that stands for this parameter, always the same."""
+        if self._var is None:
+            self._var = symbol.var(
+                self.name,
+                shape=self._shape and tuple(max(n, 0) for n in self._shape),
+                lr_mult=self.lr_mult,
+                wd_mult=self.wd_mult,
+                dtype=self.dtype,
+                init=self.init,
+                stype=self._stype,
+            )
+        return self._var
 
     # ------------------------------------------------------------ copies
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy.deepcopy and pickle: without the trainer, and gradients apart from what they are of."""
-        return {**self.__dict__, "_trainer_of": None, "_data": self._data and [x.detach() for x in self._data]}
+        data = self._data and [x.detach() for x in self._data]
+        return {**self.__dict__, "_var": None, "_trainer_of": None, "_data": data}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

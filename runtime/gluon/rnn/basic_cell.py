@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
+from runtime import symbol
 from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
-from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
+from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, operators, time_axis
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn.stacked import GATES
 
@@ -52,6 +53,8 @@ class RecurrentCell(Block):
         if begin_state is not None:
             return begin_state
         time_axis(layout)  # which checks it
+        if operators(inputs) is symbol:
+            return self.begin_state(func=symbol.zeros)
         batched = isinstance(inputs, NDArray)
         first = inputs if batched else inputs[0]
         size = first.shape[layout.index("N") if batched else 0]

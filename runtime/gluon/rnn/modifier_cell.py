@@ -9,7 +9,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.gluon.parameter import ParameterDict
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
-from runtime.gluon.rnn.sequences import Steps, as_array, as_steps, masked, merged
+from runtime.gluon.rnn.sequences import Steps, Whole, as_array, as_steps, masked, merged, operators
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell
 from runtime.ndarray import NDArray
 
@@ -48,7 +48,7 @@ class DropoutCell(HybridRecurrentCell):
         """See `RecurrentCell.unroll`; one array is dropped from in one call."""
         self.reset()
         inputs = merged(inputs, layout, merge_outputs)
-        if isinstance(inputs, NDArray):
+        if isinstance(inputs, Whole):
             return self.hybrid_forward(nd, inputs, begin_state or [])
         return super().unroll(length, inputs, begin_state, layout, merge_outputs)
 
@@ -152,7 +152,7 @@ class ResidualCell(ModifierCell):
         outputs, states = self._unmodified(unroll, length, inputs, begin_state, layout, merge_outputs, valid_length)
         if valid_length is not None:
             inputs = masked(inputs, layout, valid_length)
-        if isinstance(outputs, NDArray):
-            return nd.elemwise_add(outputs, as_array(inputs, layout)), states
+        if isinstance(outputs, Whole):
+            return operators(outputs).elemwise_add(outputs, as_array(inputs, layout)), states
         steps = as_steps(inputs, layout)
-        return [nd.elemwise_add(y, x) for y, x in zip(outputs, steps, strict=True)], states
+        return [operators(y).elemwise_add(y, x) for y, x in zip(outputs, steps, strict=True)], states

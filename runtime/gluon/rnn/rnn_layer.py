@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, count, optional_count
+from runtime import symbol
+from runtime.base import ArgumentError, _as_list, count, optional_count
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.rnn import basic_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
@@ -91,6 +92,12 @@ class _RNNLayer(HybridBlock):
     def __call__(
         self, inputs: NDArray, states: Any = None, sequence_length: NDArray | None = None, **kwargs: Any
     ) -> Any:
+        length = [sequence_length] if self._use_sequence_length else []
+        given = states is not None
+        if isinstance(inputs, symbol.Symbol):
+            states = self.begin_state(func=symbol.zeros) if states is None else states
+            outputs, last = super().__call__(inputs, _as_list(states), *length, **kwargs)
+            return (outputs, last) if given else outputs
         if not isinstance(inputs, NDArray) or inputs.ndim != 3:
             what = f"an array of shape {inputs.shape}" if isinstance(inputs, NDArray) else type(inputs).__name__
             raise ArgumentError(
@@ -98,18 +105,18 @@ class _RNNLayer(HybridBlock):
                 f"T, N, C), and got {what}"
             )
         batch_size = inputs.shape[self._layout.index("N")]
-        given = states is not None
         if not given:
             states = self.begin_state(batch_size, ctx=inputs.context, dtype=inputs.dtype)
         states = [states] if isinstance(states, NDArray) else list(states)
         check_states(self, inputs, states, self.state_info(batch_size))
-        length = [sequence_length] if self._use_sequence_length else []
         outputs, states = super().__call__(inputs, states, *length, **kwargs)
         return (outputs, states) if given else outputs
 
     def hybrid_forward(
         self, F: Any, inputs: NDArray, states: list[NDArray], sequence_length: NDArray | None = None, **params: NDArray
     ) -> tuple[NDArray, list[NDArray]]:
+        if F is symbol:
+            return self._as_symbols(inputs, states, sequence_length, params)
         weights = [
             Weights(**{kind: params[f"{direction}{layer}_{kind}"] for kind in self._kinds})
             for layer in range(self._num_layers)
@@ -126,6 +133,31 @@ class _RNNLayer(HybridBlock):
             self._mode, data, states, weights, len(self._directions), self._dropout, sequence_length
         )
         return (F.swapaxes(outputs, 0, 1) if self._layout == "NTC" else outputs), last
+
+    def _as_symbols(
+        self, inputs: symbol.Symbol, states: list, sequence_length: symbol.Symbol | None, params: dict
+    ) -> tuple[symbol.Symbol, list]:
+        """The layer as MXNet's operator RNN, whose parameters are one vector: all weights, then all biases."""
+        kinds = (
+            [kind for kind in self._kinds if kind.endswith("weight")],
+            [kind for kind in self._kinds if "bias" in kind],
+        )
+        parts = [
+            params[f"{direction}{layer}_{kind}"].reshape(-1)
+            for group in kinds
+            for layer in range(self._num_layers)
+            for direction in self._directions
+            for kind in group
+        ]
+        data = symbol.swapaxes(inputs, 0, 1) if self._layout == "NTC" else inputs
+        given = {} if sequence_length is None else {"sequence_length": sequence_length, "use_sequence_length": True}
+        names = dict(zip(("state", "state_cell"), states, strict=False))
+        outputs, *last = symbol.RNN(
+            data, symbol._internal._rnn_param_concat(*parts, dim=0), state_size=self._hidden_size,
+            num_layers=self._num_layers, bidirectional=len(self._directions) == 2, p=self._dropout, state_outputs=True,
+            mode=self._mode, projection_size=self._projection_size, **names, **given,
+        )  # fmt: skip
+        return (symbol.swapaxes(outputs, 0, 1) if self._layout == "NTC" else outputs), last
 
     def __repr__(self) -> str:
         inputs = self.l0_i2h_weight.shape[1] or None

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
+from runtime import symbol
 from runtime.base import ArgumentError
 from runtime.ndarray import NDArray
 
 Steps = NDArray | Sequence[NDArray]
+Whole = (NDArray, symbol.Symbol)
+"""The classes of sequences that are one array, or stand for one."""
+
+
+def operators(steps: Any) -> Any:
+    """`sym` for symbols, `nd` for arrays, or lists of them."""
+    first = steps[0] if isinstance(steps, (list, tuple)) else steps
+    return symbol if isinstance(first, symbol.Symbol) else nd
 
 
 def check_states(block: Any, inputs: NDArray, states: Sequence[NDArray], infos: Sequence[Mapping[str, Any]]) -> None:
@@ -33,6 +42,10 @@ def time_axis(layout: str) -> int:
 def as_steps(inputs: Steps, layout: str, length: int | None = None) -> list[NDArray]:
     """The steps of a sequence, (N, C) each; with `length`, there must be so many."""
     axis = time_axis(layout)
+    if isinstance(inputs, symbol.Symbol) and len(inputs) == 1:
+        if length is None:
+            raise ArgumentError("the length of a sequence that is a symbol must be given")
+        return list(symbol.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True))
     found = inputs.shape[axis] if isinstance(inputs, NDArray) else len(inputs)
     if length not in (None, found):
         raise ArgumentError(f"unroll over {length} steps, but the inputs have {found}")
@@ -44,7 +57,7 @@ def as_steps(inputs: Steps, layout: str, length: int | None = None) -> list[NDAr
 
 def as_array(steps: Steps, layout: str) -> NDArray:
     """A sequence as one array in `layout`."""
-    return steps if isinstance(steps, NDArray) else nd.stack(*steps, axis=time_axis(layout))
+    return steps if isinstance(steps, Whole) else operators(steps).stack(*steps, axis=time_axis(layout))
 
 
 def merged(steps: Steps, layout: str, merge: bool | None) -> Steps:
@@ -57,17 +70,19 @@ def merged(steps: Steps, layout: str, merge: bool | None) -> Steps:
 def masked(steps: Steps, layout: str, valid_length: NDArray) -> NDArray:
     """The sequence as one array, with 0 from each `valid_length` on."""
     data = as_array(steps, layout)
-    return nd.SequenceMask(data, valid_length, use_sequence_length=True, axis=time_axis(layout))
+    return operators(data).SequenceMask(data, valid_length, use_sequence_length=True, axis=time_axis(layout))
 
 
 def reverse(steps: list[NDArray], valid_length: NDArray | None) -> list[NDArray]:
     """The steps from last to first; with `valid_length`, only so many of each sequence change places."""
     if valid_length is None:
         return steps[::-1]
-    data = nd.SequenceReverse(nd.stack(*steps, axis=0), valid_length, use_sequence_length=True)
-    return as_steps(data, "TNC")
+    F = operators(steps)
+    data = F.SequenceReverse(F.stack(*steps, axis=0), valid_length, use_sequence_length=True)
+    return as_steps(data, "TNC", len(steps))
 
 
 def last_valid(steps: Sequence[NDArray], valid_length: NDArray) -> NDArray:
     """What each sequence of the batch has at the last step that counts."""
-    return nd.SequenceLast(nd.stack(*steps, axis=0), valid_length, use_sequence_length=True)
+    F = operators(steps)
+    return F.SequenceLast(F.stack(*steps, axis=0), valid_length, use_sequence_length=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime import ndarray as nd
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
-from runtime.gluon.rnn.sequences import Steps, as_array, as_steps, masked, merged, reverse
+from runtime.gluon.rnn.sequences import Steps, Whole, as_array, as_steps, masked, merged, operators, reverse
 from runtime.ndarray import NDArray
 
 
@@ -108,10 +107,10 @@ class BidirectionalCell(_Composite, HybridRecurrentCell):
         forward, left = l_cell.unroll(length, steps, left, layout, merge_outputs, valid_length)
         backward, right = r_cell.unroll(length, reverse(steps, valid_length), right, layout, False, valid_length)
         backward = reverse(backward, valid_length)
-        if isinstance(forward, NDArray):
-            outputs: Steps = nd.concat(forward, as_array(backward, layout), dim=2)
+        if isinstance(forward, Whole):
+            outputs: Steps = operators(forward).concat(forward, as_array(backward, layout), dim=2)
         else:
-            outputs = [nd.concat(*pair, dim=1) for pair in zip(forward, backward, strict=True)]
+            outputs = [operators(pair).concat(*pair, dim=1) for pair in zip(forward, backward, strict=True)]
         if valid_length is not None:
             outputs = merged(masked(outputs, layout, valid_length), layout, merge_outputs)
         return outputs, left + right

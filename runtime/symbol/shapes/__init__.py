@@ -6,10 +6,10 @@ zeros, when the shapes of all their inputs are known.
 
 from __future__ import annotations
 
-from runtime.symbol.evaluate import output_shapes
 from runtime.symbol.graph import Node
 from runtime.symbol.shapes import elementwise, layers, views
 from runtime.symbol.shapes.common import Rule, Shapes
+from runtime.symbol.shapes.trial import output_shapes
 
 _SAME_NAMES = """
 abs Activation add_n amp_cast arccos arccosh arcsin arcsinh arctan arctanh BlockGrad Cast cast_storage cbrt ceil clip
@@ -43,7 +43,7 @@ RULES: dict[str, Rule] = {
         ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"),
         layers.regression,
     ),
-    "Concat": views.concat,
+    **dict.fromkeys(("Concat", "_rnn_param_concat"), views.concat),
     "SliceChannel": views.slice_channel,
     "Flatten": views.flatten,
     "Reshape": views.reshape,

@@ -6,7 +6,7 @@ import os
 import socket
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,12 @@ def run(ranks: int, function: Callable[..., None], folder: Path, *args: Any) -> 
     """
     store = tempfile.mktemp(prefix="store", dir=folder)
     mp.start_processes(_rank, (ranks, function, store, args), nprocs=ranks, start_method="fork")
+
+
+def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
+    """The same numbers in every process."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) for shape in shapes]
 
 
 def _rank(rank: int, ranks: int, function: Callable[..., None], store: str, args: tuple[Any, ...]) -> None:

@@ -7,18 +7,24 @@ Each ends with an AssertionError where a sharded parameter differs from the whol
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import owned
 import pytest
 import ranks
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
+from ranks import values
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -46,13 +52,15 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("torch/adafactor", {}),
     ("torch/sgd", {"momentum": 0.9}),
 )
+SOAP = """\
+optimizer SoapAdamW for matrix "SOAP for matrices, AdamW for vectors"
+flag matrix = rank == 2
+otherwise use adamw() as adam
+update:
+  w' = use soap(k = 2) as soap
+"""
+CHECKPOINTS = (*CASES, ("muon_adamw", {"storage": "int8_dynamic"}), (SOAP, {}))
 STEPS = 3
-
-
-def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
-    """The same numbers in every process."""
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=generator) for shape in shapes]
 
 
 def layouts() -> Iterator[tuple[DeviceMesh, list[Any], bool]]:
@@ -75,6 +83,17 @@ def same() -> None:
                 compare(name, options, mesh, placements, exact=exact)
         if not exact:
             refuse_codes(mesh, placements)
+    if dist.get_world_size() > 1:
+        matrices()
+
+
+def matrices() -> None:
+    """Matrices that one rank each updates."""
+    owned.same()
+    if dist.get_world_size() == 2:
+        owned.exchanges_once()
+        owned.refused()
+        owned.takes_what_comes_later()
 
 
 def refuse_codes(mesh: DeviceMesh, placements: list[Any]) -> None:
@@ -86,12 +105,6 @@ def refuse_codes(mesh: DeviceMesh, placements: list[Any]) -> None:
     batch.grad = distribute_tensor(torch.ones(2, 8, 9), mesh, placements)
     with pytest.raises(ValueError, match="matrices stay whole"):
         optgen.torch.Adafactor([batch]).step()
-    param.grad = distribute_tensor(torch.ones(8, 1024), mesh, placements)
-    for name in ("muon_adamw", "torch/muon", "soap"):
-        optimizer = optgen.torch.optimizer(name)([("net.weight", param)])  # type: ignore[list-item]
-        with pytest.raises(ValueError, match=r"^parameter 'net.weight', .* whole matrices; keep such a parameter unsh"):
-            optimizer.step()
-        assert not param.full_tensor().any()  # type: ignore[attr-defined]
 
 
 def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: list[Any], *, exact: bool) -> None:
@@ -148,10 +161,12 @@ def full(net: torch.nn.Module) -> list[torch.Tensor]:
 
 def save(folder: str) -> None:
     """Train 3 steps and save; go on for 2 steps, whose result is what `load` is to come to."""
-    for name, options in CASES:
+    for name, options in CHECKPOINTS:
         net = network()
-        optimizer = optgen.torch.optimizer(name)(net.parameters(), **options)
+        optimizer = owned.class_of(name)(net.parameters(), **options)
         train(net, optimizer, range(3))
+        if name not in dict(CASES):
+            check_full_state_dict(net, optimizer, name, options)
         state = {"net": net.state_dict(), "optimizer": get_optimizer_state_dict(net, optimizer)}
         dcp.save(state, checkpoint_id=f"{folder}/{label(name, options)}")
         train(net, optimizer, range(3, 5))
@@ -160,10 +175,25 @@ def save(folder: str) -> None:
             torch.save(result, f"{folder}/{label(name, options)}.pt")
 
 
+def check_full_state_dict(net: torch.nn.Module, optimizer: Any, name: str, options: dict[str, Any]) -> None:
+    """What rank 0 has of all states, and others nothing, makes an optimizer like the first one."""
+    there = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    content = get_optimizer_state_dict(net, optimizer, options=there)
+    assert bool(content) == (dist.get_rank() == 0)
+    other = owned.class_of(name)(net.parameters(), **options)
+    back = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    set_optimizer_state_dict(net, other, content, options=back)
+    ours, theirs = (get_optimizer_state_dict(net, x)["state"] for x in (other, optimizer))
+    for param, states in theirs.items():
+        for key, x in states.items():
+            found = ours[param][key]
+            assert torch.equal(*(y.full_tensor() if isinstance(y, DTensor) else y for y in (x, found))), (param, key)
+
+
 def load(folder: str) -> None:
-    for name, options in CASES:
+    for name, options in CHECKPOINTS:
         net = network()
-        optimizer = optgen.torch.optimizer(name)(net.parameters(), **options)
+        optimizer = owned.class_of(name)(net.parameters(), **options)
         state = {"net": net.state_dict(), "optimizer": get_optimizer_state_dict(net, optimizer)}
         dcp.load(state, checkpoint_id=f"{folder}/{label(name, options)}")
         net.load_state_dict(state["net"])
@@ -175,12 +205,18 @@ def load(folder: str) -> None:
 
 
 def label(name: str, options: dict[str, Any]) -> str:
-    return "_".join([name.replace("/", "-"), *map(str, options.values())])
+    return "_".join([name.split('"')[0].replace("/", "-"), *map(str, options.values())])
 
 
 if __name__ == "__main__":
     folder, *modes = sys.argv[1:]
-    functions = {"same": (same, ()), "norms": (norms, ()), "save": (save, (folder,)), "load": (load, (folder,))}
+    functions = {
+        "same": (same, ()),
+        "matrices": (matrices, ()),
+        "norms": (norms, ()),
+        "save": (save, (folder,)),
+        "load": (load, (folder,)),
+    }
     for mode, number in (given.split(":") for given in modes):
         print(f"{mode} on {number} ranks", file=sys.stderr, flush=True)
         function, arguments = functions[mode]

@@ -1,0 +1,70 @@
+"""One update of all parameter groups, or of none: on all ranks that share parameters which are updated whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from optgen.torch.group import GroupStep
+from optgen.torch.owned import OwnedTensors
+from optgen.torch.protocols import Owner
+from optgen.torch.ranks import Intent, Ranks
+from optgen.torch.shards import sharding_of
+from optgen.torch.transport import ShardGroup, Traveller, from_owners, to_owners
+
+
+def update(steps: Sequence[GroupStep], prepare: Callable[[], None], ranks: Ranks) -> None:
+    """Prepare the steps of all groups, then run them. What `prepare` or an attempt raises, all ranks raise; then no
+    weight, state or count has changed."""
+    ranks.all_do(prepare, lambda: _plan(steps))
+    ready = [step for step in steps if step.starts()]
+    owned = [bound for step in ready for bound in step.owned]
+    for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
+        to_owners(group, travellers)
+    _attempt(ready, owned, ranks)
+    for step in ready:
+        step.run()
+    for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
+        from_owners(group, travellers)
+
+
+def ranks_of(optimizer: Owner) -> Ranks:
+    """The processes that update parameters together: those that share parameters of a spec that takes some whole."""
+    if not optimizer.spec.has_stages:
+        return Ranks()
+    every = (p for group in optimizer.param_groups for p in group["params"])
+    return Ranks(sharding.mesh for p in every if (sharding := sharding_of(p)) is not None)
+
+
+def _plan(steps: Sequence[GroupStep]) -> Intent:
+    """What all ranks are to do alike with the parameters that they update whole."""
+    entries, words = [], []
+    for bound in (bound for step in steps for bound in step.owned):
+        own = bound.plan()
+        entries += own
+        words += [(bound, k) for k in range(len(own))]
+    return Intent(entries, lambda k, entry: words[k][0].words(words[k][1], entry))
+
+
+def _attempt(steps: Sequence[GroupStep], owned: Sequence[OwnedTensors], ranks: Ranks) -> None:
+    """Make the updates that may fail, those of all groups and ranks or none."""
+
+    def attempt() -> None:
+        for bound in owned:
+            bound.bind()
+        for step in steps:
+            step.attempt()
+
+    try:
+        ranks.all_do(attempt)
+    except BaseException:
+        for step in steps:
+            step.undo()
+        raise
+
+
+def _by_group(travellers: Iterable[tuple[ShardGroup, Traveller]]) -> dict[ShardGroup, list[Traveller]]:
+    """What travels among the processes of each group."""
+    found: dict[ShardGroup, list[Traveller]] = {}
+    for group, traveller in travellers:
+        found.setdefault(group, []).append(traveller)
+    return found

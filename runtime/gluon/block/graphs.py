@@ -1,0 +1,54 @@
+"""Blocks as graphs: tracing a block with symbols, and the files of an exported network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runtime import symbol
+from runtime.gluon.block.protocols import BlockLike
+from runtime.ndarray import NDArray, serialization
+from runtime.symbol import Symbol
+
+
+def graph_of(block: Callable[..., Any], structure: list) -> Symbol:
+    """What a block computes, as a graph of the variables data, or data0, data1, ...
+
+    `structure` is that of its inputs; see `runtime.gluon.block.signature`.
+    """
+    count = _count(structure)
+    names = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
+    output = block(*_variables(structure, names))
+    return symbol.Group(_flat(output))
+
+
+def _count(structure: list | str) -> int:
+    return sum(map(_count, structure)) if isinstance(structure, list) else structure == "array"
+
+
+def _variables(structure: list | str, names: Any) -> Any:
+    if isinstance(structure, list):
+        return [_variables(x, names) for x in structure]
+    return symbol.var(next(names)) if structure == "array" else None
+
+
+def _flat(output: Any) -> list[Symbol]:
+    return [x for part in output for x in _flat(part)] if isinstance(output, (list, tuple)) else [output]
+
+
+def write_graph(path: str, epoch: int, block: BlockLike, graph: Symbol, remove_amp_cast: bool) -> tuple[str, str]:
+    """Write `path-symbol.json` and `path-0000.params`; see `HybridBlock.export`."""
+    files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
+    arguments, states = set(graph.list_arguments()), set(graph.list_auxiliary_states())
+    arrays = {}
+    for name, param in block.collect_params().items():
+        if name in arguments or name in states:
+            arrays[f"{'arg' if name in arguments else 'aux'}:{name}"] = param._reduce()
+    graph.save(files[0], remove_amp_cast)
+    serialization.save_params(files[1], arrays)
+    return files
+
+
+def values_of(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """The arrays of a file of parameters by the names of parameters, without `arg:` and `aux:`."""
+    return {key.removeprefix("arg:").removeprefix("aux:"): x for key, x in arrays.items()}

@@ -1,0 +1,133 @@
+"""Blocks made of graphs: `SymbolBlock`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime import ndarray as nd
+from runtime import symbol
+from runtime.base import ArgumentError, did_you_mean
+from runtime.context import Context
+from runtime.gluon.block.graphs import values_of
+from runtime.gluon.block.hybrid import HybridBlock
+from runtime.gluon.parameter import Parameter, ParameterDict
+from runtime.gluon.parameter.loading import load_into
+from runtime.symbol import Symbol
+from runtime.symbol.evaluate import run
+from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
+from runtime.symbol.infer import shapes_of
+
+Files = str | os.PathLike[str]
+
+
+class SymbolBlock(HybridBlock):
+    """A block that computes a graph. Variables that are none of its inputs are its parameters.
+
+    Parameters
+    ----------
+    outputs: a Symbol, or a list of them: what the block computes.
+    inputs: a Symbol, or a list of them: the variables that the block is called with, in this order.
+    params: parameters by name, to share those of another block.
+    """
+
+    def __init__(
+        self, outputs: Symbol | Sequence[Symbol], inputs: Symbol | Sequence[Symbol], params: ParameterDict | None = None
+    ) -> None:
+        super().__init__(prefix="")
+        self._params = ParameterDict("", params)
+        graph = outputs if isinstance(outputs, Symbol) else symbol.Group(list(outputs))
+        given = [entry for x in ([inputs] if isinstance(inputs, Symbol) else inputs) for entry in x._entries]
+        for node, _ in given:
+            if node.operator is not None:
+                raise ArgumentError(f"SymbolBlock: the input '{node.name}' must be a variable, and is an operation")
+        self._entries = graph._entries
+        self._nodes = order(self._entries)
+        self._inputs = [entry.node.name for entry in given]
+        arguments, states = variables(self._entries)
+        self._variables = {node: node.name for node in (*arguments, *states)}
+        types = graph.infer_type()
+        for nodes, dtypes, is_state in ((arguments, types[0], False), (states, types[2], True)):
+            for node, dtype in zip(nodes, dtypes, strict=True):
+                if node.name not in self._inputs:
+                    self._reg_params[node.name] = self._parameter(node, dtype, is_state)
+
+    def _parameter(self, node: Node, dtype: Any, state: bool) -> Parameter:
+        text = node.attributes.get("__shape__")
+        shape = None if text is None else tuple(symbol.attributes.parse_shape(text))
+        return self.params.get(
+            node.name, shape=shape, dtype=dtype, allow_deferred_init=True, grad_req="null" if state else "write",
+            init=node.attributes.get("__init__"),
+        )  # fmt: skip
+
+    @staticmethod
+    def imports(
+        symbol_file: Files,
+        input_names: str | Sequence[str],
+        param_file: Files | None = None,
+        ctx: Context | Sequence[Context] | None = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+    ) -> SymbolBlock:
+        """The network in files that `HybridBlock.export`, or MXNet, wrote, with its parameters in `ctx`.
+
+        Without `param_file` the parameters have no values yet: `initialize()` gives them some. ArgumentError names
+        parameters that the file lacks (unless `allow_missing`), or has too many (unless `ignore_extra`).
+        """
+        graph = symbol.load(symbol_file)
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        known = graph.list_inputs()
+        for name in names:
+            if name not in known:
+                raise ArgumentError(f"'{os.fspath(symbol_file)}' has no variable '{name}'{did_you_mean(name, known)}")
+        internals = graph.get_internals()
+        block = SymbolBlock(graph, [internals[name] for name in names])
+        if param_file is not None:
+            loaded = nd.load(param_file)
+            if not isinstance(loaded, Mapping):
+                raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
+            load_into(
+                block._reg_params, values_of(loaded), f"'{os.fspath(param_file)}'", ctx, allow_missing, ignore_extra,
+                cast_dtype=True, dtype_source="saved",
+            )  # fmt: skip
+        return block
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The outputs: one array, or a list of several; symbols of symbols."""
+        if len(args) + 1 != len(self._inputs):
+            raise ArgumentError(f"SymbolBlock takes {', '.join(self._inputs)}, and got {len(args) + 1} inputs")
+        return super().forward(x, *args)
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **params: Any) -> Any:
+        values = dict(zip(self._inputs, (x, *args), strict=True)) | params
+        if F is symbol:
+            found: list[Any] = [Symbol([entry]) for entry in rebuilt(self._entries, lambda n, i: _placed(n, i, values))]
+        else:
+            found = run(self._entries, {node: values[name] for node, name in self._variables.items()}, self._nodes)
+        return found[0] if len(found) == 1 else found
+
+    def infer_shape(self, *args: Any) -> None:
+        by_name = {name: node for node, name in self._variables.items()}
+        given = {by_name[name]: x.shape for name, x in zip(self._inputs, args, strict=True)}
+        given |= {
+            by_name[name]: tuple(n if n > 0 else -1 for n in param.shape)
+            for name, param in self._reg_params.items()
+            if param.shape is not None
+        }
+        found = shapes_of(self._entries, given)
+        for name, param in self._reg_params.items():
+            shape = found[Entry(by_name[name])]
+            if shape is not None and -1 not in shape:
+                param.shape = shape
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(entry.name for entry in self._entries)
+        return f"SymbolBlock({', '.join(self._inputs)} -> {outputs})"
+
+
+def _placed(node: Node, inputs: tuple[Entry, ...], values: Mapping[str, Symbol]) -> Node | Entry:
+    """The node in a graph where symbols are in the place of variables."""
+    if node.operator is None:
+        return values[node.name]._entries[0]
+    return node if inputs == node.inputs else Node(node.operator, node.name, node.attributes, inputs)

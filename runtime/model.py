@@ -1,0 +1,53 @@
+"""Checkpoints of symbolic networks, as MXNet has them: `prefix-symbol.json`, a graph, and `prefix-0001.params`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from runtime import ndarray as nd
+from runtime import symbol as sym
+from runtime.base import MXNetError
+from runtime.callback import BatchEndParam
+from runtime.ndarray import NDArray, serialization
+from runtime.symbol import Symbol
+
+__all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
+
+Params = dict[str, NDArray]
+
+
+def save_checkpoint(
+    prefix: str,
+    epoch: int,
+    symbol: Symbol | None,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    remove_amp_cast: bool = True,
+) -> None:
+    """Write `prefix-symbol.json`, unless `symbol` is None, and `prefix-0001.params` (epoch 1)."""
+    if symbol is not None:
+        symbol.save(f"{prefix}-symbol.json", remove_amp_cast)
+    arrays = {f"arg:{name}": x for name, x in arg_params.items()}
+    arrays |= {f"aux:{name}": x for name, x in aux_params.items()}
+    serialization.save_params(f"{prefix}-{epoch:04d}.params", arrays)
+
+
+def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
+    """Arguments and auxiliary states in `prefix-0001.params` (epoch 1)."""
+    name = f"{prefix}-{epoch:04d}.params"
+    loaded = nd.load(name)
+    if not isinstance(loaded, dict):
+        raise MXNetError(f"'{os.fspath(name)}' is a list of arrays, without the names of parameters")
+    found: dict[str, Params] = {"arg": {}, "aux": {}}
+    for key, x in loaded.items():
+        kind, _, rest = key.partition(":")
+        if kind not in found or not rest:
+            raise MXNetError(f"'{name}': '{key}' is neither 'arg:' nor 'aux:' and a name")
+        found[kind][rest] = x
+    return found["arg"], found["aux"]
+
+
+def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
+    """The graph, arguments and auxiliary states that `save_checkpoint` or `HybridBlock.export` wrote, also MXNet's."""
+    return sym.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)

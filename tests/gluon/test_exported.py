@@ -1,0 +1,143 @@
+"""Networks as graphs in files: those that MXNet exported run and train here, and ours come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, gluon, nd
+from runtime.gluon import nn, rnn
+from runtime.gluon.model_zoo import vision
+
+FOLDER = Path(__file__).parent / "exported"
+RESULTS = np.load(FOLDER / "results.npz")
+
+
+@pytest.mark.parametrize("name, inputs", [("images", ["data"]), ("words", ["data0", "data1", "data2"])])
+def test_what_mxnet_exported_runs_and_trains(name: str, inputs: list[str]) -> None:
+    net = gluon.SymbolBlock.imports(FOLDER / f"{name}-symbol.json", inputs, FOLDER / f"{name}-0000.params")
+    given = [nd.array(RESULTS[f"{name}_input{i}"]) for i in range(len(inputs))]
+    found = net(*given)
+    for i, y in enumerate(found if isinstance(found, list) else [found]):
+        np.testing.assert_allclose(y.asnumpy(), RESULTS[f"{name}_output{i}"], 1e-4, 1e-5)
+    with autograd.record():
+        found = net(*given)
+        heads = [y.square().sum() for y in (found if isinstance(found, list) else [found])]
+    autograd.backward(heads)
+    params = net.collect_params()
+    wanted = {key.removeprefix(f"{name}_grad_") for key in RESULTS if key.startswith(f"{name}_grad_")}
+    assert wanted and wanted <= {key for key, param in params.items() if param.grad_req != "null"}
+    for key in wanted:
+        np.testing.assert_allclose(params[key].grad().asnumpy(), RESULTS[f"{name}_grad_{key}"], 1e-3, 1e-4, err_msg=key)
+    before = params[next(iter(wanted))].data().asnumpy()
+    trainer = gluon.Trainer(params, "adam", {"learning_rate": 0.1})
+    trainer.step(1)
+    assert (params[next(iter(wanted))].data().asnumpy() != before).any()
+    _, arguments, states = mx.model.load_checkpoint(str(FOLDER / name), 0)
+    assert {*arguments, *states} == set(params)
+
+
+def exported(net: Any, tmp_path: Path, *inputs: Any) -> tuple[Any, Any]:
+    """What a network computes, and what its graph does when it comes back from files."""
+    net.initialize()
+    net.hybridize()
+    outputs = net(*inputs)
+    files = net.export(str(tmp_path / "net"), epoch=7)
+    assert files == (str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0007.params"))
+    names = [name for name in mx.sym.load(files[0]).list_inputs() if name.startswith("data")]
+    return outputs, gluon.SymbolBlock.imports(files[0], names, files[1])(*inputs)
+
+
+ZOO = {"resnet18_v1": 32, "resnet18_v2": 32, "mobilenet_v2_0_25": 32, "squeezenet1_1": 224, "densenet121": 224}
+
+
+@pytest.mark.parametrize("name, size", ZOO.items())
+def test_networks_of_the_zoo_come_back(name: str, size: int, tmp_path: Path) -> None:
+    net = getattr(vision, name)(classes=4)
+    before, after = exported(net, tmp_path, nd.random.uniform(shape=(1, 3, size, size)))
+    np.testing.assert_allclose(after.asnumpy(), before.asnumpy(), 1e-5, 1e-5)
+
+
+LAYERS = [rnn.LSTM(3, 2, bidirectional=True), rnn.GRU(3, layout="NTC"), rnn.RNN(3), rnn.LSTM(4, projection_size=2)]
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=repr)
+def test_recurrent_layers_come_back(layer: Any, tmp_path: Path) -> None:
+    x = nd.random.uniform(shape=(4, 2, 5))
+    states = layer.begin_state(4 if layer._layout == "NTC" else 2, func=nd.random.uniform)
+    layer.initialize()
+    layer.hybridize()
+    outputs, last = layer(x, states)
+    layer.export(str(tmp_path / "net"))
+    names = [f"data{i}" for i in range(1 + len(states))]
+    back = gluon.SymbolBlock.imports(tmp_path / "net-symbol.json", names, tmp_path / "net-0000.params")(x, *states)
+    for y, z in zip((outputs, *last), back, strict=True):
+        np.testing.assert_allclose(z.asnumpy(), y.asnumpy(), 1e-6, 1e-6)
+
+
+def test_unrolled_cells_are_symbols_of_symbols() -> None:
+    stack = rnn.HybridSequentialRNNCell()
+    stack.add(rnn.LSTMCell(4))
+    stack.add(rnn.ResidualCell(rnn.GRUCell(4)))
+    stack.add(rnn.BidirectionalCell(rnn.RNNCell(3), rnn.RNNCell(3)))
+    outputs, _ = stack.unroll(3, mx.sym.var("data"), merge_outputs=True)
+    executor = outputs.simple_bind(mx.cpu(), data=(2, 3, 4))
+    stack.initialize()
+    x = nd.random.uniform(shape=(2, 3, 4))
+    expected, _ = stack.unroll(3, x, merge_outputs=True)
+    executor.copy_params_from({key: param.data() for key, param in stack.collect_params().items()})
+    np.testing.assert_allclose(executor.forward(data=x)[0].asnumpy(), expected.asnumpy(), 1e-5, 1e-6)
+
+
+def test_losses_of_symbols_are_those_of_arrays() -> None:
+    pred, label = nd.random.uniform(shape=(4, 3)), nd.array([0, 2, 1, 1])
+    for loss, target in (
+        (gluon.loss.SoftmaxCrossEntropyLoss(), label),
+        (gluon.loss.L2Loss(weight=2.0), pred * 0.5),
+        (gluon.loss.SigmoidBCELoss(), pred > 0.5),
+        (gluon.loss.HuberLoss(), pred * 3),
+    ):
+        graph = loss(mx.sym.var("pred"), mx.sym.var("label"))
+        found = graph.eval(pred=pred, label=target)[0]
+        np.testing.assert_allclose(found.asnumpy(), loss(pred, target).asnumpy(), 1e-5, 1e-6)
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    net = nn.Dense(2, in_units=3, prefix="fc_")
+    net.initialize()
+    with pytest.raises(RuntimeError, match="before export"):
+        net.export(str(tmp_path / "net"))
+    net.hybridize()
+    net(nd.ones((1, 3)))
+    graph, params = net.export(str(tmp_path / "net"))
+    with pytest.raises(ValueError, match="has no variable 'dat'; did you mean 'data'"):
+        gluon.SymbolBlock.imports(graph, "dat", params)
+    nd.save(str(tmp_path / "other"), {"arg:fc_weight": nd.ones((3, 3))})
+    with pytest.raises(ValueError, match="other' lacks 'fc_bias'"):
+        gluon.SymbolBlock.imports(graph, "data", tmp_path / "other")
+    with pytest.raises(ValueError, match=r"'fc_weight' has shape \(3, 3\), but"):
+        gluon.SymbolBlock.imports(graph, "data", tmp_path / "other", allow_missing=True)
+    block = gluon.SymbolBlock.imports(graph, "data")
+    block.initialize()
+    with pytest.raises(ValueError, match="SymbolBlock takes data, and got 2 inputs"):
+        block(nd.ones((1, 3)), nd.ones((1, 3)))
+
+
+def test_a_symbol_block_is_a_part_of_others() -> None:
+    data = mx.sym.var("data")
+    hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
+    features = gluon.SymbolBlock([hidden, mx.sym.relu(hidden)], data)
+    features.initialize()
+    first, second = features(nd.ones((2, 3)))
+    np.testing.assert_array_equal(np.maximum(first.asnumpy(), 0), second.asnumpy())
+    head = nn.HybridSequential()
+    again = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
+    head.add(gluon.SymbolBlock(again, data, params=features.collect_params()))
+    head.add(nn.Dense(2))
+    head[1].initialize()
+    assert head(nd.ones((2, 3))).shape == (2, 2)
+    np.testing.assert_array_equal(head[0](nd.ones((2, 3))).asnumpy(), first.asnumpy())

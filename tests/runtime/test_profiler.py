@@ -1,0 +1,104 @@
+"""Traces: what is timed, what is written, and that nothing is timed otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import runtime as mx
+from runtime import autograd, gluon, nd, profiler
+from runtime.ndarray.operator import Operator
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    config = dict(profiler._config)
+    yield
+    profiler.stop()
+    profiler.dumps(reset=True)
+    profiler._config.clear()
+    profiler._config.update(config)
+
+
+def names() -> dict[str, dict[str, float]]:
+    return json.loads(profiler.dumps(format="json"))["Time"].get("operator", {})
+
+
+def test_a_step_of_training_is_traced(tmp_path: Path) -> None:
+    net = gluon.nn.Dense(3, in_units=4)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd")
+    untimed = Operator.__call__
+    profiler.set_config(profile_all=True, aggregate_stats=True, filename=str(tmp_path / "trace.json"))
+    profiler.set_state("run")
+    for _ in range(2):
+        with autograd.record():
+            loss = net(nd.ones((2, 4))).sum()
+        loss.backward()
+        trainer.step(2)
+    profiler.pause()
+    nd.ones(3).exp()
+    profiler.resume()
+    nd.ones(3).sin()
+    profiler.set_state("stop")
+    nd.ones(3).cos()
+    assert Operator.__call__ is untimed
+    found = names()
+    assert {"linear", "_backward_linear", "update_SGD", "sin"} <= found.keys() and not {"exp", "cos"} & found.keys()
+    linear = found["linear"]
+    assert linear["Count"] == 2 and 0 < linear["Min"] <= linear["Avg"] <= linear["Max"] <= linear["Total"]
+    totals = [x["Total"] for x in found.values()]
+    assert totals == sorted(totals, reverse=True)
+    table = profiler.dumps(sort_by="count", ascending=True)
+    assert "operator\n=================\nName " in table and "update_SGD" in table
+    profiler.dump()
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in trace if event["ph"] == "X"]
+    assert len(spans) == sum(x["Count"] for x in found.values())
+    backward, inner = (next(s for s in spans if s["name"] == name) for name in ("_backward_linear", "linear"))
+    assert inner["ts"] + inner["dur"] <= backward["ts"] and {"pid", "tid", "cat"} <= backward.keys()
+
+
+def test_an_error_in_an_operator_is_raised_and_timed() -> None:
+    profiler.start()
+    with pytest.raises(mx.MXNetError):
+        nd.dot(nd.ones((2, 3)), nd.ones((2, 3)))
+    nd.ones(2).exp()
+    assert "exp" in names()
+
+
+def test_parts_that_a_program_names(tmp_path: Path) -> None:
+    profiler.set_config(filename=str(tmp_path / "trace.json"), profile_imperative=False)
+    domain = profiler.Domain("work")
+    counter = domain.new_counter("seen", 5)  # not recorded yet
+    profiler.start()
+    nd.ones(2).exp()
+    with domain.new_task("task"), profiler.Event("event"):
+        frame = domain.new_frame("frame")
+        frame.start()
+        frame.stop()
+    counter += 2
+    counter -= 1
+    domain.new_marker("here").mark("global")
+    found = json.loads(profiler.dumps(format="json"))["Time"]
+    assert "operator" not in found and found["work"].keys() == {"task", "frame", "seen"} and "event" in found["event"]
+    assert (found["work"]["seen"]["Max"], found["work"]["seen"]["Min"], counter.value) == (7, 6, 6)
+    profiler.dump()
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["args"] for event in trace if event["ph"] == "C"] == [{"seen": 7}, {"seen": 6}]
+    assert [(event["name"], event["s"]) for event in trace if event["ph"] == "i"] == [("here", "g")]
+    assert profiler.dumps(reset=True) and not profiler._records
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="set_config has no argument 'file_name'; did you mean 'filename'"):
+        profiler.set_config(file_name="x")
+    with pytest.raises(ValueError, match="state is 'run' or 'stop', not 'go'"):
+        profiler.set_state("go")
+    with pytest.raises(AssertionError, match="sort_by is one of"):
+        profiler.dumps(sort_by="name")
+    with pytest.raises(ValueError, match="each process records its own operators"):
+        profiler.set_state("run", profile_process="server")
