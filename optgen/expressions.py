@@ -12,6 +12,9 @@ REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
 DRAWS = ("normal", "uniform", "rademacher")
 """The functions whose results are random."""
 
+TRIANGLES = ("triu", "tril")
+"""The functions that keep a triangle of a matrix: upper, lower."""
+
 
 @dataclass(frozen=True)
 class Number:

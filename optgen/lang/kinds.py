@@ -14,7 +14,20 @@ from dataclasses import replace
 from functools import partial
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, children
+from optgen.expressions import (
+    DRAWS,
+    TRIANGLES,
+    Binary,
+    Call,
+    Expr,
+    IsSet,
+    Name,
+    Number,
+    Text,
+    Transpose,
+    Unary,
+    children,
+)
 from optgen.lang import matrices
 from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
@@ -214,6 +227,13 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             return matrices.function(expr, partial(value_of, names=names, report=report), report)
         case Call() if is_reduction(expr):
             return _reduction(expr, names, report)
+        case Call(function=function) if function in TRIANGLES:
+            value = _numbers(expr.args, names, report)
+            if value is not None and len(value.axes) != 2:
+                help = "it keeps the elements on one side of the diagonal, and makes the others 0"
+                report("E307", f"{function} takes a matrix, but this is {value.meaning}", expr.args[0].span, help)
+                return None
+            return value
         case Call(function="where", args=(condition, *sides)):
             return _choice(condition, sides, names, report)
         case Call():

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
+from optgen.expressions import DRAWS, TRIANGLES, Call, Expr, IsSet, Name, children, walk
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
@@ -95,7 +95,7 @@ def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
 
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
-    if FUNCTIONS[call.function].of_matrices:
+    if FUNCTIONS[call.function].of_matrices or call.function in TRIANGLES:
         return "products"
     if call.function in DRAWS:
         return "draws"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, walk, with_children
+from optgen.expressions import TRIANGLES, Binary, Call, Expr, Name, Transpose, children, walk, with_children
 from optgen.lang.builtins import FUNCTIONS, is_reduction
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import value_of
@@ -162,6 +162,8 @@ class Normalizer:
                 return self.result(expr)
             case Call() if is_reduction(expr):
                 return self.reduction(expr, claim)
+            case Call(function="triu" | "tril" as kept, args=(x,)) if self.orientation.is_turned(self.axes(x)):
+                expr = replace(expr, function="tril" if kept == "triu" else "triu")
         return with_children(expr, [self.visit(x, claim) for x in children(expr)])
 
     def transpose(self, expr: Transpose, operand: Expr, claim: _Claim) -> Expr:
@@ -292,6 +294,8 @@ class Normalizer:
         """Whether an elementwise expression of symmetric matrices is one itself."""
         axes = self.axes(value)
         if len(axes) != 2 or axes[0] != axes[1]:
+            return False
+        if any(isinstance(e, Call) and e.function in TRIANGLES for e in walk(plain)):
             return False
         leaves = [e for e in walk(plain) if isinstance(e, Name) and self.axes(e)]
         return bool(leaves) and all(e.key in self.symmetric for e in leaves)
