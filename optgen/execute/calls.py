@@ -14,7 +14,7 @@ from optgen.execute.buffers import Array
 from optgen.stages.plan import FALLIBLE, GROUPED, TALL, CallStage
 
 if TYPE_CHECKING:
-    from optgen.linalg import How
+    from optgen.linalg import How, PreparedProduct
 
 
 def call(
@@ -28,7 +28,8 @@ def call(
     elif stage.function in FALLIBLE:
         factorize([Request(stage, operands, numbers, out)])
     else:
-        _FUNCTIONS[stage.function](_turned(stage, operands), numbers, out)
+        pairs = zip(stage.operands, operands, strict=True)
+        _FUNCTIONS[stage.function]([x.swapaxes(-1, -2) if of.transposed else x for of, x in pairs], numbers, out)
 
 
 class Request(NamedTuple):
@@ -78,8 +79,24 @@ def _factors(request: Request) -> list[Array]:
     return [*operands, out]
 
 
+def prepare(stage: CallStage, operands: Sequence[Array], out: Array, how: How) -> PreparedProduct | None:
+    """A product over fixed arrays, to be computed later; None for another function, and where nothing is multiplied.
+    Factors of what is added are to be set."""
+    from optgen import linalg
+
+    return linalg.prepare(**_arguments(stage, operands, (0.0, 0.0), out, how)) if stage.function == "product" else None
+
+
 def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How) -> None:
-    """A product. A vector is one row on the left, and one column on the right."""
+    from optgen import linalg
+
+    linalg.product(**_arguments(stage, operands, numbers, out, how))
+
+
+def _arguments(
+    stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How
+) -> dict[str, Any]:
+    """The arguments of a product. A vector is one row on the left, and one column on the right."""
     from optgen import linalg
 
     a, b, *added = operands
@@ -89,7 +106,8 @@ def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[floa
         b = b[..., None] if 1 in stage.vectors else b
         out = out[..., None, :] if 0 in stage.vectors else out[..., None]
     left, right = (x.transposed for x in stage.operands[:2])
-    linalg.product(a, b, out, transpose_a=left, transpose_b=right, symmetric=stage.symmetric, how=how, addend=addend)
+    arrays = {"a": a, "b": b, "out": out, "addend": addend, "how": how}
+    return {**arrays, "transpose_a": left, "transpose_b": right, "symmetric": stage.symmetric}
 
 
 def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
@@ -109,7 +127,9 @@ def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) 
 
 
 def _identity(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    out[...] = np.eye(*out.shape[-2:], dtype=out.dtype)
+    least = min(out.shape[-2:])
+    out[...] = 0
+    np.einsum("...ii->...i", out[..., :least, :least])[...] = 1
 
 
 def _trace(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

@@ -126,9 +126,11 @@ class Renaming:
 
 
 def _is_kind(tokens: Tokens, i: int) -> bool:
-    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, `x` in
-    `state L: rows x n`, and `block` in `state v: block n`."""
+    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, and `x` in
+    `state L: rows x n` and `normal(rows x n)`, and `block` in `state v: block n`."""
     types = [t.type for t in tokens]
+    if types[i - 1 : i + 2] == ["NAME"] * 3:
+        return True
     if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
         return False
     first = types.index("COLON") + 1

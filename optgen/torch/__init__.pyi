@@ -2808,6 +2808,58 @@ class FAdam(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class FOCUS(SpecOptimizer):
+    """First-order concentrated updating scheme
+
+    Liu, Liu & Gore 2025, arXiv:2501.12243, algorithm 1.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        averageₜ = β₂·averageₜ₋₁ + (1 − β₂)·wₜ₋₁
+        centerₜ  = averageₜ/(1 − β₂ᵗ)
+        dₜ       = wₜ₋₁ − lr·wd·centerₜ
+        wₜ       = dₜ − lr·(sign(mₜ) + γ·sign(dₜ − centerₜ))
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the mean of gradients, in [0, 1); decay of the mean of weights, in [0, 1)
+        gamma: attraction to the mean of weights, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        gamma: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class FTML(SpecOptimizer):
     """Follow the moving leader in deep learning
 
@@ -3242,6 +3294,56 @@ class IVON(SpecOptimizer):
         hess_init: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99999),
         weight_decay: float | torch.Tensor = 0.0001,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class Kate(SpecOptimizer):
+    """Remove that square root: a new efficient scale-invariant version of AdaGrad
+
+    Choudhury, Tupitsa, Loizou, Horvath, Takac & Gorbunov 2024, arXiv:2403.02648, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        bₜ = bₜ₋₁ + gₜ² + ε
+        mₜ = mₜ₋₁ + η·gₜ² + gₜ²/bₜ
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·√mₜ·gₜ/bₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        eta: weight of squared gradients beside those divided by their sums, in [0, inf)
+        eps: added to the sums of squares in each step, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        eta: float | torch.Tensor = 0.0,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,

@@ -2495,6 +2495,53 @@ class FAdam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class FOCUS(SpecOptimizer):
+    """First-order concentrated updating scheme.
+
+    Liu, Liu & Gore 2025, arXiv:2501.12243, algorithm 1.
+
+        m'       = beta1*m + (1 - beta1)*g
+        average' = beta2*average + (1 - beta2)*w
+        center   = average'/(1 - beta2^t)
+        d        = w - lr*wd*center
+        w'       = d - lr*(sign(m') + gamma*sign(d - center))
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the mean of gradients, in [0, 1).
+    beta2: decay of the mean of weights, in [0, 1).
+    gamma: attraction to the mean of weights, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    gamma: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        gamma: float = 0.1,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Fromage(SpecOptimizer):
     """On the distance between two neural networks and the stability of learning.
 
@@ -2866,6 +2913,48 @@ class IVON(SpecOptimizer):
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
         wd: float = 0.0001,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Kate(SpecOptimizer):
+    """Remove that square root: a new efficient scale-invariant version of AdaGrad.
+
+    Choudhury, Tupitsa, Loizou, Horvath, Takac & Gorbunov 2024, arXiv:2403.02648, algorithm 1.
+
+        b' = b + g^2 + epsilon
+        m' = m + eta*g^2 + g^2/b'
+        w' = (1 - lr*wd)*w - lr*sqrt(m')*g/b'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    eta: weight of squared gradients beside those divided by their sums, in [0, inf).
+    epsilon: added to the sums of squares in each step, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    eta: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        eta: float = 0.0,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
         clip_gradient: float | None = None,
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
