@@ -4958,6 +4958,195 @@ class PNM(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class PSGDDiagonal(SpecOptimizer):
+    """PSGD: gradients that a diagonal whitens, and of matrices a second factor
+
+    Li 2015, arXiv:1512.04202; Li 2024, arXiv:2402.04553; as in github.com/evanatyourservice/kron_torch.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Rₜ₋₁ = identity(cols)   if t = 1
+        mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
+        Mₜ   = mₜ/(1 − momentumᵗ)
+        Vₜ   ~ N(0, 1)
+        Dₜ   = Mₜ + damping·mean(|Mₜ|)·Vₜ
+               ⎧ qₜ₋₁·Dₜ@Rₜ₋₁ᵀ   if right
+        Aₜ   = ⎨
+               ⎩ qₜ₋₁·Dₜ·rₜ₋₁    if not vector
+               ⎧ solve(Rₜ₋₁ᵀ, (Vₜ/qₜ₋₁)ᵀ)ᵀ   if right
+        Bₜ   = ⎨
+               ⎩ Vₜ/qₜ₋₁/rₜ₋₁                if not vector
+        nₜ   = sum(Aₜ² + Bₜ²)   if right
+        Zₜ   = (Aₜᵀ@Aₜ + Bₜᵀ@Bₜ)/nₜ   if right
+               ⎧ ({√(max(|Rₜ₋₁|)/max(qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})   if right
+        sₜ   = ⎨
+               ⎩ ({√(max(rₜ₋₁)/max(qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})     if not vector
+        pₜ   = pₜ₋₁ − precond_lr·pₜ₋₁·((pₜ₋₁·Dₜ)² − (Vₜ/pₜ₋₁)²)/max((pₜ₋₁·Dₜ)² + (Vₜ/pₜ₋₁)²)   if vector and t = k, k + k, ...
+        qₜ   = sₜ·(qₜ₋₁ − precond_lr·qₜ₋₁·(sum[per row](Aₜ²) − sum[per row](Bₜ²))/max(sum[per row](Aₜ²) + sum[per row](Bₜ²)))   if not vector and t = k, k + k, ...
+        Rₜ   = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if right and t = k, k + k, ...
+        rₜ   = (rₜ₋₁ − precond_lr·rₜ₋₁·(sum[per col](Aₜ²) − sum[per col](Bₜ²))/max(sum[per col](Aₜ²) + sum[per col](Bₜ²)))/sₜ   if not (vector or right) and t = k, k + k, ...
+               ⎧ pₜ²·Mₜ          if vector
+        Uₜ   = ⎨ qₜ²·Mₜ@Rₜᵀ@Rₜ   if right
+               ⎩ qₜ²·Mₜ·rₜ²      otherwise
+        wₜ   = wₜ₋₁ − lr·(min(1, 1.1/(rms(Uₜ) + 1e-12))·Uₜ + wd·wₜ₋₁)
+        where vector: rank < 2
+        where right: not vector and cols ≤ max_size
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the mean of gradients, in [0, 1)
+        precond_lr: rate of the factors, in [0, 1)
+        damping: of the noise that factors see beside gradients, relative to these, in [0, inf)
+        k: updates between two of the factors; raise it in training, in [1, inf)
+        max_size: the most columns whose factor is triangular; that of more is diagonal, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0003,
+        momentum: float | torch.Tensor = 0.9,
+        precond_lr: float | torch.Tensor = 0.1,
+        damping: float | torch.Tensor = 0.000345,
+        k: float | torch.Tensor = 1,
+        max_size: float | torch.Tensor = 8192,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
+class PSGDKron(SpecOptimizer):
+    """PSGD: gradients that Kronecker factors whiten
+
+    Li 2015, arXiv:1512.04202; Li 2024, arXiv:2402.04553; as in github.com/evanatyourservice/kron_torch.
+
+    ::
+
+        gₜ            = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Qₜ₋₁          = identity(rows)   if t = 1
+        Rₜ₋₁          = identity(cols)   if t = 1
+        diagonal_Rₜ₋₁ = identity(cols)   if t = 1
+        mₜ            = momentum·mₜ₋₁ + (1 − momentum)·gₜ   if triangular
+        Mₜ            = mₜ/(1 − momentumᵗ)   if triangular
+        Vₜ            ~ N(0, 1)   if triangular
+        Dₜ            = Mₜ + damping·mean(|Mₜ|)·Vₜ   if triangular
+                        ⎧ Qₜ₋₁@Dₜ@Rₜ₋₁ᵀ   if triangular and right
+        Aₜ            = ⎨
+                        ⎩ Qₜ₋₁@Dₜ·rₜ₋₁    if triangular
+                        ⎧ solve(Qₜ₋₁ᵀ, solve(Rₜ₋₁ᵀ, Vₜᵀ)ᵀ)   if triangular and right
+        Bₜ            = ⎨
+                        ⎩ solve(Qₜ₋₁ᵀ, Vₜ/rₜ₋₁)              if triangular
+        nₜ            = sum(Aₜ² + Bₜ²)   if triangular
+        Sₜ            = (Aₜ@Aₜᵀ + Bₜ@Bₜᵀ)/nₜ   if triangular
+        Zₜ            = (Aₜᵀ@Aₜ + Bₜᵀ@Bₜ)/nₜ   if triangular and right
+                        ⎧ ({√(max(|Rₜ₋₁|)/max(|Qₜ₋₁|)) if mod(t, 100·k) = 0; 1 otherwise})   if triangular and right
+        sₜ            = ⎨
+                        ⎩ ({√(max(rₜ₋₁)/max(|Qₜ₋₁|)) if mod(t, 100·k) = 0; 1 otherwise})     if triangular
+        Qₜ            = sₜ·(Qₜ₋₁ − precond_lr/(nₜ·‖Sₜ@(Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise})))‖/‖Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜ@Aₜᵀ − Bₜ@Bₜᵀ)@Qₜ₋₁)   if triangular and t = k, k + k, ...
+        Rₜ            = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if triangular and right and t = k, k + k, ...
+        rₜ            = rₜ₋₁/sₜ·(1 − precond_lr·sum[per col](Aₜ² − Bₜ²)/max(sum[per col](Aₜ² + Bₜ²)))   if triangular and not right and t = k, k + k, ...
+                        ⎧ Qₜᵀ@(Qₜ@Mₜ@Rₜᵀ)@Rₜ   if triangular and right
+        Uₜ            = ⎨
+                        ⎩ Qₜᵀ@(Qₜ@Mₜ)·rₜ²      if triangular
+        wₜ            = wₜ₋₁ − lr·(min(1, 1.1/(rms(Uₜ) + 1e-12))·Uₜ + wd·wₜ₋₁)   if triangular
+        diagonal_mₜ   = momentum·diagonal_mₜ₋₁ + (1 − momentum)·gₜ   if not triangular
+        diagonal_Mₜ   = diagonal_mₜ/(1 − momentumᵗ)   if not triangular
+        diagonal_Vₜ   ~ N(0, 1)   if not triangular
+        diagonal_Dₜ   = diagonal_Mₜ + damping·mean(|diagonal_Mₜ|)·diagonal_Vₜ   if not triangular
+                        ⎧ diagonal_qₜ₋₁·diagonal_Dₜ@diagonal_Rₜ₋₁ᵀ   if not triangular and diagonal_right
+        diagonal_Aₜ   = ⎨
+                        ⎩ diagonal_qₜ₋₁·diagonal_Dₜ·diagonal_rₜ₋₁    if not triangular and not diagonal_vector
+                        ⎧ solve(diagonal_Rₜ₋₁ᵀ, (diagonal_Vₜ/diagonal_qₜ₋₁)ᵀ)ᵀ   if not triangular and diagonal_right
+        diagonal_Bₜ   = ⎨
+                        ⎩ diagonal_Vₜ/diagonal_qₜ₋₁/diagonal_rₜ₋₁                if not triangular and not diagonal_vector
+        diagonal_nₜ   = sum(diagonal_Aₜ² + diagonal_Bₜ²)   if not triangular and diagonal_right
+        diagonal_Zₜ   = (diagonal_Aₜᵀ@diagonal_Aₜ + diagonal_Bₜᵀ@diagonal_Bₜ)/diagonal_nₜ   if not triangular and diagonal_right
+                        ⎧ ({√(max(|diagonal_Rₜ₋₁|)/max(diagonal_qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})   if not triangular and diagonal_right
+        diagonal_sₜ   = ⎨
+                        ⎩ ({√(max(diagonal_rₜ₋₁)/max(diagonal_qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})     if not triangular and not diagonal_vector
+        diagonal_pₜ   = diagonal_pₜ₋₁ − precond_lr·diagonal_pₜ₋₁·((diagonal_pₜ₋₁·diagonal_Dₜ)² − (diagonal_Vₜ/diagonal_pₜ₋₁)²)/max((diagonal_pₜ₋₁·diagonal_Dₜ)² + (diagonal_Vₜ/diagonal_pₜ₋₁)²)   if not triangular and diagonal_vector and t = k, k + k, ...
+        diagonal_qₜ   = diagonal_sₜ·(diagonal_qₜ₋₁ − precond_lr·diagonal_qₜ₋₁·(sum[per row](diagonal_Aₜ²) − sum[per row](diagonal_Bₜ²))/max(sum[per row](diagonal_Aₜ²) + sum[per row](diagonal_Bₜ²)))   if not triangular and not diagonal_vector and t = k, k + k, ...
+        diagonal_Rₜ   = (diagonal_Rₜ₋₁ − precond_lr/(diagonal_nₜ·‖diagonal_Zₜ@(diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise})))‖/‖diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise}))‖)·triu(diagonal_Aₜᵀ@diagonal_Aₜ − diagonal_Bₜᵀ@diagonal_Bₜ)@diagonal_Rₜ₋₁)/diagonal_sₜ   if not triangular and diagonal_right and t = k, k + k, ...
+        diagonal_rₜ   = (diagonal_rₜ₋₁ − precond_lr·diagonal_rₜ₋₁·(sum[per col](diagonal_Aₜ²) − sum[per col](diagonal_Bₜ²))/max(sum[per col](diagonal_Aₜ²) + sum[per col](diagonal_Bₜ²)))/diagonal_sₜ   if not triangular and not (diagonal_vector or diagonal_right) and t = k, k + k, ...
+                        ⎧ diagonal_pₜ²·diagonal_Mₜ                            if not triangular and diagonal_vector
+        diagonal_Uₜ   = ⎨ diagonal_qₜ²·diagonal_Mₜ@diagonal_Rₜᵀ@diagonal_Rₜ   if not triangular and diagonal_right
+                        ⎩ diagonal_qₜ²·diagonal_Mₜ·diagonal_rₜ²               if not triangular
+        wₜ            = wₜ₋₁ − lr·(min(1, 1.1/(rms(diagonal_Uₜ) + 1e-12))·diagonal_Uₜ + wd·wₜ₋₁)   if not triangular
+        where triangular: rank ≥ 2 and rows ≤ max_size
+        where right: cols ≤ max_size
+        where diagonal_vector: rank < 2
+        where diagonal_right: not diagonal_vector and cols ≤ max_size
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the mean of gradients, in [0, 1)
+        precond_lr: rate of the factors, in [0, 1)
+        damping: of the noise that factors see beside gradients, relative to these, in [0, inf)
+        k: updates between two of the factors; raise it in training, in [1, inf)
+        max_size: the longest side whose factor is triangular; others are diagonal, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0003,
+        momentum: float | torch.Tensor = 0.9,
+        precond_lr: float | torch.Tensor = 0.1,
+        damping: float | torch.Tensor = 0.000345,
+        k: float | torch.Tensor = 1,
+        max_size: float | torch.Tensor = 8192,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
 class PSGLD(SpecOptimizer):
     """Preconditioned stochastic gradient Langevin dynamics for deep neural networks
 

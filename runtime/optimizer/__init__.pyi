@@ -4614,6 +4614,159 @@ class Prodigy(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class PSGDDiagonal(SpecOptimizer):
+    """PSGD: gradients that a diagonal whitens, and of matrices a second factor.
+
+    Li 2015, arXiv:1512.04202; Li 2024, arXiv:2402.04553; as in github.com/evanatyourservice/kron_torch.
+
+        m' = momentum*m + (1 - momentum)*g
+        M  = m'/(1 - momentum^t)
+        V  = normal()
+        D  = M + damping*mean(abs(M))*V
+        A  = (q*D)@R^T                                                 if right
+        A  = q*D*r                                                     if not vector
+        B  = solve(R^T, (V/q)^T)^T                                     if right
+        B  = V/q/r                                                     if not vector
+        n  = sum(A^2 + B^2)                                            if right
+        Z  = (A^T@A + B^T@B)/n                                         if right
+        s  = where(mod(t, 100*k) == 0, sqrt(max(abs(R))/max(q)), 1)    if right
+        s  = where(mod(t, 100*k) == 0, sqrt(max(r)/max(q)), 1)         if not vector
+        p' = learned(p, (p*D)^2, (V/p)^2)                              every k if vector
+        q' = s*learned(q, sum(A^2, per row), sum(B^2, per row))        every k if not vector
+        R' = (R - precond_lr/(n*bound(Z))*(triu(A^T@A - B^T@B)@R))/s   every k if right
+        r' = learned(r, sum(A^2, per col), sum(B^2, per col))/s        every k if not (vector or right)
+        U  = p'^2*M                                                    if vector
+        U  = (q'^2*M)@R'^T@R'                                          if right
+        U  = q'^2*M*r'^2                                               otherwise
+        w' = w - lr*(min(1, 1.1/(rms(U) + 1e-12))*U + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the mean of gradients, in [0, 1).
+    precond_lr: rate of the factors, in [0, 1).
+    damping: of the noise that factors see beside gradients, relative to these, in [0, inf).
+    k: updates between two of the factors; raise it in training, in [1, inf).
+    max_size: the most columns whose factor is triangular; that of more is diagonal, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    precond_lr: float
+    damping: float
+    k: int
+    max_size: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0003,
+        momentum: float = 0.9,
+        precond_lr: float = 0.1,
+        damping: float = 0.000345,
+        k: int = 1,
+        max_size: int = 8192,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PSGDKron(SpecOptimizer):
+    """PSGD: gradients that Kronecker factors whiten.
+
+    Li 2015, arXiv:1512.04202; Li 2024, arXiv:2402.04553; as in github.com/evanatyourservice/kron_torch.
+
+        m' = momentum*m + (1 - momentum)*g if triangular
+        M = m'/(1 - momentum^t) if triangular
+        V = normal() if triangular
+        D = M + damping*mean(abs(M))*V if triangular
+        A = Q@D@R^T if triangular and right
+        A = (Q@D)*r if triangular
+        B = solve(Q^T, solve(R^T, V^T)^T) if triangular and right
+        B = solve(Q^T, V/r) if triangular
+        n = sum(A^2 + B^2) if triangular
+        S = (A@A^T + B@B^T)/n if triangular
+        Z = (A^T@A + B^T@B)/n if triangular and right
+        s = where(mod(t, 100*k) == 0, sqrt(max(abs(R))/max(abs(Q))), 1) if triangular and right
+        s = where(mod(t, 100*k) == 0, sqrt(max(r)/max(abs(Q))), 1) if triangular
+        Q' = s*(Q - precond_lr/(n*bound(S))*(triu(A@A^T - B@B^T)@Q)) every k if triangular
+        R' = (R - precond_lr/(n*bound(Z))*(triu(A^T@A - B^T@B)@R))/s every k if triangular and right
+        r' = r/s*(1 - precond_lr*sum(A^2 - B^2, per col)/max(sum(A^2 + B^2, per col))) every k if triangular and not right
+        U = Q'^T@(Q'@M@R'^T)@R' if triangular and right
+        U = Q'^T@(Q'@M)*r'^2 if triangular
+        w' = w - lr*(min(1, 1.1/(rms(U) + 1e-12))*U + wd*w) if triangular
+        diagonal_m' = momentum*diagonal_m + (1 - momentum)*g if not triangular
+        diagonal_M = diagonal_m'/(1 - momentum^t) if not triangular
+        diagonal_V = normal() if not triangular
+        diagonal_D = diagonal_M + damping*mean(abs(diagonal_M))*diagonal_V if not triangular
+        diagonal_A = (diagonal_q*diagonal_D)@diagonal_R^T if not triangular and diagonal_right
+        diagonal_A = diagonal_q*diagonal_D*diagonal_r if not triangular and not diagonal_vector
+        diagonal_B = solve(diagonal_R^T, (diagonal_V/diagonal_q)^T)^T if not triangular and diagonal_right
+        diagonal_B = diagonal_V/diagonal_q/diagonal_r if not triangular and not diagonal_vector
+        diagonal_n = sum(diagonal_A^2 + diagonal_B^2) if not triangular and diagonal_right
+        diagonal_Z = (diagonal_A^T@diagonal_A + diagonal_B^T@diagonal_B)/diagonal_n if not triangular and diagonal_right
+        diagonal_s = where(mod(t, 100*k) == 0, sqrt(max(abs(diagonal_R))/max(diagonal_q)), 1) if not triangular and diagonal_right
+        diagonal_s = where(mod(t, 100*k) == 0, sqrt(max(diagonal_r)/max(diagonal_q)), 1) if not triangular and not diagonal_vector
+        diagonal_p' = diagonal_learned(diagonal_p, (diagonal_p*diagonal_D)^2, (diagonal_V/diagonal_p)^2) every k if not triangular and diagonal_vector
+        diagonal_q' = diagonal_s*diagonal_learned(diagonal_q, sum(diagonal_A^2, per row), sum(diagonal_B^2, per row)) every k if not triangular and not diagonal_vector
+        diagonal_R' = (diagonal_R - precond_lr/(diagonal_n*diagonal_bound(diagonal_Z))*(triu(diagonal_A^T@diagonal_A - diagonal_B^T@diagonal_B)@diagonal_R))/diagonal_s every k if not triangular and diagonal_right
+        diagonal_r' = diagonal_learned(diagonal_r, sum(diagonal_A^2, per col), sum(diagonal_B^2, per col))/diagonal_s every k if not triangular and (not (diagonal_vector or diagonal_right))
+        diagonal_U = diagonal_p'^2*diagonal_M if not triangular and diagonal_vector
+        diagonal_U = (diagonal_q'^2*diagonal_M)@diagonal_R'^T@diagonal_R' if not triangular and diagonal_right
+        diagonal_U = diagonal_q'^2*diagonal_M*diagonal_r'^2 if not triangular
+        w' = w - lr*(min(1, 1.1/(rms(diagonal_U) + 1e-12))*diagonal_U + wd*w) if not triangular
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the mean of gradients, in [0, 1).
+    precond_lr: rate of the factors, in [0, 1).
+    damping: of the noise that factors see beside gradients, relative to these, in [0, inf).
+    k: updates between two of the factors; raise it in training, in [1, inf).
+    max_size: the longest side whose factor is triangular; others are diagonal, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    precond_lr: float
+    damping: float
+    k: int
+    max_size: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0003,
+        momentum: float = 0.9,
+        precond_lr: float = 0.1,
+        damping: float = 0.000345,
+        k: int = 1,
+        max_size: int = 8192,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class PSGLD(SpecOptimizer):
     """Preconditioned stochastic gradient Langevin dynamics for deep neural networks.
 
