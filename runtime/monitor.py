@@ -82,4 +82,4 @@ def _norm(x: NDArray) -> NDArray:
 
 def _text(value: NDArray | Sequence[NDArray]) -> str:
     values = [value] if isinstance(value, NDArray) else value
-    return "".join(f"{x.asscalar() if x.shape in ((1,), ()) else x.asnumpy()}\t" for x in values)
+    return "".join(f"{x.asnumpy().reshape(())[()] if x.size == 1 else x.asnumpy()}\t" for x in values)

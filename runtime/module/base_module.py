@@ -21,6 +21,8 @@ from runtime.symbol import Symbol
 
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 Params = dict[str, NDArray]
+DEFAULT = Uniform(0.01)
+"""The initializer of parameters where none is named."""
 
 
 class BaseModule:
@@ -93,7 +95,7 @@ class BaseModule:
 
     def init_params(
         self,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,
@@ -262,8 +264,9 @@ class BaseModule:
         if not found or not merge_batches:
             return found
         if len({len(outputs) for outputs in found}) > 1:
-            raise MXNetError("batches with different numbers of outputs, as of buckets, are not merged: say "
-                             "merge_batches=False")
+            raise MXNetError(
+                "batches with different numbers of outputs, as of buckets, are not merged: say merge_batches=False"
+            )
         merged = [block[0] if len(block) == 1 else nd.concat(*block, dim=0) for block in zip(*found, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
@@ -285,7 +288,7 @@ class BaseModule:
         optimizer_params: Any = (("learning_rate", 0.01),),
         eval_end_callback: Callbacks = None,
         eval_batch_end_callback: Callbacks = None,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,

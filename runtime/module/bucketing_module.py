@@ -9,10 +9,10 @@ from typing import Any
 
 from runtime import model
 from runtime.base import ArgumentError
-from runtime.initializer import Initializer, Uniform
+from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
 from runtime.metric import EvalMetric
-from runtime.module.base_module import BaseModule, Params
+from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.module import Module
 from runtime.ndarray import NDArray
 from runtime.symbol import Symbol
@@ -171,7 +171,7 @@ class BucketingModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,
@@ -201,7 +201,9 @@ class BucketingModule(BaseModule):
     ) -> None:
         self._need("init_optimizer")
         if self.optimizer_initialized and not force_init:
-            self.logger.warning("the optimizer is initialized already: init_optimizer(..., force_init=True) makes another")
+            self.logger.warning(
+                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
+            )
             return
         default = self._buckets[self._default_bucket_key]
         default.init_optimizer(kvstore, optimizer, optimizer_params, force_init)

@@ -92,6 +92,17 @@ class DataParallelExecutorGroup:
             return part
         return slice(part.start * size // self.batch_size, part.stop * size // self.batch_size)
 
+    def labels_for(self, data_shapes: Sequence[DataDesc]) -> list[DataDesc]:
+        """The descriptions of labels for a batch of another size, which comes without labels."""
+        axis = _axis(data_shapes[0])
+        size = data_shapes[0].shape[axis] if axis >= 0 else self.batch_size
+        found = []
+        for x in self.label_shapes:
+            a = _axis(x)
+            n = x.shape[a] * size // max(self.batch_size, 1)
+            found.append(x if a < 0 else DataDesc(x.name, (*x.shape[:a], n, *x.shape[a + 1 :]), x.dtype, x.layout))
+        return found
+
     def _requests(self, grad_req: Requests, fixed: set[str]) -> dict[str, str]:
         """What is done with the gradient of each argument."""
         data = {x.name for x in self.data_shapes}
@@ -110,9 +121,7 @@ class DataParallelExecutorGroup:
         shapes = {}
         for x in (*self.data_shapes, *self.label_shapes):
             axis, part = self._splits[x.name][k]
-            shapes[x.name] = (
-                x.shape if axis < 0 else (*x.shape[:axis], part.stop - part.start, *x.shape[axis + 1 :])
-            )
+            shapes[x.name] = x.shape if axis < 0 else (*x.shape[:axis], part.stop - part.start, *x.shape[axis + 1 :])
         return {name: shape for name, shape in shapes.items() if name in self.arg_names}
 
     def _bound(self, k: int, shared: Executor | None) -> Executor:

@@ -6,26 +6,23 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from runtime import model, optimizer
-from runtime import ndarray as nd
-from runtime.base import ArgumentError, MXNetError, did_you_mean
+from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu
 from runtime.core import files
-from runtime.initializer import InitDesc, Initializer, Uniform
+from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
 from runtime.metric import EvalMetric
 from runtime.module import updates
-from runtime.module.base_module import BaseModule, Params
+from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.descriptions import check_names, check_shapes, described, of_batch
 from runtime.module.executor_group import DataParallelExecutorGroup
+from runtime.module.initial_values import initial_values
 from runtime.ndarray import NDArray
-from runtime.optimizer import Updater, get_updater
+from runtime.optimizer import Updater, get_updater, states
 from runtime.symbol import Symbol
-from runtime.symbol.executor import storage_of
-from runtime.symbol.graph import variables
 
 
 class Module(BaseModule):
@@ -65,7 +62,9 @@ class Module(BaseModule):
         self._context = [context] if isinstance(context, Context) else list(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):
-            raise ArgumentError(f"work_load_list has {len(self._work_load_list)} parts for {len(self._context)} contexts")
+            raise ArgumentError(
+                f"work_load_list has {len(self._work_load_list)} parts for {len(self._context)} contexts"
+            )
         self._symbol: Symbol = symbol
         self._data_names, self._label_names = list(data_names or ()), list(label_names or ())
         self._state_names, self._fixed_param_names = list(state_names or ()), list(fixed_param_names or ())
@@ -88,8 +87,7 @@ class Module(BaseModule):
         self._optimizer: optimizer.Optimizer | None = None
         self._kvstore: Any = None
         self._update_on_kvstore = False
-        self._updater: Updater | None = None
-        self._places: dict[str, int] = {}
+        self._updaters: list[Updater] = []
         self._states_file: str | None = None
 
     # ------------------------------------------------------------ files
@@ -119,8 +117,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
         else:
-            assert self._updater is not None
-            files.write(fname, self._updater.get_states())
+            files.write(fname, self._updaters[0].get_states())
 
     def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
         """Read what `save_optimizer_states` wrote. MXNetError where it does not fit, with nothing changed."""
@@ -128,8 +125,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
         else:
-            assert self._updater is not None
-            self._updater.set_states(Path(fname).read_bytes())
+            states.load(fname, self._updaters, [exe.arg_dict for exe in self._group("load_optimizer_states").execs])
 
     # ------------------------------------------------------------ what it has
 
@@ -226,6 +222,11 @@ class Module(BaseModule):
         self._group("reshape").reshape(*self._described(data_shapes, label_shapes))
 
     @property
+    def _updater(self) -> Updater | None:
+        """What updates the first context; None where the kvstore updates."""
+        return self._updaters[0] if self._updaters else None
+
+    @property
     def _total_exec_bytes(self) -> int:
         """The memory of arguments, gradients and states, those that are shared with other modules included."""
         arrays = [
@@ -240,7 +241,7 @@ class Module(BaseModule):
 
     def init_params(
         self,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,
@@ -250,33 +251,12 @@ class Module(BaseModule):
         if self.params_initialized and not force_init:
             return
         group = self._group("init_params")
-        found: list[Params] = []
-        attributes = self._symbol.attr_dict()
-        stypes = {node.name: storage_of(node) for node in variables(self._symbol._entries)[0]}
-        for names, given, places in (
-            (self._param_names, arg_params, group.execs[0].arg_dict),
-            (self._aux_names, aux_params, group.execs[0].aux_dict),
-        ):
-            values: Params = {}
-            for name in sorted(names):
-                x = places[name]
-                if given is not None and name in given:
-                    if given[name].shape != x.shape:
-                        raise MXNetError(f"'{name}' has shape {x.shape}, and the value given {given[name].shape}")
-                    values[name] = given[name].as_in_context(cpu()).astype(x.dtype)
-                    continue
-                if given is not None and not allow_missing:
-                    raise MXNetError(f"no value is given for '{name}'{did_you_mean(name, given)}; see allow_missing")
-                value = values[name] = nd.zeros(x.shape, cpu(), x.dtype)
-                if initializer is None:
-                    x.tostype("default").copyto(value)
-                else:
-                    initializer(InitDesc(name, attributes.get(name, {})), value)
-                values[name] = value.tostype(stypes.get(name, "default"))
-            extra = [name for name in given or () if name not in places]
-            if extra and not allow_extra:
-                raise ArgumentError(f"'{extra[0]}' is no parameter of the symbol{did_you_mean(extra[0], places)}")
-            found.append(values)
+        exe, attributes = group.execs[0], self._symbol.attr_dict()
+        how = initializer, attributes, allow_missing, allow_extra
+        found = (
+            initial_values(self._param_names, exe.arg_dict, arg_params, *how),
+            initial_values(self._aux_names, exe.aux_dict, aux_params, *how),
+        )
         self._arg_params, self._aux_params = found
         self.params_initialized = True
         group.set_params(*found)
@@ -305,14 +285,15 @@ class Module(BaseModule):
         """
         self._need("init_optimizer")
         if self.optimizer_initialized and not force_init:
-            self.logger.warning("the optimizer is initialized already: init_optimizer(..., force_init=True) makes another")
+            self.logger.warning(
+                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
+            )
             return
         params, _ = self.get_params()
         store, on_store = updates.choose(kvstore, len(self._context), params)
-        self._optimizer = self._made(optimizer, optimizer_params, store, on_store)
+        self._optimizer = self._made(optimizer, optimizer_params, store)
         self._kvstore, self._update_on_kvstore = store, on_store
-        self._updater = None if on_store else get_updater(self._optimizer)
-        self._places = {name: i for i, name in enumerate(self._param_names)}
+        self._updaters = [] if on_store else [get_updater(self._optimizer) for _ in self._context]
         if store is not None:
             self._fill(store, params)
         self.optimizer_initialized = True
@@ -320,13 +301,12 @@ class Module(BaseModule):
             self.load_optimizer_states(self._states_file)
             self._states_file = None
 
-    def _made(self, given: Any, params: Any, store: Any, on_store: bool) -> optimizer.Optimizer:
+    def _made(self, given: Any, params: Any, store: Any) -> optimizer.Optimizer:
         """The optimizer, which knows the parameters' names and attributes."""
         size = self._group("init_optimizer").batch_size
         if store is not None and "dist" in store.type and "_sync" in store.type:
             size *= store.num_workers
-        count = 1 if on_store else len(self._context)
-        names = {i * count + k: name for i, name in enumerate(self._param_names) for k in range(count)}
+        names = dict(enumerate(self._param_names))
         if isinstance(given, str):
             return optimizer.create(
                 given, sym=self._symbol, param_idx2name=names, **({"rescale_grad": 1 / size} | dict(params))
@@ -335,8 +315,8 @@ class Module(BaseModule):
             raise TypeError(f"optimizer is a name or an Optimizer, not {type(given).__name__}")
         if given.rescale_grad != 1 / size:
             warnings.warn(
-                f"the optimizer multiplies gradients by {given.rescale_grad}, not by 1 / the batch size, {1 / size}: is "
-                "this intended?",
+                f"the optimizer scales gradients by {given.rescale_grad}, not by {1 / size}, 1 over the batch size: "
+                "is this intended?",
                 stacklevel=4,
             )
         if not given.idx2name:
@@ -355,9 +335,8 @@ class Module(BaseModule):
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use the optimizer of a module whose parameters these are."""
         shared_module._need("borrow_optimizer", optimizer=True)
-        self._optimizer, self._updater = shared_module._optimizer, shared_module._updater
+        self._optimizer, self._updaters = shared_module._optimizer, shared_module._updaters
         self._kvstore, self._update_on_kvstore = shared_module._kvstore, shared_module._update_on_kvstore
-        self._places = shared_module._places
         self.optimizer_initialized = True
 
     def update(self) -> None:
@@ -368,8 +347,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             updates.on_store(self._kvstore, *blocks)
         else:
-            assert self._updater is not None
-            updates.in_contexts(self._updater, self._kvstore, self._places, *blocks)
+            updates.in_contexts(self._updaters, self._kvstore, *blocks)
 
     # ------------------------------------------------------------ computing
 
@@ -380,9 +358,12 @@ class Module(BaseModule):
         if not isinstance(data_batch, (list, tuple)):
             provided = getattr(data_batch, "provide_data", None), getattr(data_batch, "provide_label", None)
             data = of_batch(group.data_shapes, provided[0], data_batch.data)
-            labels = of_batch(group.label_shapes, provided[1], getattr(data_batch, "label", None) or None)
             if data != group.data_shapes:
-                self.reshape(data, labels)
+                label = getattr(data_batch, "label", None)
+                known = bool(group.label_shapes and (provided[1] or label))
+                self.reshape(
+                    data, of_batch(group.label_shapes, provided[1], label) if known else group.labels_for(data)
+                )
         group.forward(data_batch, is_train)
 
     def backward(self, out_grads: Any = None) -> None:

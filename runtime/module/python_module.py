@@ -8,10 +8,10 @@ from typing import Any
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
-from runtime.initializer import Initializer, Uniform
+from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
 from runtime.metric import EvalMetric
-from runtime.module.base_module import BaseModule, Params
+from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.descriptions import check_shapes, described
 from runtime.ndarray import NDArray
 
@@ -21,7 +21,10 @@ class PythonModule(BaseModule):
     `get_input_grads` and `_compute_output_shapes`."""
 
     def __init__(
-        self, data_names: Sequence[str], label_names: Sequence[str] | None, output_names: Sequence[str],
+        self,
+        data_names: Sequence[str],
+        label_names: Sequence[str] | None,
+        output_names: Sequence[str],
         logger: Any = logging,
     ) -> None:
         super().__init__(logger)
@@ -78,7 +81,7 @@ class PythonModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.base import ArgumentError, MXNetError, did_you_mean
-from runtime.initializer import Initializer, Uniform
+from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
 from runtime.metric import EvalMetric
-from runtime.module.base_module import BaseModule, Params
+from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.descriptions import described
 from runtime.ndarray import NDArray
 
@@ -101,7 +101,7 @@ class SequentialModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Initializer | None = Uniform(0.01),
+        initializer: Initializer | None = DEFAULT,
         arg_params: Mapping[str, NDArray] | None = None,
         aux_params: Mapping[str, NDArray] | None = None,
         allow_missing: bool = False,
@@ -141,7 +141,9 @@ class SequentialModule(BaseModule):
     ) -> None:
         self._need("init_optimizer")
         if self.optimizer_initialized and not force_init:
-            self.logger.warning("the optimizer is initialized already: init_optimizer(..., force_init=True) makes another")
+            self.logger.warning(
+                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
+            )
             return
         for module in self._modules:
             module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)

@@ -49,23 +49,19 @@ def on_store(store: Any, names: Sequence[str], weights: Blocks, grads: Sequence[
 
 
 def in_contexts(
-    updater: Updater,
+    updaters: Sequence[Updater],
     store: Any,
-    places: dict[str, int],
     names: Sequence[str],
     weights: Blocks,
     grads: Sequence[Sequence[NDArray | None]],
 ) -> None:
     """Sum gradients over contexts, if there is a store for it, and update all weights of each context together.
 
-    The optimizer's index of a parameter in context k is its place times the number of contexts, plus k. A parameter
-    that has no place yet gets the next one.
+    An optimizer knows parameters by name, here as in a store.
     """
-    trained = [(n, w, g) for n, w, g in zip(names, weights, grads, strict=True) if g[0] is not None]
+    rows = [(n, w, g) for n, w, g in zip(names, weights, grads, strict=True) if g[0] is not None]
     if store is not None:
-        for name, _, g in trained:
+        for name, _, g in rows:
             store.pushpull(name, g)
-    rows = [(places.setdefault(name, len(places)), w, g) for name, w, g in trained]
-    count = len(weights[0]) if weights else 0
-    for k in range(count):
-        updater([i * count + k for i, _, _ in rows], [g[k] for _, _, g in rows], [w[k] for _, w, _ in rows])
+    for k, updater in enumerate(updaters):
+        updater([name for name, _, _ in rows], [g[k] for _, _, g in rows], [w[k] for _, w, _ in rows])
