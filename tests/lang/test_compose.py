@@ -377,3 +377,12 @@ def test_errors_of_a_transform_have_their_places_in_its_file(
         (":5:23", "'k' need not"),
     ):
         assert f"slow.opt{place}\n" in shown and what in shown
+
+
+def test_the_word_between_dimensions_is_no_name(tmp_path: Path) -> None:
+    update = "  P  = normal(rows x r)\n  x  = P@identity(r x cols)\n  w' = w - lr*x\n"
+    (tmp_path / "inner.opt").write_text(f"optimizer Inner\nparam r: int = 2 in [1, inf)\nupdate:\n{update}")
+    (tmp_path / "outer.opt").write_text("optimizer Outer\nupdate:\n  w' = use inner() as a\n")
+    w, g = np.zeros((4, 3), np.float32), np.ones((4, 3), np.float32)
+    optgen.load(tmp_path / "outer.opt", lr=1).bind([w], [g])()
+    assert np.linalg.matrix_rank(w) == 2

@@ -94,6 +94,20 @@ def adamod(w: Array, g: Array, s: Kept, t: int, beta3: float = 0.999) -> Array:
     return w - LR * WD * w - np.minimum(rate, s["rate"]) * s["m"]
 
 
+def kate(w: Array, g: Array, s: Kept, t: int, eta: float = 0.0, epsilon: float = 1e-8) -> Array:
+    s["b"] = np.sqrt(s["b"] ** 2 + g**2 + epsilon)
+    s["m"] = np.sqrt(s["m"] ** 2 + eta * g**2 + (g / s["b"]) ** 2)
+    return w - LR * WD * w - LR * s["m"] / s["b"] ** 2 * g
+
+
+def focus(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, beta2: float = 0.999, gamma: float = 0.1) -> Array:
+    s["m"] = beta1 * s["m"] + (1 - beta1) * g
+    s["average"] = beta2 * s["average"] + (1 - beta2) * w
+    center = s["average"] / (1 - beta2**t)
+    w = w - LR * WD * center
+    return w - LR * (np.sign(s["m"]) + gamma * np.sign(w - center))
+
+
 def optimistic_adam(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.5, beta2: float = 0.9) -> Array:
     u = adam(g + WD * w, s, t, beta1, beta2)
     before, s["u"] = s.get("u", u), u
@@ -217,6 +231,10 @@ CASES: Cases = [
     (adabound, {"final_lr": 0.02, "gamma": 0.9, "amsbound": True}),
     (adamod, {}),
     (adamod, {"beta3": 0.5}),
+    (kate, {}),
+    (kate, {"eta": 0.5, "epsilon": 0.1}),
+    (focus, {}),
+    (focus, {"beta1": 0.5, "beta2": 0.7, "gamma": 0.4}),
     (optimistic_adam, {}),
     (optimistic_adam, {"beta1": 0.9, "beta2": 0.999}),
     (acprop, {}),
