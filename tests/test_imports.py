@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks shapes",
+        "diagnostics files forks groups shapes",
         "expressions",
         "truth",
         "model",
@@ -42,6 +42,8 @@ LAYERS: dict[str, list[str]] = {
         "hyper piece",
         "table",
         "protocols",
+        "group_calls",
+        "group_loops",
         "calls staged_kernel",
         "array_calls bound_stages",
         "stage_device",
@@ -92,10 +94,11 @@ LAYERS: dict[str, list[str]] = {
         "context name attribute",
         "util runtime autograd",
         "ndarray",
-        "operator random callback lr_scheduler",
+        "operator random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model profiler",
+        "kvstore image model monitor profiler",
+        "callback module",
         "gluon",
         "checkpoint contrib launch",
         "compat",
@@ -121,9 +124,9 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "truth", "model", "bounds", "specfiles"},
+    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
-    "ir": {"diagnostics", "expressions", "truth", "model", "bounds", "shapes"},
+    "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
     "backends": {"diagnostics", "expressions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},

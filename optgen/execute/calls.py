@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from optgen.execute.buffers import Array
-from optgen.stages.plan import FALLIBLE, TALL, CallStage
+from optgen.stages.plan import FALLIBLE, GROUPED, TALL, CallStage
 
 if TYPE_CHECKING:
     from optgen.linalg import How, PreparedProduct
@@ -23,6 +23,8 @@ def call(
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
         _product(stage, operands, numbers, out, how)
+    elif stage.function in GROUPED:
+        _grouped(stage, operands, numbers, out)
     elif stage.function in FALLIBLE:
         factorize([Request(stage, operands, numbers, out)])
     else:
@@ -111,6 +113,13 @@ def _arguments(
 def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
     found = zip(stage.operands, operands, strict=True)
     return [np.ascontiguousarray(x.swapaxes(-1, -2)) if operand.transposed else x for operand, x in found]
+
+
+def _grouped(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    """A call of groups of rows or columns."""
+    from optgen.execute import group_loops
+
+    group_loops.compute(stage.function, operands[0], numbers, out)
 
 
 def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen import arguments
+from optgen import arguments, groups
 from optgen.execute.bound_stages import Value
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
@@ -139,7 +139,8 @@ class StagedTable:
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""
         own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        return own | sizes(self._params[i].shape, self.kernel.native.last_two)
+        shape = self._params[i].shape
+        return own | sizes(shape, self.kernel.native.last_two) | groups.sizes(self.kernel.groups, shape, own)
 
     def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> MembersRun:
         due = frozenset(t for t in self.kernel.timings if is_due(t, count, values))

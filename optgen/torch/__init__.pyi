@@ -1360,29 +1360,33 @@ class AdamHD(SpecOptimizer):
 class AdamMini(SpecOptimizer):
     """Adam-mini: use fewer learning rates to gain more
 
-    Zhang et al. 2024, arXiv:2406.16793, algorithm 1, with the rows of a matrix as its blocks.
+    Zhang et al. 2024, arXiv:2406.16793, algorithm 1.
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
-        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·gₜ
-        v_rowₜ = β₂·v_rowₜ₋₁ + (1 − β₂)·mean[per row](gₜ²)   if by_row
-        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·mean(gₜ²)   if not by_row
-                 ⎧ 1/(1 − β₂ᵗ)·v_rowₜ   if by_row
-        v̂ₜ     = ⎨
-                 ⎩ 1/(1 − β₂ᵗ)·vₜ       otherwise
-        rateₜ  = lr/(1 − β₁ᵗ)/(√v̂ₜ + ε)
-        wₜ     = (1 − lr·wd)·wₜ₋₁ − rateₜ·mₜ
-        where by_row: rank ≥ 2
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ      = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        v_headₜ = β₂·v_headₜ₋₁ + (1 − β₂)·mean[per block head_dim](gₜ²)   if by_head
+        v_rowₜ  = β₂·v_rowₜ₋₁ + (1 − β₂)·mean[per row](gₜ²)   if by_row
+        vₜ      = β₂·vₜ₋₁ + (1 − β₂)·mean(gₜ²)   if not by_row and not by_head
+                  ⎧ 1/(1 − β₂ᵗ)·v_headₜ   if by_head
+        v̂ₜ      = ⎨ 1/(1 − β₂ᵗ)·v_rowₜ    if by_row
+                  ⎩ 1/(1 − β₂ᵗ)·vₜ        otherwise
+        rateₜ   = lr/(1 − β₁ᵗ)/(√v̂ₜ + ε)
+        wₜ      = (1 − lr·wd)·wₜ₋₁ − rateₜ·mₜ
+        where by_head: rank ≥ 2 and heads
+        where by_row: rank ≥ 2 and not heads
 
     Args:
         params: parameters, named parameters, or dicts of groups
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
+        head_dim: rows of a head of attention, in [1, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        heads: the parameter makes queries or keys: its blocks are heads
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -1399,10 +1403,12 @@ class AdamMini(SpecOptimizer):
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
+        head_dim: float | torch.Tensor = 64,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        heads: bool = False,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -5857,11 +5863,17 @@ class SM3(SpecOptimizer):
 
         gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ     = gₜ + wd·wₜ₋₁
-                 ⎧ min(Rₜ₋₁, Cₜ₋₁) + dₜ²   if matrix
+                 ⎧ min(A₁ₜ₋₁, A₂ₜ₋₁, A₃ₜ₋₁)   if four
+        otherₜ = ⎨ min(A₁ₜ₋₁, A₂ₜ₋₁)          if three
+                 ⎩ Cₜ₋₁                       if matrix
+                 ⎧ min(Rₜ₋₁, otherₜ) + dₜ²   if matrix
         boundₜ = ⎨
-                 ⎩ vₜ₋₁ + dₜ²              otherwise
+                 ⎩ vₜ₋₁ + dₜ²                otherwise
         Rₜ     = max[per row](boundₜ)   if matrix
-        Cₜ     = max[per col](boundₜ)   if matrix
+        Cₜ     = max[per col](boundₜ)   if matrix and not three
+        A₁ₜ    = max[per axis 1](boundₜ)   if three
+        A₂ₜ    = max[per axis 2](boundₜ)   if three
+        A₃ₜ    = max[per axis 3](boundₜ)   if four
         vₜ     = boundₜ   if not matrix
                  ⎧ 0                  if boundₜ = 0
         uₜ     = ⎨
@@ -5871,6 +5883,8 @@ class SM3(SpecOptimizer):
         wₜ     = ⎨
                  ⎩ wₜ₋₁ − lr·uₜ   otherwise
         where matrix: rank ≥ 2
+        where three: matrix and rank ≥ 3 and cover = 'axes'
+        where four: three and rank ≥ 4
         where heavy: momentum > 0
 
     Args:
@@ -5881,6 +5895,7 @@ class SM3(SpecOptimizer):
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        cover: sets of more than two dimensions: slices of each, or rows and columns
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -5901,6 +5916,7 @@ class SM3(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        cover: Literal["axes", "rows"] = "axes",
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,

@@ -828,15 +828,17 @@ class AdamC(SpecOptimizer):
 class AdamMini(SpecOptimizer):
     """Adam-mini: use fewer learning rates to gain more.
 
-    Zhang et al. 2024, arXiv:2406.16793, algorithm 1, with the rows of a matrix as its blocks.
+    Zhang et al. 2024, arXiv:2406.16793, algorithm 1.
 
-        m'     = beta1*m + (1 - beta1)*g
-        v_row' = beta2*v_row + (1 - beta2)*mean(g^2, per row)   if by_row
-        v'     = beta2*v + (1 - beta2)*mean(g^2)                if not by_row
-        v_hat  = 1/(1 - beta2^t)*v_row'                         if by_row
-        v_hat  = 1/(1 - beta2^t)*v'                             otherwise
-        rate   = lr/(1 - beta1^t)/(sqrt(v_hat) + epsilon)   # one division a row, none an element
-        w'     = (1 - lr*wd)*w - rate*m'
+        m'      = beta1*m + (1 - beta1)*g
+        v_head' = beta2*v_head + (1 - beta2)*mean(g^2, per block head_dim)   if by_head
+        v_row'  = beta2*v_row + (1 - beta2)*mean(g^2, per row)               if by_row
+        v'      = beta2*v + (1 - beta2)*mean(g^2)                            if not by_row and not by_head
+        v_hat   = 1/(1 - beta2^t)*v_head'                                    if by_head
+        v_hat   = 1/(1 - beta2^t)*v_row'                                     if by_row
+        v_hat   = 1/(1 - beta2^t)*v'                                         otherwise
+        rate    = lr/(1 - beta1^t)/(sqrt(v_hat) + epsilon)   # one division a row, none an element
+        w'      = (1 - lr*wd)*w - rate*m'
 
     Parameters
     ----------
@@ -844,6 +846,8 @@ class AdamMini(SpecOptimizer):
     beta1: decay of the first moment, in [0, 1).
     beta2: decay of the second moment, in [0, 1).
     epsilon: added to the root of the second moment, in [0, inf).
+    head_dim: rows of a head of attention, in [1, inf).
+    heads: the parameter makes queries or keys: its blocks are heads.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -851,6 +855,7 @@ class AdamMini(SpecOptimizer):
     beta1: float
     beta2: float
     epsilon: float
+    head_dim: int
     wd: float
     rescale_grad: float
     clip_gradient: float | None
@@ -860,6 +865,7 @@ class AdamMini(SpecOptimizer):
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-08,
+        head_dim: int = 64,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -870,6 +876,7 @@ class AdamMini(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         sym: Any = None,
+        heads: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5692,10 +5699,16 @@ class SM3(SpecOptimizer):
     Anil et al. 2019, arXiv:1901.11150, algorithm SM3-II, with a momentum.
 
         d     = g + wd*w
-        bound = min(R, C) + d^2                 if matrix
+        other = min(A1, A2, A3)                 if four
+        other = min(A1, A2)                     if three
+        other = C                               if matrix
+        bound = min(R, other) + d^2             if matrix
         bound = v + d^2                         otherwise
         R'    = max(bound, per row)             if matrix
-        C'    = max(bound, per col)             if matrix
+        C'    = max(bound, per col)             if matrix and not three
+        A1'   = max(bound, per axis 1)          if three
+        A2'   = max(bound, per axis 2)          if three
+        A3'   = max(bound, per axis 3)          if four
         v'    = bound                           if not matrix
         u     = where(bound == 0, 0, d/sqrt(bound + epsilon))   # no gradient yet
         m'    = momentum*m + (1 - momentum)*u   if heavy
@@ -5707,6 +5720,7 @@ class SM3(SpecOptimizer):
     learning_rate: learning rate.
     momentum: decay of the averaged step; 0 keeps none, in [0, 1).
     epsilon: added to the bound, under the root, in [0, inf).
+    cover: sets of more than two dimensions: slices of each, or rows and columns.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -5716,11 +5730,13 @@ class SM3(SpecOptimizer):
     wd: float
     rescale_grad: float
     clip_gradient: float | None
+    cover: Literal["axes", "rows"]
     def __init__(
         self,
         learning_rate: float = 0.1,
         momentum: float = 0.9,
         epsilon: float = 1e-30,
+        cover: Literal["axes", "rows"] = "axes",
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,

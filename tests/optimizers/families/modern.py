@@ -154,10 +154,11 @@ def adalomo(
     return w - alpha * WD * w - alpha * u / max(1.0, rms(u) / clip_threshold)
 
 
-def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9) -> Array:
-    axes = tuple(range(1, w.ndim)) if w.ndim >= 2 else None
+def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, heads: bool = False, head_dim: int = 1) -> Array:
+    blocks = (len(w) // (head_dim if heads else 1) if w.ndim >= 2 else 1, -1)
+    squares = np.mean((g * g).reshape(blocks), axis=1, keepdims=True)
     s["m"] = beta1 * s["m"] + (1 - beta1) * g
-    s["v"] = 0.999 * s["v"] + (1 - 0.999) * np.mean(g * g, axis=axes, keepdims=True)
+    s["v"] = 0.999 * s["v"] + (1 - 0.999) * np.broadcast_to(squares, g.reshape(blocks).shape).reshape(g.shape)
     m_hat, v_hat = corrected(s, t, beta1, 0.999)
     return (1 - LR * WD) * w - LR * m_hat / (np.sqrt(v_hat) + 1e-8)
 
@@ -292,6 +293,7 @@ CASES: Cases = [
     (adalomo, {"decay_rate": -0.5, "eps2": 10.0, "clip_threshold": 0.7}),
     (adammini, {}),
     (adammini, {"beta1": 0.0}),
+    (adammini, {"heads": True, "head_dim": 2}),
     (prodigy, {"lr": 2.0, "d0": 0.01}),
     (prodigy, {"lr": 2.0, "d_coef": 3.0, "use_bias_correction": True}),
     (prodigy, {"lr": 2.0, "safeguard_warmup": True}),
