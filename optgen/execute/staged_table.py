@@ -134,8 +134,8 @@ class StagedTable:
         if starts and max(each_count) > 1:
             i = self.members[each_count.index(1)]
             raise ValueError(
-                f"{self.kernel.optimizer.name}: the states of parameter {i}, of shape {self._params[i].shape}, start in "
-                "its first update, and those of others have begun: give all parameters a gradient in the first step"
+                f"{self.kernel.optimizer.name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
+                "first update, and those of others have begun: give all parameters a gradient in the first step"
             )
         if starts not in self._joint:
             each = [self._member(i, self._values_of(i)) for i in self.members]
