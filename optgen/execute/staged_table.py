@@ -132,9 +132,9 @@ class StagedTable:
         each_count: list[int] = counts[self.order].tolist()
         starts = self.kernel.starts and 1 in each_count
         if starts and max(each_count) > 1:
-            i = self.members[each_count.index(1)]
+            i, name = self.members[each_count.index(1)], self.kernel.optimizer.name
             raise ValueError(
-                f"{self.kernel.optimizer.name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
+                f"{name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
                 "first update, and those of others have begun: give all parameters a gradient in the first step"
             )
         if starts not in self._joint:
