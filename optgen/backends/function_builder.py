@@ -171,12 +171,14 @@ class FunctionBuilder(ABC):
         keep: Callable[[Value, Any], None],
         state: Callable[[str, ll.Type], Any],
         word: Callable[[ir.Word, Any], Any],
+        place: Callable[[], Any],
     ) -> None:
         """A phase that computes one number for each row, or each column: at one of these.
 
         The values `kept` stand in arrays: `load` gives this line's number in one, and `keep` stores it there. `state`
         is the address of this line's number in a buffer, whose elements are of the given type, and `word` this line's
-        random word of a draw, which may be held from an update. Reductions are emitted by others.
+        random word of a draw, which may be held from an update; `place` is its number in its matrix. Reductions are
+        emitted by others.
         """
         b = self.b
         here = {x.result for x in phase.instrs}
@@ -195,6 +197,9 @@ class FunctionBuilder(ABC):
                     b.store(b.fptrunc(x, stored) if stored == TYPES["f32"] else x, state(name, stored))
                 case ir.Reduce():
                     continue
+                case ir.RowNumber() | ir.ColumnNumber():
+                    assert instr.result is not None
+                    env[instr.result] = b.sitofp(place(), F64)
                 case ir.Word(held=held):
                     assert instr.result is not None
                     env[instr.result] = word(instr.op, None if held is None else self.operand(held, env))

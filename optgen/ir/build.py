@@ -288,6 +288,10 @@ class _Lowering:
         if name in ("max", "min"):
             return functools.reduce(functools.partial(self.min_or_max, "gt" if name == "max" else "lt"), args)
         match name, args:
+            case "triu" | "tril", [x]:
+                place = self.coerce_operands(self.emit(ir.RowNumber()), self.emit(ir.ColumnNumber()))
+                is_kept = self.emit(ir.Compare("le" if name == "triu" else "ge", *place))
+                return self.emit(ir.Select(is_kept, self.element(x), self.element(self.const(0.0))))
             case "sqrt", [x]:
                 return self.emit(ir.Sqrt(x))
             case "abs", [x]:

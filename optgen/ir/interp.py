@@ -132,6 +132,10 @@ class _Run:
                 return np.float64(self.tensor.hyper[name])
             case ir.Count():
                 return np.float64(self.tensor.t)
+            case ir.RowNumber():
+                return np.broadcast_to(self.present[:, None].astype(np.float64), self.shape(Kind.ROW))
+            case ir.ColumnNumber():
+                return np.broadcast_to(np.arange(self.cols, dtype=np.float64), self.shape(Kind.COL))
             case ir.Word(draw=draw, held=held, kind=kind):
                 return self.words(draw, self.tensor.t if held is None else int(self.value(held)), kind)
             case ir.Load(buffer=buffer, place=place):

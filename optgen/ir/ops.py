@@ -71,6 +71,16 @@ class ColumnWord(Word):
 
 
 @dataclass(frozen=True)
+class RowNumber:
+    """Row double: the number of the row in its matrix, from 0."""
+
+
+@dataclass(frozen=True)
+class ColumnNumber:
+    """Column double: the number of the column in its matrix, from 0."""
+
+
+@dataclass(frozen=True)
 class Load:
     """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
     kinds in f64, as they are. What an earlier phase of the step has stored with every bit is as it was stored. Of a
@@ -287,6 +297,8 @@ Op = (
     | Word
     | RowWord
     | ColumnWord
+    | RowNumber
+    | ColumnNumber
     | Load
     | Store
     | Neg

@@ -138,6 +138,10 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
             return Type(Kind.HOST if differs else Kind.UNIFORM, "f64")
         case ir.Count():
             return Type(Kind.HOST, "f64")
+        case ir.RowNumber():
+            return Type(Kind.ROW, "f64")
+        case ir.ColumnNumber():
+            return Type(Kind.COL, "f64")
         case ir.Word(kind=own):
             return Type(own, "i32")
         case ir.Reduce(x=x, scope=scope):

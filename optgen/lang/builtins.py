@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.expressions import DRAWS, MATRIX_FUNCTIONS, Call
+from optgen.expressions import DRAWS, MATRIX_FUNCTIONS, TRIANGLES, Call
 from optgen.model import EPSILON, RESERVED_PARAMS
 
 
@@ -41,6 +41,7 @@ FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
     for f in (
         *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
+        *(Builtin(name, (1,), f"{name}(A)") for name in TRIANGLES),
         Builtin("pow", (2,), "pow(x, y)"),
         Builtin("atan2", (2,), "atan2(y, x)"),
         Builtin("mod", (2,), "mod(a, b)"),

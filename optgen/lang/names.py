@@ -6,7 +6,8 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
+from optgen.expressions import DRAWS, TRIANGLES, Call, Expr, IsSet, Name, children, walk
+from optgen.groups import is_group
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
@@ -16,6 +17,7 @@ from optgen.lang.builtins import (
     TENSORS,
     is_reduction,
 )
+from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
 from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
@@ -50,6 +52,10 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
+    elif call.scope is not None and is_group(call.scope):
+        problem = problem_of(call.scope, scope)
+        if problem is not None:
+            scope.report("E303", problem[0], call.span, problem[1], "groups")
 
 
 def _no_function(call: Call, what: str | None, at: Span, scope: Scope) -> None:
@@ -95,7 +101,7 @@ def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
 
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
-    if FUNCTIONS[call.function].of_matrices:
+    if FUNCTIONS[call.function].of_matrices or call.function in TRIANGLES:
         return "products"
     if call.function in DRAWS:
         return "draws"

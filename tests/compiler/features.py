@@ -55,7 +55,7 @@ update:
   p   = normal(per row)
   q   = uniform(per col)
   x   = clip(g*h, 3) + 0.1*a - u + 0.1*p*q
-  y   = x*b/(1 + b^2)
+  y   = x*b/(1 + b^2) + 0.01*tril(b)
   R'  = 0.9*R + mean(x^2, per row) + 0.01*max(x, per row) - 0.02*min(y, per row)
   r   = where(cols > 0, norm(y, per row)*rms(x, per row)/(1 + abs(sum(y, per row))), 0)
   C'  = 0.9*C + mean(y^2, per col) + 0.01*max(y, per col) - 0.02*min(x, per col)
@@ -181,7 +181,7 @@ update:
   c  = 1                                                     otherwise
   e  = where(R' < 0.5, g, 3*g) + where(C' > 0.4, w, 0.25*w)  if matrix
   e  = g                                                     otherwise
-  m' = 0.9*m + e/(1 + sqrt(d))
+  m' = 0.9*m + triu(e)/(1 + sqrt(d))
   u  = m'/(1 + abs(n))                                       if matrix
   u  = m'                                                    otherwise
   w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c) - lr*wd*w

@@ -168,7 +168,7 @@ update:
 """)
 
 DRAWN = optgen.parse("""\
-optimizer Drawn "draws of every dimension, some of them held, some for states to start from"
+optimizer Drawn "draws of every dimension, held or for states to start from, and triangles"
 param r: int = 3 in [1, inf)
 param k: int = 2 in [1, inf)
 def sketch(A, B) = A@(A^T@B)
@@ -186,7 +186,7 @@ update:
   e  = normal()
   z' = 0.5*z + a
   q' = 0.5*q + d
-  V' = 0.5*V + 0.1*S@(V@diag(d)) + T^T
+  V' = 0.5*V + 0.1*triu(S)@(V@diag(d)) + triu(T^T)
   u  = sketch(g, P)/(1 + norm(P))
   w' = w - lr*(P@identity(r x cols) + u@V'^T + b*g + a*e + (P*q')@T) - lr*z'
 """)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,33 @@ if __name__ == "__main__":
             total += (batch.sum() * 15).asscalar()
         print(total)
 """
+
+
+def test_batches_begin_when_the_loader_is_refreshed() -> None:
+    seen: list[int] = []
+
+    class Watched(gluon.data.Dataset):
+        def __getitem__(self, idx: int) -> int:
+            seen.append(idx)
+            return idx
+
+        def __len__(self) -> int:
+            return 4
+
+    def made(n: int) -> bool:
+        deadline = time.monotonic() + 30
+        while len(seen) < n and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return len(seen) == n
+
+    loader = gluon.data.DataLoader(Watched(), 2, num_workers=1, thread_pool=True)
+    batches = iter(loader)
+    assert not seen
+    loader.refresh()
+    assert made(4)
+    loader.clean()
+    assert [x.asnumpy().tolist() for x in batches] == [[0, 1], [2, 3]] and made(8)
+    loader.refresh()
+    assert made(12) and [x.asnumpy().tolist() for x in loader] == [[0, 1], [2, 3]] and made(12)
+    loader = gluon.data.DataLoader(Watched(), 2, num_workers=1, thread_pool=True, auto_reload=True)
+    assert made(16) and len(list(loader)) == 2 and made(20)

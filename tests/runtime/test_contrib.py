@@ -79,6 +79,10 @@ def test_wikitext_and_files_of_weights(tmp_path: Path) -> None:
         model_store.get_model_file("vgg11", tmp_path)
     (tmp_path / "vgg11-dd221b16.params").touch()
     assert model_store.get_model_file("vgg11", tmp_path) == str(tmp_path / "vgg11-dd221b16.params")
+    model_store._model_sha1.update({"own": "0123456789abcdef"})
+    assert model_store.short_hash("own") == "01234567"
+    with pytest.raises(ValueError, match="no weights of 'other'"):
+        model_store.short_hash("other")
     model_store.purge(tmp_path)
     assert not list(tmp_path.glob("*.params"))
 
@@ -203,3 +207,34 @@ print("trained")
 def test_training_in_mixed_precision(dtype: str) -> None:
     done = run([sys.executable, "-c", TRAINING, dtype], timeout=120)
     assert (done.stdout, done.stderr) == ("trained\n", "")
+
+
+# ---------------------------------------------------------------- operators
+
+
+def test_operators_of_contrib() -> None:
+    x = nd.array([1e10, 1e-7, float("nan")])
+    y = nd.array([1.00001e10, 1e-8, float("nan")])
+    found = mx.contrib.nd.allclose(x, x)
+    assert (found.shape, found.dtype, found.asscalar()) == ((), np.uint8, 1)
+    assert nd.contrib.allclose(x, y).asscalar() == 0 and nd.contrib.allclose(x, x, equal_nan=False).asscalar() == 0
+    assert nd.contrib.allclose(x[:1], y[:1], rtol=2e-5).asscalar() == 1
+    with pytest.raises(mx.MXNetError, match=r"allclose: arrays of shapes \(3,\) and \(2,\)"):
+        nd.contrib.allclose(x, y[:2])
+    weight = nd.array([[1, 2], [3, 4], [5, 6]])
+    weight.attach_grad(stype="row_sparse")
+    with mx.autograd.record():
+        rows = nd.contrib.SparseEmbedding(nd.array([2, 2]), weight, 3, 2)
+    rows.backward()
+    assert rows.asnumpy().tolist() == [[5, 6], [5, 6]]
+    assert weight.grad.stype == "row_sparse" and weight.grad.indices.asnumpy().tolist() == [2]
+    data, ones, zeros = nd.random.normal(shape=(4, 2, 3)), nd.ones(2), nd.zeros(2)
+    for training in (False, True):
+        with mx.autograd.record(training):
+            found, expected = (
+                function(data, ones, zeros.copy(), zeros.copy(), ones.copy(), fix_gamma=False, **arguments)
+                for function, arguments in ((nd.contrib.SyncBatchNorm, {"key": "a"}), (nd.BatchNorm, {}))
+            )
+        assert (found == expected).min().asscalar() == 1
+    with pytest.raises(ValueError, match="ndev=2, but there is one device"):
+        nd.contrib.SyncBatchNorm(data, ones, zeros, zeros, ones, ndev=2, key="a")

@@ -1,11 +1,34 @@
-"""L-BFGS as a spec beside torch.optim.LBFGS, which takes one step for each call and searches no line."""
+"""L-BFGS as a spec beside torch.optim.LBFGS and optax.lbfgs, one step for each call, without a line search."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch.nn import Parameter
 
+import optgen
 import optgen.torch
+
+OPTAX = (
+    (0.007500000000000007, -0.048, 0.065),
+    (0.005182749376738139, -0.0397044779865945, 0.05888095169634928),
+    (0.0019531183763745108, -0.019952274143279148, 0.029962977074216506),
+    (0.0009685832487988468, -0.009976366931023122, 0.014981609187521342),
+    (0.0005072255655106185, -0.004985823923248497, 0.007497946678428729),
+    (0.00018440305203143404, -0.0024984521576609767, 0.003727707723786113),
+)
+"""Weights after each step of optax.lbfgs(0.5, memory_size=3, linesearch=None) of optax 0.2.8, in float64."""
+
+
+def test_the_trajectory_is_that_of_optax() -> None:
+    """On a quadratic, from weights with so short a gradient that no first step is shortened."""
+    matrix = np.array([[2, 0.3, 0], [0.3, 1, 0.2], [0, 0.2, 0.5]])
+    w, g = np.array([0.1, -0.05, 0.08]), np.zeros(3)
+    step = optgen.load("lbfgs", "float64", lr=0.5, history=2).bind([w], [g])
+    for expected in OPTAX:
+        g[:] = matrix @ w
+        step()
+        np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-14)
 
 
 def test_the_trajectory_is_that_of_torch() -> None:

@@ -66,13 +66,19 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             def state(name: str, type: ll.Type, number: Any = number) -> Any:
                 return at(b, pointers[name], number, type)
 
-            def word(op: ir.Word, held: Any, i: Any = i, tensor: Any = tensor, number: Any = number) -> Any:
-                own = CpuBox(tensor).line_number(kind, number) if m.kernel.boxes else number
+            def whole(tensor: Any = tensor, number: Any = number) -> Any:
+                return CpuBox(tensor).line_number(kind, number) if m.kernel.boxes else number
+
+            def word(op: ir.Word, held: Any, i: Any = i, whole: Any = whole) -> Any:
                 id, t = (load(b, s.field(name), i, I64) for name in ("id", "t"))
-                return s.random_word(op, held, own, id, t, s.field("seed"))
+                return s.random_word(op, held, whole(), id, t, s.field("seed"))
+
+            def place(tensor: Any = tensor, extent: Extent = extent, whole: Any = whole) -> Any:
+                each = CpuBox(tensor).length(kind) if m.kernel.boxes else _own_length(extent, kind)
+                return b.urem(whole(), maximum(b, each, integer(1))) if m.kernel.last_two else whole()
 
             own_arrays = partial(arrays.load, b, r), partial(arrays.keep, b, r)
-            s.line(phase, dict(env), arrays.slots, *own_arrays, state, word)
+            s.line(phase, dict(env), arrays.slots, *own_arrays, state, word, place)
         for instr in within:
             assert isinstance(instr.op, ir.Reduce) and instr.result is not None
             x, to = (at(b, arrays.array(b, v), first, F64) for v in (instr.op.x, instr.result))

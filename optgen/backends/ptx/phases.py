@@ -112,4 +112,9 @@ def _line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
     def word(op: ir.Word, held: Any) -> Any:
         return f.random_word(op, held, number, f.column("id", i), f.column("t", i), f.word(TableWord(SEED, 0)))
 
-    f.line(phase, env, f.m.layout.line_slots(kind), load, keep, state, word)
+    def place() -> Any:
+        if not f.m.kernel.last_two:
+            return number
+        return f.b.urem(number, f.height(i) if kind is Kind.ROW else f.column("cols", i))
+
+    f.line(phase, env, f.m.layout.line_slots(kind), load, keep, state, word, place)

@@ -86,7 +86,8 @@ class DataLoader:
         self._dataset = dataset
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
-        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        # Libraries that derive loaders of their own read these two.
+        self._pin_memory, self._pin_device_id = pin_memory, pin_device_id
         self._iter: Iterator[Any] | None = None
         self._workers = None
         if num_workers > 0:
@@ -120,7 +121,9 @@ class DataLoader:
             batches = self._workers.begun(self._batch_sampler) if begin else self._workers.batches(self._batch_sampler)
         else:
             batches = (self._batchify_fn([self._dataset[i] for i in batch]) for batch in self._batch_sampler)
-        return batches if self._pinned is None else (_as_in_context(batch, self._pinned) for batch in batches)
+        if not self._pin_memory:
+            return batches
+        return (_as_in_context(batch, cpu_pinned(self._pin_device_id)) for batch in batches)
 
     def __len__(self) -> int:
         return len(self._batch_sampler)

@@ -5,9 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runtime.base import MXNetError, data_dir
+from runtime.base import ArgumentError, MXNetError, data_dir
 
-__all__ = ["get_model_file", "purge"]
+__all__ = ["get_model_file", "purge", "short_hash"]
+
+
+_model_sha1: dict[str, str] = {}
+"""SHA-1 hashes of files of weights, in hexadecimal digits, by the names of networks: libraries enter theirs."""
+
+
+def short_hash(name: str) -> str:
+    """The first 8 digits of the hash of a network's file; ValueError for a network that nobody has entered."""
+    if name not in _model_sha1:
+        raise ArgumentError(f"there are no weights of '{name}'; known are those of {', '.join(_model_sha1) or 'none'}")
+    return _model_sha1[name][:8]
 
 
 def _folder(root: str | os.PathLike[str] | None) -> Path:
