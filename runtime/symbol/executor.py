@@ -184,12 +184,6 @@ class Executor:
         ]
         return Executor(self._entries, self._ctx, args, grads, self._requests, states)
 
-    def get_optimized_symbol(self) -> Any:
-        """The symbol that is computed: the one that was bound."""
-        from runtime.symbol.symbol import Symbol  # symbols make executors
-
-        return Symbol(self._entries)
-
     def debug_str(self) -> str:
         """The graph as text, and the memory that the outputs of its operations take."""
         arrays = dict(zip((*self._arguments, *self._states), (*self.arg_arrays, *self.aux_arrays), strict=True))
