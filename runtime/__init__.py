@@ -50,6 +50,7 @@ _ON_FIRST_USE = {
             "libinfo",
             "log",
             "model",
+            "onnx",
             "operator",
             "profiler",
             "recordio",
@@ -70,7 +71,6 @@ __all__ = [
 _NOT_PROVIDED = {
     **dict.fromkeys(("mod", "module"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    "onnx": "save parameters with Block.save_parameters",
     "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
     **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),

@@ -93,7 +93,7 @@ LAYERS: dict[str, list[str]] = {
         "operator random callback lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model profiler",
+        "kvstore image model onnx profiler",
         "gluon",
         "checkpoint contrib launch",
         "compat",
