@@ -1,9 +1,9 @@
 """Times of Muon's step on the matrices of a GPT-2 small, beside torch.optim.Muon and the same products by torch.mm.
 
-    python benchmarks/muon.py [--layers N] [--reps N]
+    python benchmarks/muon.py [--layers N] [--reps N] [--matrices COUNTxROWSxCOLS]
 
 All run on as many threads. Times are the smallest of some repetitions, which take turns. `products` are the products of
-a step alone: five turns of three for each matrix, by `torch.mm`.
+a step alone: five turns of three for each matrix, by `torch.mm`. `--matrices` takes so many equal matrices instead.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--reps", type=int, default=5)
+    parser.add_argument("--matrices", help="as 100x16x16")
     parser.add_argument("--threads", type=int, default=optgen.num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     optgen.set_num_threads(args.threads)
     shapes = MATRICES * args.layers
+    if args.matrices:
+        count, rows, cols = map(int, args.matrices.split("x"))
+        shapes = [(rows, cols)] * count
     timed = steps(shapes)
     best = dict.fromkeys(timed, float("inf"))
     with torch.no_grad():
@@ -72,10 +76,10 @@ def main() -> None:
                 run()
                 if rep:
                     best[name] = min(best[name], time.perf_counter() - begin)
-    print(f"{len(shapes)} matrices, {args.threads} threads, {flops(shapes) / 1e9:.1f} GFLOP of products")
+    print(f"{len(shapes)} matrices, {args.threads} threads, {flops(shapes) / 1e9:.3g} GFLOP of products")
     for name, seconds in best.items():
         of_mm, of_muon = (seconds / best[x] for x in ("products, torch.mm", "torch.optim.Muon"))
-        print(f"{name:20} {seconds * 1e3:7.0f} ms, {of_mm:.2f} of the products, {of_muon:.2f} of torch.optim.Muon")
+        print(f"{name:20} {seconds * 1e3:7.2f} ms, {of_mm:.2f} of the products, {of_muon:.2f} of torch.optim.Muon")
 
 
 if __name__ == "__main__":

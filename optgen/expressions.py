@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from optgen.diagnostics import Span
+from optgen.groups import is_group
 
 REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
 """The functions that, of one argument, compute one number from many."""
@@ -107,9 +108,9 @@ class IsSet:
 
 @dataclass(frozen=True)
 class Call:
-    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
-    or `matrix`; None for none. `dims` are the dimensions of a draw, none where it is for elements; a draw that is held
-    has two arguments, the distance of updates and the first one."""
+    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`,
+    `matrix`, or a group (`optgen.groups`); None for none. `dims` are the dimensions of a draw, none where it is for
+    elements; a draw that is held has two arguments, the distance of updates and the first one."""
 
     function: str
     args: tuple[Expr, ...]
@@ -147,6 +148,11 @@ def is_of_matrices(expr: Expr) -> bool:
         case Call(function=function):
             return function in MATRIX_FUNCTIONS
     return False
+
+
+def is_grouped(expr: Expr) -> bool:
+    """Whether a node is a reduction of groups of rows or columns."""
+    return isinstance(expr, Call) and is_group(expr.scope)
 
 
 def is_draw(expr: Expr) -> bool:

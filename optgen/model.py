@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Call, Expr, Name, Number, is_draw, is_of_matrices, walk
+from optgen.expressions import Call, Expr, Name, Number, is_draw, is_grouped, is_of_matrices, walk
+from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
 MAX_DRAWS = 2048
@@ -118,13 +119,13 @@ class StateDecl:
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
-    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params
+    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params, or a group
     entries: str = ""  # of a history: how many it keeps, a number or an int param
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
-        return (*self.dims, *([self.entries] if self.entries and not self.entries.isdigit() else []))
+        return (*map(param_of, self.dims), *([self.entries] if self.entries and not self.entries.isdigit() else []))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -235,6 +236,18 @@ class Program:
     states: tuple[StateDecl, ...]
     equations: tuple[Equation, ...]
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows or columns that there are values for."""
+        return tuple(dict.fromkeys(_groups(self.states, self.equations)))
+
+
+def _groups(states: Iterable[StateDecl], equations: Iterable[Equation]) -> Iterator[str]:
+    yield from (dim for state in states for dim in state.dims if is_group(dim))
+    values = [*(e.value for e in equations), *(s.init for s in states)]
+    calls = (e for value in values for e in walk(value) if isinstance(e, Call))
+    yield from (call.scope for call in calls if call.scope is not None and is_group(call.scope))
+
 
 @dataclass(frozen=True)
 class Optimizer:
@@ -317,8 +330,12 @@ class Optimizer:
         """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
         calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
         squares = [e.args for e in calls if e.function == "identity"]
-        found = [name for names in (*(s.fixed for s in self.states), *(e.dims for e in calls)) for name in names]
+        own = (*(s.fixed for s in self.states), *(e.dims for e in calls))
+        found = [name for names in own for name in names if not is_group(name) and not name.isdigit()]
         found += [e.id for args in squares for e in args if isinstance(e, Name)]
+        found += [
+            param_of(group) for group in self.groups if not param_of(group).isdigit() and param_of(group) != group
+        ]
         return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
 
     @property
@@ -332,19 +349,27 @@ class Optimizer:
         """Whether some variant may be more than one kernel."""
         return (
             self.has_products
+            or bool(self.groups)
             or any(e.loop is not None or e.timing is not None for e in self.update)
             or any(s.kind is Kind.MATRIX for s in self.states)
             or any(_is_drawn_matrix(e.value) for e in self.update)
         )
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows or columns that some variant has values for."""
+        return tuple(dict.fromkeys(_groups(self.states, self.update)))
+
     def is_staged(self, flags: Flags) -> bool:
-        """Whether a variant is more than one kernel: it has products or functions of matrices, loops, or equations of
-        some updates only."""
+        """Whether a variant is more than one kernel: it has products or functions of matrices, groups of rows or
+        columns, loops, or equations of some updates only."""
         if not self.has_stages:
             return False
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
-        special = any(is_of_matrices(e) or _is_drawn_matrix(e) for value in values for e in walk(value))
+        special = any(
+            is_of_matrices(e) or is_grouped(e) or _is_drawn_matrix(e) for value in values for e in walk(value)
+        )
         own = any(s.kind is Kind.MATRIX for s in program.states)
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
@@ -389,7 +414,7 @@ class Optimizer:
         return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
 
     def _counts(self) -> Iterator[Expr]:
-        """The expressions of loops and timings, and the dimensions of states."""
+        """The expressions of loops and timings, and the dimensions of states and groups."""
         for equation in self.update:
             loop = equation.loop
             while loop is not None:

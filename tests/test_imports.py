@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks shapes",
+        "diagnostics files forks groups shapes",
         "expressions",
         "truth",
         "model",
@@ -42,8 +42,12 @@ LAYERS: dict[str, list[str]] = {
         "hyper piece",
         "table",
         "protocols",
+        "group_calls",
+        "group_loops",
         "calls staged_kernel",
-        "array_calls stage_run",
+        "array_calls bound_stages",
+        "stage_device",
+        "stage_run",
         "staged_table",
         "staged_runner",
         "cpu sparse",
@@ -57,7 +61,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cpu": [
         "kernel exchange fold",
         "boxes dlpack groups ranges",
-        "chain table",
+        "chain sequence table",
         "runner stages",
         "device",
     ],
@@ -90,10 +94,11 @@ LAYERS: dict[str, list[str]] = {
         "context name attribute",
         "util runtime autograd",
         "ndarray",
-        "operator random callback lr_scheduler",
+        "operator random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model onnx profiler",
+        "kvstore image model monitor onnx profiler",
+        "callback module",
         "gluon",
         "checkpoint contrib launch",
         "compat",
@@ -119,9 +124,9 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "truth", "model", "bounds", "specfiles"},
+    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
-    "ir": {"diagnostics", "expressions", "truth", "model", "bounds", "shapes"},
+    "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
     "backends": {"diagnostics", "expressions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},

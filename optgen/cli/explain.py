@@ -8,6 +8,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, command, flags_text, read, source_named, variants
+from optgen.groups import described, is_group
 from optgen.model import PHASE, Flags, Optimizer, Timing
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
@@ -108,7 +109,9 @@ def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for s in optimizer.states:
         guard = f"if {expression(s.guard)}" if s.guard is not None else ""
         start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        count = " x ".join(s.dims) if s.dims else f"{s.entries or 'one'} for each {ONE_FOR_EACH[s.kind]}"
+        groups = [described(dim) for dim in s.dims if is_group(dim)]
+        each = groups[0] if groups else ONE_FOR_EACH.get(s.kind, "")
+        count = " x ".join(s.dims) if s.dims and not groups else f"{s.entries or 'one'} for each {each}"
         yield s.name, count, start, guard, s.doc
 
 

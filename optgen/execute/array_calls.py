@@ -12,8 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from optgen.execute import group_calls
 from optgen.execute.calls import Request
-from optgen.stages.plan import TALL, CallStage
+from optgen.stages.plan import GROUPED, TALL, CallStage
 
 
 class ArrayCalls:
@@ -39,6 +40,8 @@ class ArrayCalls:
         "bfloat16"."""
         given = [_turned(a, x.transposed) for a, x in zip(operands, stage.operands, strict=True)]
         match stage.function:
+            case function if function in GROUPED:
+                group_calls.compute(self._xp, function, given[0], numbers, out)
             case "product":
                 a, b = map(_rounded, given) if how == "bfloat16" else given
                 out[...] = _product(a, b, stage.vectors)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from optgen.execute.buffers import Array
-from optgen.stages.plan import FALLIBLE, TALL, CallStage
+from optgen.stages.plan import FALLIBLE, GROUPED, TALL, CallStage
 
 if TYPE_CHECKING:
-    from optgen.linalg import How
+    from optgen.linalg import How, PreparedProduct
 
 
 def call(
@@ -23,10 +23,13 @@ def call(
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
         _product(stage, operands, numbers, out, how)
+    elif stage.function in GROUPED:
+        _grouped(stage, operands, numbers, out)
     elif stage.function in FALLIBLE:
         factorize([Request(stage, operands, numbers, out)])
     else:
-        _FUNCTIONS[stage.function](_turned(stage, operands), numbers, out)
+        pairs = zip(stage.operands, operands, strict=True)
+        _FUNCTIONS[stage.function]([x.swapaxes(-1, -2) if of.transposed else x for of, x in pairs], numbers, out)
 
 
 class Request(NamedTuple):
@@ -76,8 +79,24 @@ def _factors(request: Request) -> list[Array]:
     return [*operands, out]
 
 
+def prepare(stage: CallStage, operands: Sequence[Array], out: Array, how: How) -> PreparedProduct | None:
+    """A product over fixed arrays, to be computed later; None for another function, and where nothing is multiplied.
+    Factors of what is added are to be set."""
+    from optgen import linalg
+
+    return linalg.prepare(**_arguments(stage, operands, (0.0, 0.0), out, how)) if stage.function == "product" else None
+
+
 def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How) -> None:
-    """A product. A vector is one row on the left, and one column on the right."""
+    from optgen import linalg
+
+    linalg.product(**_arguments(stage, operands, numbers, out, how))
+
+
+def _arguments(
+    stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How
+) -> dict[str, Any]:
+    """The arguments of a product. A vector is one row on the left, and one column on the right."""
     from optgen import linalg
 
     a, b, *added = operands
@@ -87,7 +106,8 @@ def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[floa
         b = b[..., None] if 1 in stage.vectors else b
         out = out[..., None, :] if 0 in stage.vectors else out[..., None]
     left, right = (x.transposed for x in stage.operands[:2])
-    linalg.product(a, b, out, transpose_a=left, transpose_b=right, symmetric=stage.symmetric, how=how, addend=addend)
+    arrays = {"a": a, "b": b, "out": out, "addend": addend, "how": how}
+    return {**arrays, "transpose_a": left, "transpose_b": right, "symmetric": stage.symmetric}
 
 
 def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
@@ -95,12 +115,21 @@ def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
     return [np.ascontiguousarray(x.swapaxes(-1, -2)) if operand.transposed else x for operand, x in found]
 
 
+def _grouped(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    """A call of groups of rows or columns."""
+    from optgen.execute import group_loops
+
+    group_loops.compute(stage.function, operands[0], numbers, out)
+
+
 def _transpose(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
     out[...] = operands[0].swapaxes(-1, -2)
 
 
 def _identity(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    out[...] = np.eye(*out.shape[-2:], dtype=out.dtype)
+    least = min(out.shape[-2:])
+    out[...] = 0
+    np.einsum("...ii->...i", out[..., :least, :least])[...] = 1
 
 
 def _trace(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:

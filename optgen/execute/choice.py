@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from optgen import arguments, pipeline
+from optgen import arguments, groups, pipeline
 from optgen.arguments import Arguments
 from optgen.execute import piece
 from optgen.execute.buffers import Tensor
@@ -66,7 +66,7 @@ class KernelChoice:
         self.matmul = matmul
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
-        self._reads_sizes, self._has_stages = spec.reads_sizes, spec.has_stages
+        self._reads_sizes, self._has_stages, self._groups = spec.reads_sizes, spec.has_stages, spec.groups
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._irs: dict[tuple[Any, ...], Kernel] = {}
@@ -177,6 +177,8 @@ class KernelChoice:
         With `donated`, it may write to gradients.
         """
         own = flags or {}
+        if self._groups and not evaluate:
+            self._check_groups(shape, own)
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
@@ -217,7 +219,9 @@ class KernelChoice:
         self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None
     ) -> tuple[Optimizer, Variant, Mapping[str, float | None]]:
         """The spec, its variant for a shape, and its params and sizes."""
-        return self.spec, self.variant(shape, flags), {**self.values, **sizes(shape, self.spec.last_two)}
+        variant = self.variant(shape, flags)
+        own = groups.sizes(self.spec.program(variant.flags).groups, shape, self.values)
+        return self.spec, variant, {**self.values, **sizes(shape, self.spec.last_two), **own}
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
@@ -233,11 +237,16 @@ class KernelChoice:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
         if self._is_staged(shape, flags):
-            raise ValueError(f"{self.spec.name}: products take whole matrices; keep such a parameter unsharded")
+            what = "products take whole matrices" if self.spec.has_products else "groups are of whole tensors"
+            raise ValueError(f"{self.spec.name}: {what}; keep such a parameter unsharded")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
         )
+
+    def _check_groups(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> None:
+        """ValueError for a parameter that has not the groups of rows or columns that its equations are of."""
+        groups.sizes(self.spec.program(self.decide(shape, flags)).groups, shape, self.values)
 
     def _sort(self, shape: Sequence[int]) -> int | tuple[int, ...]:
         """What of a shape chooses between flags."""

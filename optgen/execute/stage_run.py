@@ -1,24 +1,24 @@
-"""The update of parameters in stages: kernels that are called with a table of their tensors, calls, and loops."""
+"""The update of parameters in stages, bound to the memory of these and of what is between the stages."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgen import arguments
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers
+from optgen.execute.bound_stages import BoundStage, Factorizations, KernelCall, MatrixCall, TurnsCall, Value
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.calls import Request
-from optgen.execute.hyper import Values
-from optgen.execute.kernel import LoadedKernel
+from optgen.execute.stage_device import DeviceMemory, StageDevice, Workspace
 from optgen.execute.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
-from optgen.model import DIMENSIONS, Kind
+from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
 from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
@@ -30,76 +30,8 @@ HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "determin
 """The `matmul` of a rule -> how products are computed."""
 
 
-class DeviceMemory(Protocol):
-    """Memory of a device, which is free again when this object is gone."""
-
-    @property
-    def nbytes(self) -> int: ...
-
-
-class StageTable(Protocol):
-    """Some tensors, and the kernel that updates them."""
-
-    counts: Array
-    """The counts of updates, these included, which the kernel reads."""
-
-    def set_hyper(self, values: Values) -> None: ...
-
-    def set_seed(self, seed: int) -> None: ...
-
-    def set_pointers(self, buffers: Sequence[int], addresses: Array | int) -> None: ...
-
-    def run(self) -> None:
-        """Run the kernel, before what is computed next on the device."""
-
-
-class StageDevice(Protocol):
-    """Where stages are computed; what is asked for is done in order."""
-
-    at_once: int
-    """How many parameters are updated side by side."""
-
-    def block(self, nbytes: int) -> tuple[DeviceMemory, int]:
-        """New memory, and its address."""
-
-    def table(
-        self, kernel: Any, domains: Sequence[Tensor], held: Mapping[str, Sequence[Tensor]], ids: Sequence[int]
-    ) -> StageTable:
-        """A table of tensors; `held` are their buffers but the gradients."""
-
-    def view(self, tensor: Tensor) -> Any:
-        """The memory of a tensor as an array that `call` takes."""
-
-    def call(
-        self, stage: CallStage, operands: Sequence[Any], numbers: Sequence[float], out: Any, how: How = "native"
-    ) -> None:
-        """Compute a call that cannot fail."""
-
-    def factorize(self, requests: Sequence[Request]) -> None:
-        """Compute calls that may fail: see `calls.factorize`."""
-
-    def keep(self, tensor: Tensor) -> Callable[[], None]:
-        """Copy a tensor; returns what writes the copy back."""
-
-    def is_finite(self, tensor: Tensor) -> bool:
-        """Whether a gradient has no NaN and no infinity, if that is known before it is factorized."""
-
-
-class Workspace:
-    """The arrays between stages: one block of memory, which parameters of a step use one after the other."""
-
-    def __init__(self) -> None:
-        self.block: DeviceMemory | None = None
-        self.address = 0
-
-    def reserve(self, nbytes: int, device: StageDevice) -> None:
-        """Have at least so many bytes."""
-        if self.block is None or nbytes > self.block.nbytes:
-            self.block, self.address = device.block(nbytes)
-
-
-Value = float | None | list[float | None]
-"""A hyper-parameter: one number, or one for each member."""
+Current = dict[str, list[Tensor]]
+"""The memory of values that loops carry, by key, for each member."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +66,14 @@ class MembersRun:
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places = [self._layout(member) for member in members]
-        self._memory: DeviceMemory | None = None
+        self.nbytes = sum(nbytes for _, nbytes in self._places)
+        self.counts = np.zeros(len(members), np.int64)
+        self._loops = [stage for stage in self.plan.walk() if isinstance(stage, LoopStage)]
+        self._block: DeviceMemory | None = None
+        self._panels: DeviceMemory | None = None  # keeps them alive
+        self._turns_before: tuple[int, ...] = ()
+        self._known: tuple[int, int] = (-1, -1)
+        self.stages: Sequence[BoundStage] = ()
 
     def _lead(self, member: RunMember) -> tuple[int, ...]:
         shape, last_two = member.param.shape, self.native.last_two
@@ -158,12 +97,13 @@ class MembersRun:
         found, end = offsets(self.plan, sizes)
         return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
 
-    def _bind(self, workspace: Workspace) -> None:
-        """Bind the stages to a workspace, where it is elsewhere than in the last step."""
-        workspace.reserve(sum(nbytes for _, nbytes in self._places), self.device)
-        if self._memory is workspace.block:
+    def bind(self, workspace: Workspace, values: Mapping[str, Value]) -> None:
+        """Bind the stages to a workspace, which has `nbytes` for arrays, if that is another than in the last step, or a
+        loop has other turns. An update needs no further memory for arrays."""
+        turns = tuple(turns_of(stage, values) for stage in self._loops)
+        if self._block is workspace.block and self._turns_before == turns:
             return
-        self._memory, base = workspace.block, workspace.address
+        base = workspace.address
         self._arrays: list[dict[str, Tensor]] = []
         for places, nbytes in self._places:
             made = {}
@@ -171,7 +111,12 @@ class MembersRun:
                 made[key] = Tensor(key, base + begin, shape, dtype, True, None, self.param.gpu)
             self._arrays.append(made | {key: self._arrays[0][key] for key in self._shared if self._arrays})
             base += nbytes
-        self._stages = self._all_made(self.plan.stages)
+        self._all: list[BoundStage] = []
+        self._turns = dict(zip(self._loops, turns, strict=True))
+        bound = self._made(self.plan.stages, {})
+        self.stages = self.device.prepared(bound, self.how, workspace)
+        self._block, self._panels, self._turns_before = workspace.block, workspace.panels, turns
+        self._known = (-1, -1)
 
     def each(self, key: str) -> list[Tensor]:
         """The memory of a value, for each member."""
@@ -181,177 +126,125 @@ class MembersRun:
 
     # ------------------------------------------------------------ stages
 
-    def _all_made(self, stages: Sequence[Stage]) -> list[_KernelCall | _Call | _Factorizations | _LoopCall]:
-        """Stages, those factorizations together that follow each other and do not read each other's results."""
-        found: list[_KernelCall | _Call | _Factorizations | _LoopCall] = []
+    def _made(self, stages: Sequence[Stage], current: Current) -> list[BoundStage]:
+        """Stages, those factorizations together that follow each other and do not read each other's results. `current`
+        has the arrays of the values that loops carry, and is changed by loops."""
+        found: list[BoundStage] = []
         for stage in stages:
+            made: BoundStage
             match stage:
                 case KernelStage():
-                    found.append(self._kernel_call(stage))
+                    made = self._kernel(stage, current)
                 case CallStage(function=function) if function in FALLIBLE:
                     last = found[-1] if found else None
-                    if isinstance(last, _Factorizations) and last.is_apart(stage):
-                        found[-1] = _Factorizations([*last.stages, stage])
-                    else:
-                        found.append(_Factorizations([stage]))
+                    made = Factorizations([(stage, *self._arrays_of(stage, current))])
+                    if isinstance(last, Factorizations) and last.is_apart(stage):
+                        last.calls += made.calls
+                        continue
                 case CallStage():
-                    found.append(_Call(stage))
-                case LoopStage(body=body):
-                    found.append(_LoopCall(stage, self._all_made(body)))
+                    made = MatrixCall(stage, *self._arrays_of(stage, current), self.device.call, self.how)
+                case LoopStage():
+                    made = self._loop(stage, current)
+            found.append(made)
+            self._all.append(made)
         return found
 
-    def _kernel_call(self, section: KernelStage) -> _KernelCall:
+    def _kernel(self, section: KernelStage, current: Current) -> KernelCall:
         kernel, members = self.kernels[section], self.members
         domains = [member.param for member in members]
         if section.domain != PARAMETER:
             domains = [x._replace(shape=self.shape(section.domain, m)) for x, m in zip(domains, members, strict=True)]
-        held = {b.memory: self._as_buffer(b) for b in kernel.native.buffers if not is_gradient(b.name)}
+        held = {b.memory: self._as_buffer(b, current) for b in kernel.native.buffers if not is_gradient(b.name)}
         table = self.device.table(kernel, domains, held, [member.id for member in members])
+        table.read_counts(self.counts)
         own = {}
         if section.domain != PARAMETER:
             known = [sizes(member.param.shape, self.native.last_two) for member in members]
             own = {f"parameter.{name}": [float(x[name]) for x in known] for name in known[0]}
-        made = [
-            b.memory for b in kernel.native.buffers if b.kind is Kind.ROW and b.written and self._is_array(b.memory)
-        ]
+        table.set_hyper(own)
+        made = [b for b in kernel.native.buffers if b.kind is Kind.ROW and b.written and self._is_array(b.memory)]
         empty = [k for k, x in enumerate(domains) if not x.size]
-        return _KernelCall(kernel, table, own, [(key, k) for key in made for k in empty])
+        zeros = [self.device.view((current.get(b.memory) or self.each(b.memory))[k]) for b in made for k in empty]
+        return KernelCall(kernel, table, own, zeros)
 
     def _is_array(self, key: str) -> bool:
         return self.plan.places.get(key, key) in self._arrays[0]
 
-    def _as_buffer(self, b: Buffer) -> list[Tensor]:
+    def _as_buffer(self, b: Buffer, current: Current) -> list[Tensor]:
         is_line = b.kind in (Kind.ROW, Kind.COL)
-        return [t._replace(shape=(t.size,)) if is_line else t for t in self.each(b.memory)]
+        tensors = current.get(b.memory) or self.each(b.memory)
+        return [t._replace(shape=(t.size,)) if is_line else t for t in tensors]
 
-    def matrix(self, key: str) -> Any:
+    def _arrays_of(self, stage: CallStage, current: Current) -> tuple[list[Any], Any]:
+        """The operands of a call, and where the result goes."""
+        return [self._matrix(x.key, current) for x in stage.operands], self._matrix(stage.target, current)
+
+    def _matrix(self, key: str, current: Current) -> Any:
         """An array as a call takes it; calls are of one member alone."""
-        (t,), (member,) = self.current.get(key) or self.each(key), self.members
+        (t,), (member,) = current.get(key) or self.each(key), self.members
         is_param = not self._is_array(key) and self.plan.places.get(key, key) in self._elements_of_param
         return self.device.view(t._replace(shape=self.shape(PARAMETER, member)) if is_param else t)
 
-    def run(
+    def _loop(self, stage: LoopStage, current: Current) -> TurnsCall:
+        """A loop. Of a value that is carried, a turn reads the array that the last one wrote: the first turn, those
+        with odd numbers and the others read and write other arrays."""
+        turns, before = self._turns[stage], {key: current.get(key) for key, _ in stage.carried}
+        latest = {key: current.get(key) or self.each(key) for key, _ in stage.carried}
+        bodies = []
+        for turn in range(min(turns, 3)):
+            for key, new in stage.carried:
+                current[key], current[new] = latest[key], self.each(f"{new}~" if turn % 2 else new)
+            bodies.append(self._made(stage.body, current))
+            latest = {key: current[new] for key, new in stage.carried}
+        for key, new in stage.carried:
+            last = self.each(f"{new}~" if (turns - 1) % 2 else new)
+            current[new] = last if turns else latest[key]
+            current.pop(key, None)
+            if (known := before[key]) is not None:
+                current[key] = known
+        return TurnsCall(stage, turns, bodies)
+
+    # ------------------------------------------------------------ a step
+
+    def prepare(
         self,
-        workspace: Workspace,
         values: Mapping[str, Value],
+        step: float,
         counts: Sequence[int],
         seed: int,
         gradients: Array,
-    ) -> Iterator[list[Request]]:
-        """Update the members, which these are the counts of, with gradients at these addresses, a row for each. Of
-        `values`, some may be lists of one for each member. Yields calls that may fail: they are to be computed before
-        the next is asked for."""
-        self._bind(workspace)
-        self.current: dict[str, list[Tensor]] = {}
-        self.values, self.counts, self.seed, self.gradients = dict(values), counts, seed, gradients
-        for stage in self._stages:
-            yield from stage.run(self)
+        known: tuple[int, int],
+    ) -> None:
+        """Have the next update of the members, which these are the counts of, read gradients at these addresses, a row
+        for each. Of `values`, some may be lists of one for each member. `known` are numbers that differ where values or
+        seed, and where gradients, do."""
+        self.counts[:] = counts
+        if self._known[0] != known[0]:
+            numbers = {name: x for name, x in values.items() if not isinstance(x, list)}
+            for stage in self._all:
+                stage.set_values(values, numbers, seed)
+        if self._known[1] != known[1]:
+            for stage in self._all:
+                stage.set_gradients(gradients)
+        self._known = known
+        for stage in self._all:
+            stage.set_step(step)
+
+    def run(self) -> Iterator[list[Request]]:
+        """Make the update. Yields calls that may fail: they are to be computed before the next is asked for."""
+        for stage in self.stages:
+            yield from stage.run()
 
     def written(self) -> list[Tensor]:
         """The tensors of the caller that an update changes."""
         return [member.tensors[name] for name in sorted(self.plan.written()) for member in self.members]
 
-    def arguments_of(self, stage: CallStage) -> tuple[list[Any], list[float], Any]:
-        """The operands of a call, its numbers, and where the result goes."""
-        numbers = [arguments.number(x, self.numbers) for x in stage.numbers]
-        return [self.matrix(x.key) for x in stage.operands], numbers, self.matrix(stage.target)
 
-    @property
-    def numbers(self) -> dict[str, float | None]:
-        """The values that are no lists, by name: those that arguments of calls and numbers of turns follow from."""
-        return {name: x for name, x in self.values.items() if not isinstance(x, list)}
-
-
-class _KernelCall:
-    """A kernel over a tensor of each member."""
-
-    def __init__(
-        self,
-        kernel: LoadedKernel,
-        table: StageTable,
-        own: Mapping[str, list[float]],
-        zeros: Sequence[tuple[str, int]],
-    ) -> None:
-        """`own` are hyper-parameters of the members. `zeros` are values of rows without elements, as pairs of a key and
-        the number of a member: no kernel visits such rows, and they count as 0."""
-        self.table, self.zeros = table, zeros
-        table.set_hyper(own)
-        self.gradients = kernel.gradients
-        self.places: dict[str, list[int]] = {}
-        for k, b in enumerate(kernel.native.buffers):
-            if not is_gradient(b.name):
-                self.places.setdefault(b.memory, []).append(k)
-        self.hyper = [name for name in kernel.native.hyper if name not in DIMENSIONS and name not in own]
-
-    def run(self, run: MembersRun) -> Iterable[list[Request]]:
-        table = self.table
-        table.set_hyper({name: run.values[name] for name in self.hyper})
-        table.set_seed(run.seed)
-        table.counts[:] = run.counts
-        if self.gradients:
-            table.set_pointers(self.gradients, run.gradients)
-        for key, tensors in run.current.items():
-            if key in self.places:
-                addresses = np.array([t.address for t in tensors], np.uintp)
-                table.set_pointers(self.places[key], addresses[:, None])
-        for key, k in self.zeros:
-            run.device.view((run.current.get(key) or run.each(key))[k])[...] = 0
-        table.run()
-        return ()
-
-
-class _Call:
-    """A product, or another function that all matrices have a result of."""
-
-    def __init__(self, stage: CallStage) -> None:
-        self.stage = stage
-
-    def run(self, run: MembersRun) -> Iterable[list[Request]]:
-        run.device.call(self.stage, *run.arguments_of(self.stage), run.how)
-        return ()
-
-
-class _Factorizations:
-    """Calls that may fail, which are computed at the same time."""
-
-    def __init__(self, stages: Sequence[CallStage]) -> None:
-        self.stages = stages
-
-    def is_apart(self, stage: CallStage) -> bool:
-        """Whether another call can be computed at the same time."""
-        read = {x.key for of in (*self.stages, stage) for x in of.operands}
-        return not read & {of.target for of in (*self.stages, stage)}
-
-    def run(self, run: MembersRun) -> Iterable[list[Request]]:
-        return ([Request(stage, *run.arguments_of(stage)) for stage in self.stages],)
+def turns_of(stage: LoopStage, values: Mapping[str, Value]) -> int:
+    """The turns of a loop, which are the same for all members."""
+    numbers = {name: x for name, x in values.items() if not isinstance(x, list)}
+    return int(arguments.number(stage.count, numbers))
 
 
 def _length(axis: str, member: RunMember) -> int:
     return int(axis) if axis.isdigit() else int(member.values[axis] or 0)
-
-
-class _LoopCall:
-    """Stages that are repeated. Of a value that is carried, a turn reads the array that the last one wrote."""
-
-    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _Factorizations | _LoopCall]) -> None:
-        self.stage, self.body = stage, body
-
-    def run(self, run: MembersRun) -> Iterator[list[Request]]:
-        stage = self.stage
-        latest = {key: run.current.get(key) or run.each(key) for key, _ in stage.carried}
-        before = {key: run.current.get(key) for key, _ in stage.carried}
-        for turn in range(int(arguments.number(stage.count, run.numbers))):
-            if stage.index is not None:
-                run.values[stage.index] = float(turn)
-            for key, new in stage.carried:
-                run.current[key], run.current[new] = latest[key], run.each(f"{new}~" if turn % 2 else new)
-            for x in self.body:
-                yield from x.run(run)
-            latest = {key: run.current[new] for key, new in stage.carried}
-        for key, new in stage.carried:
-            run.current[new] = latest[key]
-            known = before[key]
-            if known is None:
-                run.current.pop(key, None)
-            else:
-                run.current[key] = known

@@ -8,7 +8,7 @@ import numpy as np
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.protocols import BoundTable, Launches, Runner
-from optgen.execute.stage_run import StageDevice, Workspace
+from optgen.execute.stage_device import StageDevice, Workspace
 from optgen.execute.staged_table import StagedTable, Update
 
 
@@ -18,7 +18,8 @@ class StagedRunner:
     Updates with factorizations come first. As many as the device says go on side by side, each in a workspace of its
     own: what they factorize at the same time, the threads share. An ArithmeticError names a parameter that has no
     factorization. All is then as it was before the step, counts included: of what these updates write there is a copy
-    until the last of them is done. `attempt` makes these updates alone, and keeps the copies for `undo`.
+    until the last of them is done. `attempt` makes these updates alone, and keeps the copies for `undo`. A MemoryError
+    leaves all as it was, too: an attempt takes the memory of all updates before it makes one.
     """
 
     def __init__(
@@ -34,8 +35,8 @@ class StagedRunner:
         self._rest, self.launches = rest, launches
         self._members = np.concatenate([table.order for table in staged])
         self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in others)])
-        self._workspaces = [Workspace() for _ in range(device.at_once)]
-        self._left: Sequence[Update] | None = None
+        self._workspaces: list[Workspace] = []
+        self._left: Sequence[Sequence[Update]] | None = None
         self._put_back: list[Callable[[], None]] = []
         for table in staged:
             table.use_device(device)
@@ -47,10 +48,8 @@ class StagedRunner:
     def run(self) -> None:
         if self._left is None:
             self.attempt()
-        updates, self._left, self._put_back = self._left or (), None, []
-        for update in updates:
-            for _ in update.start(self._workspaces[0]):
-                pass
+        groups, self._left, self._put_back = self._left or (), None, []
+        self._device.run_groups([[update.run.stages for update in own] for own in groups])
         self._rest.run()
 
     def attempt(self) -> None:
@@ -58,18 +57,33 @@ class StagedRunner:
         counts[self._members] += 1
         try:
             step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
-            updates = [update for table in self._staged for update in table.updates(counts, step)]
-            self._factorize([update for update in updates if update.may_fail])
+            updates = [update for table in self._staged for update in table.updates(counts)]
+            fallible = sorted((x for x in updates if x.may_fail), key=lambda x: x.run.param.size)
+            safe = [x for x in updates if not x.may_fail]
+            groups = [[safe[k] for k in own] for own in self._device.groups([x.run.param.size for x in safe])]
+            at_once = self._device.at_once
+            self._bind([*(fallible[k::at_once] for k in range(at_once)), *groups], step)
+            self._factorize(fallible)
         except BaseException:
             self.undo()
             raise
-        self._left = [update for update in updates if not update.may_fail]
+        self._left = groups
 
     def undo(self) -> None:
         for write in self._put_back:
             write()
         self._counts[self._members] -= 1
         self._left, self._put_back = None, []
+
+    def _bind(self, groups: Sequence[Sequence[Update]], step: int) -> None:
+        """Have updates ready to run, those of a group in one workspace."""
+        self._workspaces += [Workspace(self._device) for _ in groups[len(self._workspaces) :]]
+        pairs = [(x, own) for x, own in zip(groups, self._workspaces, strict=False) if x]
+        for updates, workspace in pairs:
+            workspace.reserve(max(update.run.nbytes for update in updates))
+        for updates, workspace in pairs:
+            for update in updates:
+                update.bind(workspace, step)
 
     def _factorize(self, updates: Sequence[Update]) -> None:
         """Make updates with factorizations."""
@@ -79,16 +93,15 @@ class StagedRunner:
                     f"grads[{update.place}]: it has a NaN or an infinity, and {update.kernel.optimizer.name} "
                     "factorizes matrices of it; nothing was updated"
                 )
-        at_once = len(self._workspaces)
-        ordered = sorted(updates, key=lambda update: update.run.param.size)
-        for k in range(0, len(ordered), at_once):
-            some = ordered[k : k + at_once]
+        at_once = self._device.at_once
+        for k in range(0, len(updates), at_once):
+            some = updates[k : k + at_once]
             self._put_back += [self._device.keep(t) for update in some for t in update.run.written()]
             self._side_by_side(some)
 
     def _side_by_side(self, updates: Sequence[Update]) -> None:
-        """Make updates, at most one for each workspace."""
-        running = [(x, x.start(workspace)) for x, workspace in zip(updates, self._workspaces, strict=False)]
+        """Make updates, which have a workspace each."""
+        running = [(x, x.run.run()) for x in updates]
         while running:
             asked = [(x, run, found) for x, run in running if (found := next(run, None)) is not None]
             owners = [x for x, _, found in asked for _ in found]

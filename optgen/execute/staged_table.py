@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from optgen import arguments
+from optgen import arguments, groups
+from optgen.execute.bound_stages import Value
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.calls import Request
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
 from optgen.execute.piece import AnyPiece
 from optgen.execute.scaler import Scaler
-from optgen.execute.stage_run import MembersRun, RunMember, StageDevice, Value, Workspace
+from optgen.execute.stage_device import StageDevice, Workspace
+from optgen.execute.stage_run import MembersRun, RunMember
 from optgen.execute.staged_kernel import LoadedPlan, StagedKernel
 from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
@@ -25,7 +26,8 @@ from optgen.shapes import sizes
 @dataclass(frozen=True)
 class Update:
     """What is to be done in a step for a parameter, or for several that share values; `place` is the number of the
-    first one among all parameters."""
+    first one among all parameters, and `values` are its hyper-parameters. `known` are numbers that differ where values
+    or seed, and where gradients, do."""
 
     run: MembersRun
     place: int
@@ -34,6 +36,7 @@ class Update:
     counts: Sequence[int]
     seed: int
     gradients: Array
+    known: tuple[int, int]
 
     @property
     def may_fail(self) -> bool:
@@ -45,9 +48,10 @@ class Update:
         reads = (param._replace(address=int(address), dtype=dtype) for address in self.gradients)
         return all(map(self.run.device.is_finite, reads))
 
-    def start(self, workspace: Workspace) -> Iterator[list[Request]]:
-        """Make the update: see `MembersRun.run`."""
-        return self.run.run(workspace, self.values, self.counts, self.seed, self.gradients)
+    def bind(self, workspace: Workspace, step: int) -> None:
+        """Have the update ready to run in a workspace, in a step that is number `step`."""
+        self.run.bind(workspace, self.values)
+        self.run.prepare(self.values, float(step), self.counts, self.seed, self.gradients, self.known)
 
 
 class StagedTable:
@@ -72,16 +76,21 @@ class StagedTable:
         self._seed = 0
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
         self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
-        self._joint: MembersRun | None = None
+        self._joint: dict[bool, MembersRun] = {}
+        self._known = (0, 0)  # count changes of values and seed, and of gradients
+        self._each: dict[int, dict[str, float | None]] = {}  # the values of a parameter, while they are known
 
     # ------------------------------------------------------------ what a step sets
 
     def set_hyper(self, values: Values) -> None:
         """Set hyper-parameters; sequences have an entry for each of all parameters."""
         self._values |= values
+        self._each.clear()
+        self._known = self._known[0] + 1, self._known[1]
 
     def set_seed(self, seed: int) -> None:
         self._seed = seed
+        self._known = self._known[0] + 1, self._known[1]
 
     def set_scaler(self, scaler: Scaler) -> None:
         self.set_hyper({GRADIENT_FACTOR: scaler.factor})
@@ -89,10 +98,12 @@ class StagedTable:
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         """Read these gradients, for each member as many as the kernel reads. The caller keeps them alive."""
         self._gradients[:] = [[t.address for t in tensors] for tensors, _ in reads]
+        self._known = self._known[0], self._known[1] + 1
 
     def move_gradients(self, addresses: Array) -> None:
         """Read gradients of the same sizes at these addresses, one for each member."""
         self._gradients[:] = addresses[:, None]
+        self._known = self._known[0], self._known[1] + 1
 
     @property
     def owner(self) -> Any:
@@ -105,31 +116,39 @@ class StagedTable:
 
     # ------------------------------------------------------------ a step
 
-    def updates(self, counts: Array, step: int) -> list[Update]:
-        """The updates of the members; `counts` are the update counts of all parameters, these updates included, and
-        `step` the largest of them."""
+    def updates(self, counts: Array) -> list[Update]:
+        """The updates of the members; `counts` are the update counts of all parameters, these updates included."""
         if self.kernel.is_joint:
-            return [self._joint_update(counts, step)]
+            return [self._joint_update(counts)]
         found = []
         for k, i in enumerate(self.members):
-            values, count = self._values_of(i) | {"step": float(step)}, int(counts[i])
+            values, count = self._each.get(i) or self._each.setdefault(i, self._values_of(i)), int(counts[i])
             run = self._run(k, i, values, count)
-            found.append(Update(run, i, self.kernel, {**values}, [count], self._seed, self._gradients[k]))
+            found.append(Update(run, i, self.kernel, values, [count], self._seed, self._gradients[k], self._known))
         return found
 
-    def _joint_update(self, counts: Array, step: int) -> Update:
-        """The update of all members together, as they share values."""
-        if self._joint is None:
+    def _joint_update(self, counts: Array) -> Update:
+        """The update of all members together, as they share values; ValueError if states of some are to start alone."""
+        each_count: list[int] = counts[self.order].tolist()
+        starts = self.kernel.starts and 1 in each_count
+        if starts and max(each_count) > 1:
+            i, name = self.members[each_count.index(1)], self.kernel.optimizer.name
+            raise ValueError(
+                f"{name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
+                "first update, and those of others have begun: give all parameters a gradient in the first step"
+            )
+        if starts not in self._joint:
             each = [self._member(i, self._values_of(i)) for i in self.members]
-            self._joint = self._new_run(self.kernel.plan((), first=False), each)
+            self._joint[starts] = self._new_run(self.kernel.plan((), first=starts), each)
         own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        values, each_count = own | {"step": float(step)}, counts[self.order].tolist()
-        return Update(self._joint, self.members[0], self.kernel, values, each_count, self._seed, self._gradients)
+        run, first = self._joint[starts], self.members[0]
+        return Update(run, first, self.kernel, own, each_count, self._seed, self._gradients, self._known)
 
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""
         own = {name: x[i] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        return own | sizes(self._params[i].shape, self.kernel.native.last_two)
+        shape = self._params[i].shape
+        return own | sizes(shape, self.kernel.native.last_two) | groups.sizes(self.kernel.groups, shape, own)
 
     def _run(self, k: int, i: int, values: Mapping[str, float | None], count: int) -> MembersRun:
         due = frozenset(t for t in self.kernel.timings if is_due(t, count, values))

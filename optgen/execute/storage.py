@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from optgen import groups
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
 from optgen.ir import Buffer
@@ -52,9 +53,11 @@ LARGEST_STATE = 1 << 33
 
 
 def _matrix_shape(buffer: Buffer, shape: Sequence[int], last_two: bool) -> tuple[int, ...]:
-    """The shape of a state of kind matrix. ValueError if it takes more than LARGEST_STATE bytes."""
+    """The shape of a state of kind matrix. ValueError if it takes more than LARGEST_STATE bytes, or if the parameter
+    has no such groups."""
     matrices, rows, cols = matrix_view(shape, last_two)
     lengths = {"rows": rows, "cols": cols}
+    lengths |= groups.sizes(filter(groups.is_group, buffer.dims), shape, {})
     own = tuple(lengths[axis] if axis in lengths else int(axis) for axis in buffer.dims)
     nbytes = matrices * math.prod(own) * buffer.format.bits // 8
     if nbytes > LARGEST_STATE:

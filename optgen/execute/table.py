@@ -124,6 +124,11 @@ class StepTable:
         """Advance `counts`, those of the members in order, in place of the table's own."""
         self.step.t = counts.address
 
+    def read_counts(self, counts: Array) -> None:
+        """Read counts there, those of the members in order, for a kernel that does not advance them."""
+        self.counts = counts
+        self.step.t = counts.ctypes.data
+
     def set_hyper(self, values: Values) -> None:
         """Set hyper-parameters; sequences have an entry for each of all parameters."""
         for name, x in values.items():
@@ -167,6 +172,12 @@ class StepTable:
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""
         return buffers.address_of(index)
+
+    def hyper_addresses(self, name: str) -> list[int]:
+        """Where the kernel reads a hyper-parameter, for each tensor: doubles."""
+        n = len(self.members)
+        first = self._hyper.ctypes.data + 8 * n * self.kernel.hyper_index[name]
+        return [first + 8 * i for i in range(n)]
 
     def run(self) -> None:
         """Run the kernel once; on a GPU, wait for it."""

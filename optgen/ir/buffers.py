@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
-from optgen import ir
+from optgen import groups, ir
 from optgen.expressions import Expr, Index, Name, Number, walk
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
@@ -52,7 +53,7 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
     else:
         small = state.kind in (Kind.ROW, Kind.COL, Kind.MATRIX) and ir.COMPUTE[variant.dtype] == "f32"
         storage = "float32" if small else "float64"
-    dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
+    dims = tuple(map(partial(groups.sized, sizes=variant.sizes), state.dims))
     init = 0.0 if late else _initial(state.init)
     starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
     entries = str(variant.sizes.get(state.entries, state.entries))

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Name, Number, Text, Unary
+from optgen.groups import WORDS
 from optgen.lang.builtins import METHODS
 from optgen.lang.expression_actions import (
+    FIRST_AXIS,
     ExpressionActions,
     LineError,
+    group_of,
     indexed,
     name_of,
     number_of,
@@ -24,6 +27,7 @@ from optgen.lang.expression_actions import (
 )
 from optgen.lang.syntax import Token
 from optgen.model import (
+    AXES,
     PER_PARAMETER,
     RESERVED_PARAMS,
     Equation,
@@ -125,16 +129,14 @@ class Actions(ExpressionActions):
     # the parts of declarations
 
     def kind(self, items: list[Any]) -> list[Token]:
-        """The names of `: row` or `: rows x cols`, without the `x` between them."""
-        names = list(items[1]) if items else []
+        """The names of `: row` or `: rows x cols`, without the `x` between them; one for `: axis 1`."""
+        names, number = (list(items[1]), items[2:]) if items else ([], [])
+        if number or (len(names) == 2 and names[0].text in WORDS):
+            return [group_of([*names, *number], "E304", "kind of a state")]
         for token in names[1::2]:
             if token.text != "x":
                 raise LineError("E304", f"'{token.text}' between dimensions", token.span, "write 'rows x cols'")
         return names[::2]
-
-    def dims(self, items: list[Any]) -> list[Token]:
-        """A list of dimensions with another one behind it."""
-        return [*items[0], *items[1:]]
 
     def per_param(self, items: list[Token]) -> bool:
         return bool(items)
@@ -372,7 +374,7 @@ def _kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:
     """The kind that a state is declared with, and its dimensions if that is Kind.MATRIX."""
     if not names:
         return Kind.ELEM, ()
-    dims = tuple(token.text for token in names)
+    dims = tuple(AXES[Kind.ROW][0] if token.text == FIRST_AXIS else token.text for token in names)
     if len(dims) == 1 and dims[0] in KINDS:
         return KINDS[dims[0]], ()
     for token in names:

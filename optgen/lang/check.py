@@ -11,6 +11,7 @@ from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
+from optgen.lang.grouped import check_evaluation
 from optgen.lang.histories import check_phases, find_arrays
 from optgen.lang.lint import lint
 from optgen.lang.loops import check_loops, check_timing, loops_of
@@ -183,15 +184,17 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     values = [e.value for e in optimizer.update] + [s.init for s in optimizer.states]
     nodes = [e for value in values for e in walk(value)]
     has_products = any(map(is_of_matrices, nodes))
-    own_steps = has_products or any(e.timing is not None for e in optimizer.update)
+    own_steps = has_products or bool(optimizer.groups) or any(e.timing is not None for e in optimizer.update)
     for node in nodes:
         if isinstance(node, Call) and node.scope == "params" and own_steps and not is_draw(node):
             help = "compute it outside of the spec, and pass it as a param"
-            scope.report("E303", "'over params' beside products or timings", node.span, help)
+            what = "products, groups or timings" if optimizer.groups else "products or timings"
+            scope.report("E303", f"'over params' beside {what}", node.span, help)
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
     check_phases(optimizer, scope)
+    check_evaluation(optimizer.evaluate, scope)
     for node in (e for line in optimizer.evaluate for e in walk(line.value)):
         if is_of_matrices(node):
             help = "compute it in 'update:', and keep it in a state"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import keyword
 
 from optgen.expressions import DRAWS, Call, Name, walk
+from optgen.groups import is_group
 from optgen.lang.actions import KINDS
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.dimensions import MEANING
+from optgen.lang.grouped import is_length, length_problem, problem_of
 from optgen.lang.histories import check_history
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
@@ -104,17 +106,19 @@ def _check_dimensions(scope: Scope) -> None:
 
 def _check_dimension(dim: str, state: StateDecl, scope: Scope) -> None:
     param = scope.params.get(dim)
-    if dim in AXES[Kind.ELEM] or dim in scope.failed:
+    problem = problem_of(dim, scope) if is_group(dim) else None
+    if dim in AXES[Kind.ELEM] or dim in scope.failed or (is_group(dim) and problem is None):
         return
-    if param is None:
+    if problem is not None:
+        scope.report("E304", problem[0], state.span, problem[1], "groups")
+    elif param is None:
         kinds = ", ".join(KINDS)
         help = f"the kinds are {kinds}; dimensions are rows, cols and int params, as in 'rows x rows'"
         what = "kind of a state" if len(state.dims) == 1 else "dimension"
         scope.report("E304", f"'{dim}' is no {what}", state.span, help)
-    elif not param.is_int or param.optional or param.interval is None or param.interval.low < 1:
-        default = 1 if param.default is None else param.default
-        help = f"declare 'param {dim}: int = {default:g} in [1, inf)'"
-        scope.report("E304", f"the dimension '{dim}' need not be a whole number from 1 on", state.span, help)
+    elif not is_length(param):
+        message, help = length_problem(dim, param)
+        scope.report("E304", message, state.span, help)
     else:
         return
     scope.failed.update((state.name, f"{state.name}'"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from optgen.groups import is_group, lines_of
 from optgen.model import AXES, Kind, kind_of_dims
 
 MEANING = {
@@ -32,8 +33,20 @@ class ValueKind:
         return self.dims or AXES.get(self.kind, ())
 
     @property
+    def group(self) -> str | None:
+        """The group of rows or columns that it has a number for each of, if it has."""
+        return self.dims[0] if len(self.dims) == 1 and is_group(self.dims[0]) else None
+
+    @property
+    def lines(self) -> ValueKind:
+        """Its kind when it is repeated for each row, or for each column, of a group."""
+        return of_axes(lines_of(self.group)) if self.group is not None else self
+
+    @property
     def meaning(self) -> str:
         """How many numbers it is, in words."""
+        if self.group is not None:
+            return f"per {self.group}"
         return " x ".join(self.dims) if self.kind is Kind.MATRIX else MEANING[self.kind]
 
     @property
@@ -54,12 +67,18 @@ def of_axes(*axes: str) -> ValueKind:
 def join(a: ValueKind, b: ValueKind) -> ValueKind | None:
     """The kind of a value that is computed from both; None if their dimensions do not agree.
 
-    A vector is repeated along the other dimension of a matrix. A square matrix has no other one.
+    A vector is repeated along the other dimension of a matrix. A square matrix has no other one. A value of groups is
+    repeated for the rows, or the columns, of each.
     """
     if a.uniform or b.uniform:
         return b if a.uniform else a
     if (a.kind, a.dims) == (b.kind, b.dims):
         return a
+    if a.group is not None and b.group is not None:
+        return join(a.lines, b.lines)
+    if a.group is not None or b.group is not None:
+        grouped, other = (a, b) if a.group is not None else (b, a)
+        return join(grouped.lines, other) if other.axes else grouped
     kinds = {a.kind, b.kind}
     if Kind.MATRIX in kinds:
         small, large = sorted((a, b), key=lambda value: len(value.axes))

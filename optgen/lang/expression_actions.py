@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.groups import WORDS
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
 
@@ -24,7 +25,7 @@ class LineError(Exception):
 
 
 class _Scope(NamedTuple):
-    """`per row` or `over params` among the arguments of a call."""
+    """`per row`, `per axis 1` or `over params` among the arguments of a call."""
 
     word: str
     target: Token
@@ -83,14 +84,18 @@ class ExpressionActions:
         return Binary(operator.text, left, right, span_of(left).to(span_of(right)))
 
     def scope(self, items: list[Token]) -> _Scope:
-        word, target = items
+        word, target, *rest = items
+        if word.text == "per" and target.text in WORDS:
+            group = group_of([target, *rest], "E303", "scope")
+            return _Scope(word.text, group._replace(text="row") if group.text == FIRST_AXIS else group)
         allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
-        if target.text not in allowed:
+        if target.text not in allowed or rest:
             near = {"column": "col", "cols": "col", "columns": "col", "rows": "row"}.get(target.text)
             help = f"write 'per {near}'" if near else "write 'per row', 'per col', 'per matrix' or 'over params'"
             if target.text in ("tensor", "param", "parameter", "matrices", "all"):
                 help = "without a scope, it is over all elements of a parameter; 'over params' is over all parameters"
-            raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
+            what = " ".join(x.text for x in items)
+            raise LineError("E303", f"'{what}' is no scope", target.span.to(items[-1].span), help)
         return _Scope(word.text, target)
 
     def dimensions(self, items: list[Token]) -> _Dimensions:
@@ -130,6 +135,26 @@ class ExpressionActions:
                 "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
             )
         return Call(function.text, tuple(parts), scope, function.span.to(closing.span))
+
+
+FIRST_AXIS = "axis 0"
+"""The group that is the rows themselves."""
+
+
+def group_of(tokens: list[Token], code: str, what: str) -> Token:
+    """`axis 1`, `axis -1` or `block n` as one token. LineError with this code for what is no such `what`."""
+    first, *more = tokens
+    text = "".join(t.text for t in more)
+    number = text.removeprefix("-") if first.text == "axis" else text
+    is_count = number.isdigit() and len(number) < 10 and (first.text == "axis" or int(number) > 0)
+    is_param = first.text == "block" and [t.type for t in more] == ["NAME"]
+    if first.text not in WORDS or not (is_count or is_param):
+        help = "an axis has a whole number, as in 'axis 1' or 'axis -1', and a block so many rows, as in 'block n'"
+        found = f"{first.text} {text}" if first.text in WORDS and more else " ".join(t.text for t in tokens)
+        span = first.span.to(tokens[-1].span)
+        raise LineError(code, f"'{found}' is no {what}", span, help, "groups")
+    own = f"{'-' * (text[0] == '-' and int(number) > 0)}{int(number)}" if is_count else text
+    return first._replace(text=f"{first.text} {own}", span=first.span.to(more[-1].span))
 
 
 def name_of(token: Token) -> Name:

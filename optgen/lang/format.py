@@ -189,5 +189,12 @@ def space_before(tokens: tuple[Token, ...], index: int) -> str:
         return ""
     if {left.type, right.type} & {"MULTIPLY", "POWER"} or right.type == "TRANSPOSE":
         return ""
-    is_sign = left.type == "ADD" and (index == 1 or tokens[index - 2].type not in _VALUES)
+    is_sign = left.type == "ADD" and (
+        index == 1 or tokens[index - 2].type not in _VALUES or _is_axis(tokens, index - 2)
+    )
     return "" if is_sign else " "
+
+
+def _is_axis(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a token is the word of `per axis -1`, or of `state v: axis -1`."""
+    return tokens[index].text == "axis" and index > 0 and tokens[index - 1].type in ("PER", "COLON")

@@ -28,12 +28,13 @@ from optgen.expressions import (
     Unary,
     children,
 )
+from optgen.groups import is_group, lines_of
 from optgen.lang import matrices
 from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
 from optgen.lang.loops import loops_around, path
 from optgen.lang.report import Report
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
+from optgen.model import AXES, COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program, StateDecl
 
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
@@ -142,6 +143,8 @@ def _check_new(
         joined = join(value, kind)
         if kind.kind is Kind.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
+        elif kind.group is not None and join(value, kind.lines) in (kind.lines, ValueKind(Kind.ELEM)):
+            help = f"declare 'state {target.id}: {value.declared}', or reduce the value {kind.meaning}"
         elif joined is None:
             help = _other_dimensions(kind, value, target if is_state else None)
         else:
@@ -306,9 +309,7 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         return None
     reduced = None if value.uniform else _reduced(value, call.scope)
     if reduced is None:
-        scope = {None: "", "row": " per row", "col": " per column", "matrix": " per matrix", "params": " over params"}[
-            call.scope
-        ]
+        scope = {None: "", "col": " per column", "params": " over params"}.get(call.scope, f" per {call.scope}")
         message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else value.meaning}"
         is_vector = call.scope in ("row", "col") and len(value.axes) == 1
         help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
@@ -318,6 +319,8 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
 
 def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
     """The kind of a reduction, None if there is nothing to reduce."""
+    if scope is not None and is_group(scope):
+        return of_axes(scope) if value.axes in (AXES[Kind.ELEM], (lines_of(scope),)) else None
     if value.kind is not Kind.MATRIX:
         kind = _REDUCED[scope].get(value.kind)
         return None if kind is None else ValueKind(kind)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, TRIANGLES, Call, Expr, IsSet, Name, children, walk
+from optgen.groups import is_group
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
@@ -16,6 +17,7 @@ from optgen.lang.builtins import (
     TENSORS,
     is_reduction,
 )
+from optgen.lang.grouped import problem_of
 from optgen.lang.histories import check_element, check_entry
 from optgen.lang.scope import Scope, meaning
 from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
@@ -50,6 +52,10 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
+    elif call.scope is not None and is_group(call.scope):
+        problem = problem_of(call.scope, scope)
+        if problem is not None:
+            scope.report("E303", problem[0], call.span, problem[1], "groups")
 
 
 def _no_function(call: Call, what: str | None, at: Span, scope: Scope) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.groups import WORDS
 from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform
 from optgen.model import RESERVED_PARAMS
@@ -14,7 +15,7 @@ from optgen.model import RESERVED_PARAMS
 NOWHERE = Span(0, 0, 0)
 """The place of what stands in no text."""
 DECLARES = ("PARAM", "FLAG", "STATE", "INPUT", "DEF")
-_BY_ROWS = {"row", "col", "matrix", "rows", "cols", "matrices"}
+_BY_ROWS = {"row", "col", "matrix", "rows", "cols", "matrices", *WORDS}
 
 
 @dataclass
@@ -126,11 +127,15 @@ class Renaming:
 
 def _is_kind(tokens: Tokens, i: int) -> bool:
     """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, and `x` in
-    `state L: rows x n`."""
+    `state L: rows x n` and `normal(rows x n)`, and `block` in `state v: block n`."""
     types = [t.type for t in tokens]
+    if types[i - 1 : i + 2] == ["NAME"] * 3:
+        return True
     if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
         return False
     first = types.index("COLON") + 1
+    if tokens[first].text in WORDS and types[first + 2 : first + 3] == ["EQUAL"]:  # block n
+        return i == first
     return types[first + 1] == "EQUAL" or (i - first) % 2 == 1
 
 

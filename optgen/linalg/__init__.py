@@ -27,19 +27,21 @@ from optgen.linalg.factorizations import (
     svd,
 )
 from optgen.linalg.matrices import Addend, view
-from optgen.linalg.products import How, product, reference_product
+from optgen.linalg.products import How, PreparedProduct, prepare, product, reference_product
 from optgen.linalg.roots import inverse_root
 
 __all__ = [
     "Addend",
     "FactorizationError",
     "How",
+    "PreparedProduct",
     "eigenvalues",
     "eigenvectors",
     "eigh",
     "inverse_root",
     "left_singular_vectors",
     "orthonormal",
+    "prepare",
     "product",
     "reference_product",
     "right_singular_vectors",

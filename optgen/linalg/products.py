@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from optgen.linalg import blocks
 from optgen.linalg.matrices import SUMMED, Addend, Matrices, ProductShape, check, result
+from optgen.loops.kernel import Job
 from optgen.loops.language import NO_TRANS, TRANS
 
 if TYPE_CHECKING:
+    from optgen.linalg.own.multiply import OwnProduct, PanelUse
     from optgen.linalg.own.tile import Precision
 
 How = Literal["native", "bfloat16", "deterministic"]
@@ -52,19 +55,85 @@ def product(
     not be square, or `out` has another shape or overlaps.
     """
     shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how, addend)
-    small = shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS
-    blas = how == "native" and (small or not _own_is_faster())
+    blas = _takes_blas(shape, how)
     if blas:
         by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
     if not blas or addend is not None:
-        from optgen.linalg.own.multiply import finish, load, multiply
+        from optgen.linalg.own.multiply import finish, multiply
 
-        own = load("bfloat16" if how == "bfloat16" else _PRECISIONS[a.dtype], how != "deterministic")
+        own = _own(a, how)
         if not blas:
             multiply(own, a, b, out, shape, transpose_a, transpose_b, symmetric, addend)
         elif addend is not None:
             finish(own, out, shape, addend)
     return out
+
+
+@dataclass(frozen=True)
+class PreparedProduct:
+    """A product over fixed arrays, which are to be kept alive, to be computed any number of times: `jobs`, in order.
+    It packs operands into `panel_bytes` of memory, from the address on that `place` is given."""
+
+    jobs: tuple[Job, ...]
+    panels: PanelUse | None
+    addend: Addend | None
+
+    @property
+    def panel_bytes(self) -> int:
+        return 0 if self.panels is None else self.panels.nbytes
+
+    def place(self, address: int) -> None:
+        """Have the panels at an address: a multiple of 64."""
+        if self.panels is not None:
+            self.panels.place(address)
+
+    def set_factors(self, alpha: float, beta: float) -> None:
+        """Set the factors of what is added."""
+        from optgen.linalg.own.multiply import set_factors
+
+        assert self.addend is not None
+        set_factors(self.jobs[-1].arguments, self.addend._replace(alpha=alpha, beta=beta))
+
+
+def prepare(
+    a: Matrices,
+    b: Matrices,
+    out: Matrices,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    symmetric: bool = False,
+    how: How = "native",
+    addend: Addend | None = None,
+) -> PreparedProduct | None:
+    """The same `product`, to be computed later; None where there is nothing to multiply."""
+    from optgen.linalg.own.multiply import finishing
+    from optgen.linalg.own.multiply import prepare as prepare_own
+
+    shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how, addend)
+    if out.size == 0 or shape.k == 0:
+        return None
+    if not _takes_blas(shape, how):
+        own = _own(a, how)
+        panels, works = prepare_own(own, a, b, out, shape, transpose_a, transpose_b, symmetric, addend)
+        jobs = (Job(address, panels.fields, work) for address, work in zip(own.addresses, works, strict=False))
+        return PreparedProduct(tuple(jobs), panels, addend)
+    first = blocks.multiply.prepared(*_blas_arguments(a, b, out, shape, transpose_a, transpose_b, symmetric))
+    if addend is None:
+        return PreparedProduct((first,), None, None)
+    last = Job(_own(a, how).addresses[-1], finishing(out, shape, addend), out.size)
+    return PreparedProduct((first, last), None, addend)
+
+
+def _takes_blas(shape: ProductShape, how: How) -> bool:
+    small = shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS
+    return how == "native" and (small or not _own_is_faster())
+
+
+def _own(a: Matrices, how: How) -> OwnProduct:
+    from optgen.linalg.own.multiply import load
+
+    return load("bfloat16" if how == "bfloat16" else _PRECISIONS[a.dtype], how != "deterministic")
 
 
 @functools.cache
@@ -80,11 +149,17 @@ def by_blas(
     a: Matrices, b: Matrices, c: Matrices, shape: ProductShape, transpose_a: bool, transpose_b: bool, symmetric: bool
 ) -> None:
     """Blocks of the result, each one call on one thread, over all of k."""
+    blocks.multiply(*_blas_arguments(a, b, c, shape, transpose_a, transpose_b, symmetric))
+
+
+def _blas_arguments(
+    a: Matrices, b: Matrices, c: Matrices, shape: ProductShape, transpose_a: bool, transpose_b: bool, symmetric: bool
+) -> tuple[Any, ...]:
     batch, m, n, k = shape
     ops = TRANS if transpose_a else NO_TRANS, TRANS if transpose_b else NO_TRANS
     across, along = -(-n // EDGE), -(-m // EDGE)
     tasks = batch * (along * (along + 1) // 2 if symmetric else along * across)
-    blocks.multiply(tasks, shape.work, a, b, c, *ops, m, n, k, EDGE, EDGE, int(symmetric))
+    return tasks, shape.work, a, b, c, *ops, m, n, k, EDGE, EDGE, int(symmetric)
 
 
 def reference_product(

@@ -53,19 +53,28 @@ class LoopKernel(Function):
     def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         if _checking:
             return self.checked(tasks, work, *arguments, scratch=scratch)
-        dtype = arguments[0].dtype
-        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
-        values = [tasks, scratch * dtype.itemsize, loaded.gemm]
-        for type, value in zip(self._types, arguments, strict=True):
-            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
-        numbers = array.array("q", values)
+        loaded, numbers = self._numbers(tasks, arguments, scratch)
         if loaded.gemm:
             with numpy_blas.single:
                 loaded.run(numbers.buffer_info()[0], work)
         else:
             loaded.run(numbers.buffer_info()[0], work)
         if numbers[0] < 0:
-            raise MemoryError(f"{self.name}: no {values[1]} bytes for a thread's own memory")
+            raise MemoryError(f"{self.name}: no {numbers[1]} bytes for a thread's own memory")
+
+    def prepared(self, tasks: int, work: int, *arguments: Any) -> Job:
+        """The call, to be made any number of times while the arrays are alive; of a kernel without `scratch`."""
+        loaded, numbers = self._numbers(tasks, arguments, 0)
+        return Job(loaded.address, numbers, work, bool(loaded.gemm))
+
+    def _numbers(self, tasks: int, arguments: tuple[Any, ...], scratch: int) -> tuple[_Code, array.array[int]]:
+        """The code for the type of the arrays, and what it reads."""
+        dtype = arguments[0].dtype
+        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+        values = [tasks, scratch * dtype.itemsize, loaded.gemm]
+        for type, value in zip(self._types, arguments, strict=True):
+            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
+        return loaded, array.array("q", values)
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
@@ -88,7 +97,8 @@ class LoopKernel(Function):
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
-        return _Code(gemm, runner(code.load(text, f"native_{self.name}")))
+        address = code.load(text, f"native_{self.name}")
+        return _Code(gemm, runner(address), address)
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -100,6 +110,10 @@ class LoopKernel(Function):
             values.append(f"{type} %a{i}")
         declare, begin, end = code.float_mode()
         texts = {"declare": declare, "begin": begin, "end": end}
+        if self._uses_scratch:
+            texts |= {"take": _TAKE, "give": "call void @free(ptr %scratch)"}
+        else:
+            texts |= {"take": "br label %loop", "give": ""}
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
 
@@ -126,6 +140,17 @@ class _Code(NamedTuple):
     """The address of GEMM if the kernel calls it, else 0."""
     run: Callable[[int, int], None]
     """Runs all tasks, given the address of the arguments and the work."""
+    address: int
+
+
+class Job(NamedTuple):
+    """A call of native code: the address of a function of the arguments, a part and the number of parts. `calls_blas`:
+    it is to find BLAS on one thread."""
+
+    address: int
+    arguments: array.array[int]
+    work: int
+    calls_blas: bool = False
 
 
 def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
@@ -174,6 +199,15 @@ def _pool_run() -> Callable[[int, int, int, int], None]:
     return kind(pool.pool().run)
 
 
+_TAKE = """\
+%size = add i64 %bytes, 64
+  %scratch = call ptr @malloc(i64 %size)
+  %failed = icmp eq ptr %scratch, null
+  br i1 %failed, label %fail, label %loop
+fail:
+  store atomic i64 -1, ptr %args monotonic, align 8
+  br label %done"""
+"""LLVM IR that takes memory for `scratch`, where a kernel has it."""
 _ENTRY = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -194,13 +228,7 @@ entry:
   %some = icmp slt i64 %first, %last
   br i1 %some, label %prepare, label %done
 prepare:
-  %size = add i64 %bytes, 64
-  %scratch = call ptr @malloc(i64 %size)
-  %failed = icmp eq ptr %scratch, null
-  br i1 %failed, label %fail, label %loop
-fail:
-  store atomic i64 -1, ptr %args monotonic, align 8
-  br label %done
+  {take}
 loop:
   %task = phi i64 [ %first, %prepare ], [ %next, %loop ]
   call void @f.{name}({values})
@@ -208,7 +236,7 @@ loop:
   %more = icmp slt i64 %next, %last
   br i1 %more, label %loop, label %leave
 leave:
-  call void @free(ptr %scratch)
+  {give}
   br label %done
 done:
   {end}

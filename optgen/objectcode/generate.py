@@ -22,7 +22,14 @@ from optgen.files import replacing
 
 PACKAGE = Path(__file__).parents[1]
 SOURCES = tuple(
-    PACKAGE / name for name in ("threads/pool.c", "execute/cpu/chain.c", "execute/cpu/dlpack.c", "execute/cpu/ranges.c")
+    PACKAGE / name
+    for name in (
+        "threads/pool.c",
+        "execute/cpu/chain.c",
+        "execute/cpu/dlpack.c",
+        "execute/cpu/ranges.c",
+        "execute/cpu/sequence.c",
+    )
 )
 TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 OLDEST = 17

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, is_draw, walk, with_children
+from optgen.groups import is_group
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
 from optgen.lang.dimensions import ValueKind
@@ -17,7 +18,18 @@ from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
 from optgen.stages.normalize import ARRAY, Element, Node, Normalizer, Orientation, Turns, is_array, names_of
-from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray, home
+from optgen.stages.plan import (
+    GROUPED,
+    PARAMETER,
+    Axes,
+    CallStage,
+    KernelStage,
+    LoopStage,
+    Plan,
+    Stage,
+    StageArray,
+    home,
+)
 
 _NOWHERE = Span(0, 0, 0)
 
@@ -58,7 +70,8 @@ class _Builder:
 
     def plan(self) -> Plan:
         exact = {b.name for b in self.buffers.values() if self.is_exact(b.name)} - {*self.gradients}
-        normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact), self.program.equations)
+        grouped = {s.name for s in self.program.states if any(map(is_group, s.dims)) and not s.entries}
+        normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact | grouped), self.program.equations)
         nodes = normalizer.run(self.program.equations)
         self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
@@ -117,7 +130,7 @@ class _Builder:
         for node in block.nodes:
             if not isinstance(node, Element):
                 for key in produced(node) if isinstance(node, CallStage) else carried_by(node):
-                    self.array(key, call=isinstance(node, CallStage))
+                    self.array(key, call=_is_narrow(node))
             elif node.key in block.roots and node.key.removesuffix("'") not in self.states:
                 self.array(node.key)
         for r, node in enumerate(block.nodes):
@@ -125,7 +138,7 @@ class _Builder:
                 k = block.producers[key]
                 if home.get(k) is None or home.get(k) != home.get(r):
                     made = block.nodes[k]
-                    self.array(key, call=isinstance(made, CallStage) or (isinstance(made, Element) and made.narrow))
+                    self.array(key, call=_is_narrow(made))
 
     def array(self, key: str, *, call: bool = False) -> None:
         value, filled = self.kinds[key], self.filled.get(key)
@@ -168,7 +181,7 @@ class _Builder:
             kernel = kernels.setdefault((at, domain), _Kernel(domain, []))
             kernel.stores.append((name, key))
             if at > level or not isinstance(node, Element):
-                self.array(key, call=isinstance(node, CallStage))
+                self.array(key, call=_is_narrow(node))
             elif key in self.arrays and self.is_exact(name):
                 self.places[key] = name
                 del self.arrays[key]
@@ -267,6 +280,13 @@ class _Builder:
         assert value is not None
         kind = Kind.TENSOR if held and value.kind is not Kind.SHARED else value.kind
         return _relative_kind(self.axes(key), domain, kind)
+
+
+def _is_narrow(node: Node) -> bool:
+    """Whether a vector that a node makes has the dtype of elements. The values of rows and columns are doubles."""
+    if isinstance(node, CallStage):
+        return node.function not in GROUPED
+    return isinstance(node, Element) and node.narrow
 
 
 def _started(state: Name) -> Name:

@@ -9,7 +9,7 @@ from optgen import arguments
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
 from optgen.model import Optimizer
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+from optgen.stages.plan import GROUPED, ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 _EIGENVECTORS = 9
 """n^3 times this are the operations of eigenvalues and eigenvectors of a symmetric matrix, and a third of 4 those of
@@ -73,6 +73,8 @@ def _total(
 
 
 def _call(call: CallStage, axes: Mapping[str, Axes], values: Mapping[str, float | None]) -> float:
+    if call.function in GROUPED:
+        return 0
     shapes = []
     for operand in call.operands:
         own = [1 if x == ONE else (values[x] or 0) for x in axes[operand.key]]

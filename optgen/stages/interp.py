@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen import arguments
+from optgen import arguments, groups
 from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.model import Kind
@@ -85,7 +85,7 @@ class _TensorRun:
         self.plan, self.tensor = plan, tensor
         shape = tensor.buffers["w"].shape
         self.own = sizes(shape, last_two)
-        self.values = {**tensor.hyper, **self.own}
+        self.values = {**tensor.hyper, **self.own, **groups.sizes(plan.groups, shape, tensor.hyper)}
         self.lead = (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
         elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
         sweeps = [x for x in plan.walk() if isinstance(x, KernelStage) and x.domain == PARAMETER]

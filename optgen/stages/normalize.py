@@ -10,9 +10,22 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import TRIANGLES, Binary, Call, Expr, Name, Transpose, children, walk, with_children
+from optgen.expressions import (
+    TRIANGLES,
+    Binary,
+    Call,
+    Expr,
+    Name,
+    Number,
+    Transpose,
+    children,
+    is_grouped,
+    walk,
+    with_children,
+)
+from optgen.groups import is_group, length, lines_of, repeats
 from optgen.lang.builtins import FUNCTIONS, is_reduction
-from optgen.lang.dimensions import ValueKind
+from optgen.lang.dimensions import ValueKind, of_axes
 from optgen.lang.kinds import value_of
 from optgen.model import Equation, Loop
 from optgen.stages.plan import PARAMETER, Axes, CallStage, Operand, home
@@ -79,7 +92,11 @@ class Normalizer:
         self._materialized: dict[str, str] = {}
         self._made: set[str] = set()  # the results of calls
         self._calls: dict[CallStage, str] = {}  # calls without their targets -> the keys of their results
+        self._lines: dict[Expr, str] = {}  # what groups reduce -> the keys of its rows or columns
         self._count = 0
+        self._groups = any(kind is not None and kind.group is not None for kind in kinds.values()) or any(
+            map(is_grouped, (x for e in equations for x in walk(e.value)))
+        )
 
     def run(self, equations: Sequence[Equation], level: int = 0) -> list[Node]:
         """The nodes of equations, of which those in the `level`-th loop around them stand together."""
@@ -89,13 +106,13 @@ class Normalizer:
                 for equation in own:
                     self.equation(equation)
             else:
-                known = self._materialized, self._calls
+                known = self._materialized, self._calls, self._lines
                 # What a turn reads of these is not what was there before the loop.
                 self.symmetric -= self.carried
                 self._materialized = {k: x for k, x in self._materialized.items() if k not in self.carried}
-                self._calls = {}
+                self._calls, self._lines = {}, {}
                 body = self.run(list(own), level + 1)
-                self._materialized, self._calls = known
+                self._materialized, self._calls, self._lines = known
                 self.nodes.append(Turns(loop, body))
         nodes, self.nodes = self.nodes, outer
         return nodes
@@ -114,7 +131,7 @@ class Normalizer:
     def element(self, key: str, value: Expr, *, keeps: bool, narrow: bool = False) -> None:
         """Add an elementwise node. One that only names another array is none, unless it `keeps` its value."""
         axes = self.kind(_name(key, value.span)).axes
-        claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else (), axes)
+        claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else (), axes, group=group_of(axes))
         plain = self.visit(value, claim)
         if isinstance(plain, Name) and not keeps and self.axes(value):
             self.same[key] = plain.key
@@ -150,6 +167,9 @@ class Normalizer:
 
     def visit(self, expr: Expr, claim: _Claim) -> Expr:
         """The expression without calls and transposes. `claim` learns the dimensions that it reduces over."""
+        group = group_of(self.axes(expr)) if self._groups else ""
+        if group and group != claim.group:
+            return _name(self.spread(expr, group), expr.span)
         match expr:
             case Name():
                 key = self.same.get(expr.key, expr.key)
@@ -160,6 +180,8 @@ class Normalizer:
                 return self.result(expr)
             case Call(function=function) if FUNCTIONS[function].of_matrices:
                 return self.result(expr)
+            case Call() if is_grouped(expr):
+                return self.grouped(expr)
             case Call() if is_reduction(expr):
                 return self.reduction(expr, claim)
             case Call(function="triu" | "tril" as kept, args=(x,)) if self.orientation.is_turned(self.axes(x)):
@@ -183,17 +205,67 @@ class Normalizer:
         foreign = bool(over) and not set(claim.axes) <= set(over)
         if (claim.domain and claim.domain != over) or divided or foreign:
             key = self.fresh(self.kind(call))
-            own = _Claim(over, self.axes(call), True)
+            own = _Claim(over, self.axes(call), True, group_of(axes))
             self.nodes.append(Element(key, self._reduced(call, axes, own), over, True, columns=divided))
             return _name(key, call.span)
         claim.domain, claim.reduces = over, True
-        return self._reduced(call, axes, claim)
+        outer, claim.group = claim.group, group_of(axes)
+        found = self._reduced(call, axes, claim)
+        claim.group = outer
+        return found
 
     def _reduced(self, call: Call, axes: Axes, claim: _Claim) -> Call:
         scope = call.scope
         if self.orientation.is_turned(axes):
             scope = {"row": "col", "col": "row"}.get(scope or "", scope)
         return replace(call, args=tuple(self.visit(x, claim) for x in call.args), scope=scope)
+
+    # ------------------------------------------------------------ groups of rows or columns
+
+    def grouped(self, call: Call) -> Expr:
+        """A reduction of groups: that of each row or column first, and then of those of a group."""
+        assert call.scope is not None
+        x, function = call.args[0], call.function
+        if function == "std":
+            mean = Call("mean", (x,), call.scope, call.span)
+            apart = Binary("-", x, mean, call.span)
+            return self.grouped(replace(call, function="rms", args=(apart,)))
+        if function in ("norm", "rms"):
+            squares = self.of_groups("sum" if function == "norm" else "mean", (x, x), call.scope, call.span)
+            return Call("sqrt", (squares,), None, call.span)
+        return self.of_groups("sum" if function == "dot" else function, call.args, call.scope, call.span)
+
+    def of_groups(self, function: str, args: tuple[Expr, ...], group: str, span: Span) -> Name:
+        """A sum, a mean, a largest or a smallest number of groups; of two arguments, that of their products."""
+        lines = lines_of(group)
+        joined = args[0] if len(args) == 1 else Binary("*", args[0], args[1], span)
+        of_elements, across = len(self.axes(joined)) == 2, {"rows": "cols", "cols": "rows"}[lines]
+        if of_elements:
+            inner = "dot" if len(args) == 2 else "sum" if function == "mean" else function
+            joined = Call(inner, args, lines[:-1], span)
+        if joined not in self._lines:
+            self._lines[joined] = self.fresh(of_axes(lines))
+            self.element(self._lines[joined], joined, keeps=True)
+        key = self._lines[joined]
+        each = Name(across, False, span) if of_elements else Number(1.0, "1", span)
+        numbers = (*_sizes(group), each) if function == "mean" else _sizes(group)
+        return _name(self.made(CallStage(function, (Operand(key),), "", numbers), of_axes(group)), span)
+
+    def spread(self, expr: Expr, group: str) -> str:
+        """The key of a value of groups that is repeated for the rows, or the columns, of each."""
+        found = self.grouped(expr) if isinstance(expr, Call) and is_grouped(expr) else expr
+        known = self.same.get(found.key, found.key) if isinstance(found, Name) else ""
+        is_array = known in self.exact or known in self._made or (known in self.computed and known.endswith("'"))
+        key = known if is_array else self._materialize(found, narrow=False)
+        return self.made(CallStage("spread", (Operand(key),), "", _sizes(group)), of_axes(lines_of(group)))
+
+    def made(self, call: CallStage, kind: ValueKind) -> str:
+        """The key of the result of a call, which is made once."""
+        if call not in self._calls:
+            key = self._calls[call] = self.fresh(kind)
+            self._made.add(key)
+            self.nodes.append(replace(call, target=key))
+        return self._calls[call]
 
     # ------------------------------------------------------------ calls
 
@@ -303,11 +375,23 @@ class Normalizer:
 
 @dataclass
 class _Claim:
-    """The dimensions that an equation is over, as far as they are known. They have those of its value, `axes`."""
+    """The dimensions that an equation is over, as far as they are known. They have those of its value, `axes`. Values
+    of `group` are read as they are, and those of other groups as they are repeated for rows or columns."""
 
     domain: Axes
     axes: Axes
     reduces: bool = False
+    group: str = ""
+
+
+def group_of(axes: Axes) -> str:
+    """The group of rows or columns that a value of these dimensions has a number for each of; empty if it has none."""
+    return axes[0] if len(axes) == 1 and is_group(axes[0]) else ""
+
+
+def _sizes(group: str) -> tuple[Name, ...]:
+    """The numbers of a call of groups."""
+    return tuple(Name(name, False, Span(0, 0, 0)) for name in (group, length(group), repeats(group)))
 
 
 def names_of(value: Expr) -> Iterator[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from optgen.expressions import Expr
+from optgen.expressions import Expr, Name
+from optgen.groups import is_group
 from optgen.ir import Buffer
 from optgen.model import Equation, Kind
 
@@ -75,6 +76,10 @@ class LoopStage:
 
 TALL = frozenset(("orthonormal", "singular_values", "left_singular_vectors", "right_singular_vectors"))
 """The functions of matrices that have no more columns than rows."""
+GROUPED = ("spread", "sum", "mean", "max", "min")
+"""The calls of groups of rows or columns: the value of each group for all of its lines, and what reduces the values of
+its lines to one. Their numbers are the sizes of the group (`optgen.groups`), and for a mean of how many numbers each
+line is the sum."""
 FALLIBLE = TALL | {"inverse_root", "eigenvectors", "eigenvalues", "solve"}
 """The functions of matrices that some matrices are refused by."""
 
@@ -109,6 +114,15 @@ class Plan:
         written = {b.name for x in stages if isinstance(x, KernelStage) for b in x.buffers if b.written}
         written |= {self.places.get(x.target, x.target) for x in stages if isinstance(x, CallStage)}
         return frozenset(written - {array.key for array in self.arrays})
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows or columns whose sizes it needs."""
+        axes = [axis for array in self.arrays for axis in array.axes]
+        axes += [axis for x in self.walk() if isinstance(x, KernelStage) for axis in x.domain]
+        calls = [x for x in self.walk() if isinstance(x, CallStage)]
+        names = [x.id for call in calls for x in call.numbers if isinstance(x, Name)]
+        return tuple(dict.fromkeys(filter(is_group, (*axes, *names))))
 
     @property
     def may_fail(self) -> bool:

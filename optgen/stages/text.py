@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from optgen.expressions import Expr
 from optgen.ir import Kernel
 from optgen.ir.cost import sweeps
-from optgen.stages.plan import Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
+from optgen.stages.plan import GROUPED, Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
 from optgen.symbolic.written import expression
 
 KernelOf = Callable[[KernelStage], Kernel]
@@ -36,6 +36,8 @@ def _lines(stages: Sequence[Stage], plan: Plan, axes: Mapping[str, Axes], kernel
 
 
 def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
+    if call.function in GROUPED:
+        return f"{call.target} = {call.function}({_operand(call.operands[0])}, per {expression(call.numbers[0])})"
     if call.function != "product":
         words = [*map(_operand, call.operands), *map(expression, call.numbers)]
         return f"{call.target}{'^T' * call.turned} = {call.function}({', '.join(words)})"

@@ -147,7 +147,8 @@ class Latex(Renderer):
         return _DRAWS[function] + within + (rf", \text{{ new where }} {self.updates(held[1], held[0])}" if held else "")
 
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        within = rf"_{{\mathrm{{{scope}}}}}" if scope else ""
+        words = "" if scope is None else _escape(scope).replace(" ", r"\ ")
+        within = rf"_{{\mathrm{{{words}}}}}" if words else ""
         if function in ("sqrt", "cbrt"):
             return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"
         if function in _FENCES:

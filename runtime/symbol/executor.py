@@ -254,14 +254,13 @@ def simple_bind(
     requests = _requests(names, grad_req)
     args, grads = [], []
     for name, shape, dtype, request in zip(names, found[0], types[0], requests, strict=True):
-        old = (
-            shared.arg_dict.get(name)
-            if shared is not None and name in (shared_names or ())
-            else (buffer or {}).get(name)
-        )
+        common = shared_names is not None and name in shared_names
+        old = None if shared is None else shared.arg_dict.get(name)
+        if not common and buffer is not None:
+            old = buffer.get(name)
         x = old if old is not None and old.shape == shape else _zeros(shape, ctx, dtype, stypes.get(name, "default"))
-        if buffer is not None and x is not old:
-            buffer[name] = x
+        if buffer is not None and not common:
+            buffer.setdefault(name, x)
         args.append(x)
         reused = shared.grad_dict.get(name) if x is old and shared is not None else None
         grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, ctx, dtype))

@@ -195,7 +195,6 @@ SOME = {
 SPARSE = {
     "adafactor": ["float32"],
     "adam": ["float32", "float16-master", "int8_dynamic", "int4_dynamic", "mixed", "scaled"],
-    "adammini": ["float32"],
     "frozen-nothing": ["float32", "int8_dynamic", "mixed-master"],
     "groupadagrad": ["float32"],
     "lamb-bias_correction": ["int8_dynamic", "codes"],

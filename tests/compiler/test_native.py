@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from optgen.backends.target import CpuTarget, compile_ir
-from optgen.execute.cpu import chain, dlpack, ranges
+from optgen.execute.cpu import chain, dlpack, ranges, sequence
 from optgen.execute.kernel import StepStruct
 from optgen.objectcode import generate
 from optgen.threads import pool
@@ -26,6 +26,9 @@ MIRRORS: dict[str, dict[str, type[ctypes.Structure]]] = {
     "chain": {"link": chain._Link, "chain": chain._Chain},
     "dlpack": {"reader": dlpack._Reader},
     "ranges": {"ranges": ranges._Ranges},
+    "sequence": {
+        name.lstrip("_").lower(): getattr(sequence, name) for name in ("_Call", "_Sequence", "_Loop", "_Sequences")
+    },
 }
 sources = pytest.mark.parametrize("source", generate.SOURCES, ids=lambda path: path.name)
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler: cc")

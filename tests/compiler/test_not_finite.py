@@ -35,9 +35,10 @@ SHAPES: tuple[Shape, ...] = ((8, 520), (4160,), (8, 13, 8, 5))
 AT = 2 * 520 + 7
 """The element whose gradient is no number."""
 
-OF_ITS_TENSOR = {"Adafactor", "AdamMini", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad", "TorchAdafactor"}
+OF_ITS_TENSOR = {"Adafactor", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad", "TorchAdafactor"}
 OF_ITS_TENSOR |= {
     "AdaGradNorm",
+    "AdaLomo",
     "Adai",
     "AdamHD",
     "Amos",
@@ -48,14 +49,11 @@ OF_ITS_TENSOR |= {
     "EFSignSGD",
     "FAdam",
 }
-OF_ITS_TENSOR |= {"Fromage", "Gravity", "LARC", "LDoG", "NSGD", "SGDHD", "SinkGD", "StableAdamW"}
+OF_ITS_TENSOR |= {"Fromage", "Gravity", "LARC", "LDoG", "NSGD", "SGDHD", "SinkGD", "StableAdamW", "StableSPAM"}
 """Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
-OF_ITS_ROW = {"GroupAdaGrad", "AdamMini", "Amos"}
+OF_ITS_ROW = {"GroupAdaGrad", "Amos"}
 OF_ALL_LATER = {"DAdaptAdam", "DAdaptLion", "Prodigy"}
 """The rate that they find from sums over all gradients is that of the next update."""
-
-OF_ITS_LINES_LATER = {"SM3"}
-"""What it keeps is of rows and columns, and each element's bound in the next update is the smaller one of two."""
 
 EACH = KERNELS | kernels(*PLAIN_CASES)
 VARIANTS = {symbol.removeprefix("optgen_"): x for symbol, x in EACH.items() if x[0].spec not in FEATURES}
@@ -70,9 +68,7 @@ def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
     whole = name in OF_ITS_TENSOR and not flags.get("skip")
     whole |= flags.get("warmup_strategy") == "lars" and not (flags["gathers"] and update == 1)
     whole |= name in OF_ALL_LATER and update > 1
-    if name in OF_ITS_LINES_LATER and len(shape) > 1 and update > 1:
-        places[AT // shape[1]] = places[:, AT % shape[1]] = True
-    elif name in OF_ITS_ROW and len(shape) > 1:
+    if name in OF_ITS_ROW and len(shape) > 1:
         places[AT // shape[1]] = True
     elif whole:
         places[...] = True

@@ -27,11 +27,13 @@ from optgen.stages.interp import interpret_plan
 from optgen.stages.plan import FALLIBLE, CallStage, Operand
 from runtime import gluon, nd
 from tests.compiler.harness import same_bits
+from tests.compiler.test_axes import GROUPS
 from tests.compiler.test_stages import SPECS, values_of
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 
 Array = np.ndarray[Any, Any]
 LIBRARY = {name: optgen.load(name).spec for name in ("muon_adamw", "shampoo", "soap")}
+OF_TENSORS = {"groups": GROUPS}
 MODES: dict[str, dict[str, Any]] = {
     "float32": {},
     "float64": {"dtype": "float64"},
@@ -70,17 +72,17 @@ def host(x: Any) -> Array:
     return np.array(x.get() if hasattr(x, "get") else x)
 
 
-CASES = [(name, mode) for name in LIBRARY for mode in MODES] + [(name, "float32") for name in SPECS]
+CASES = [(name, mode) for name in LIBRARY for mode in MODES] + [(name, "float32") for name in (*SPECS, *OF_TENSORS)]
 
 
 @pytest.mark.parametrize(("name", "mode"), [*CASES, ("states", "float64"), ("functions", "float64")])
 def test_a_step_equals_the_interpreter(gpu: Gpu, name: str, mode: str) -> None:
     rng = np.random.default_rng(2)
-    spec = {**SPECS, **LIBRARY}[name]
+    spec = {**SPECS, **LIBRARY, **OF_TENSORS}[name]
     how = {k: {s.name: "int8_dynamic" for s in spec.states if s.kind.value == "elem"} if k == "storage" else x
            for k, x in MODES[mode].items()}  # fmt: skip
     rule, source = (optgen.load(spec, lr=0.1, target=target, **how) for target in ("cuda", "cpu"))
-    shapes = [(5, 3), (3, 7)] if mode != "int8" else [(70, 60)]
+    shapes = [(4, 3, 5), (2, 1, 2, 3)] if name in OF_TENSORS else [(5, 3), (3, 7)] if mode != "int8" else [(70, 60)]
     given = [rng.normal(size=s).astype(numpy_dtype(rule.dtype)) for s in shapes]
     weights = [GpuArray(w, gpu) for w in given]
     grads = [GpuArray(np.zeros_like(w), gpu) for w in given]

@@ -119,3 +119,42 @@ def test_where_updates_run_changes_no_bit_and_states_go_on(name: str, mode: str,
         trained(n, t, range(3, 5))
     assert all(map(np.array_equal, weights(net), weights(other)))
     assert all(np.isfinite(w.astype("float32")).all() for w in weights(net))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "parameter", "shapes"),
+    [
+        ("sm3", {}, "net_conv_weight", {"R": (4,), "A1": (2,), "A2": (3,), "A3": (3,), "m": (4, 2, 3, 3)}),
+        ("adammini", {"heads": ("q_weight",), "head_dim": 2}, "net_q_weight", {"v_head": (3,), "m": (6, 16)}),
+    ],
+)
+def test_states_per_axis_and_per_block_of_a_trainer(
+    name: str, arguments: dict[str, Any], parameter: str, shapes: dict[str, Any], tmp_path: Path
+) -> None:
+    """They have the lengths of axes, or of the heads; and a file of them continues with the same bits."""
+
+    def made() -> tuple[nn.HybridSequential, gluon.Trainer]:
+        net = nn.HybridSequential(prefix="net_")
+        with net.name_scope():
+            net.add(nn.Conv2D(4, 3, in_channels=2, prefix="conv_"), nn.Dense(6, in_units=16, prefix="q_"))
+        net.initialize()
+        return net, gluon.Trainer(net.collect_params(), name, {"learning_rate": 0.1, **arguments})
+
+    def steps(net: nn.HybridSequential, trainer: gluon.Trainer) -> list[np.ndarray]:
+        for k in range(2):
+            with autograd.record():
+                loss = (net(nd.array(np.random.default_rng(k).normal(size=(5, 2, 4, 4)))) ** 2).sum()
+            loss.backward()
+            trainer.step(5)
+        return [p.data().asnumpy() for p in net.collect_params().values()]
+
+    net, trainer = made()
+    steps(net, trainer)
+    states = {trainer.optimizer.name_of(i): s for i, s in trainer._updaters[0].states.items()}
+    assert {k: x.shape for k, x in trainer.optimizer.unpacked(states[parameter]).items()} == shapes
+    trainer.save_states(str(tmp_path / "states"))
+    net.save_parameters(str(tmp_path / "params"))
+    other, again = made()
+    other.load_parameters(str(tmp_path / "params"))
+    again.load_states(str(tmp_path / "states"))
+    assert all((x == y).all() for x, y in zip(steps(net, trainer), steps(other, again), strict=True))

@@ -74,7 +74,25 @@ def test_pushes_count_once_whatever_fails(pushes: list[tuple[int, bool]], seed: 
     pairs.check_replicas()
 
 
+NAMES = {1: "bias", 3: "embedding", 5: "weight"}
+mx.optimizer.register_spec("""\
+optimizer ServedRates "numbers of parameters by names, beside elements and beside products"
+param eta per param = 1 in [0, inf)
+param k: int        = 2 in [1, inf)
+flag matrix = rank == 2 and rows < 100
+state m = eta
+state n: host = eta
+update:
+  m' = 0.9*m + eta*g
+  n' = 0.5*n + eta        every k
+  u  = m'@(m'^T@m')       if matrix
+  u  = m'                 otherwise
+  w' = w - lr*eta*u*n'
+""")
 OPTIMIZERS = {
+    "rates by names": lambda: mx.optimizer.create(
+        "servedrates", eta={"bias": 0.5, "embedding": 3}, param_idx2name=NAMES
+    ),
     "momentum": lambda: mx.optimizer.create("sgd", momentum=0.9, wd=0.01),
     "adam": lambda: mx.optimizer.create("adam", lr_scheduler=mx.lr_scheduler.FactorScheduler(1, 0.7)),
     "adam in 8 bits": lambda: mx.optimizer.create("adam", storage="int8_dynamic"),

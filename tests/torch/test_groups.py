@@ -413,3 +413,21 @@ update:
     for each in (opt, twin):
         step(each, seed=1)
     assert torch.equal(param, twin.param_groups[0]["params"][0])
+
+
+def test_heads_are_blocks_of_the_parameters_of_a_group() -> None:
+    q, v = (torch.nn.Parameter(torch.randn(6, 4)) for _ in range(2))
+    before = q.detach().clone()
+    opt = optgen.torch.AdamMini([{"params": [q], "heads": True}, {"params": [v]}], lr=0.1, head_dim=3, weight_decay=0)
+    q.grad, v.grad = torch.randn(6, 4), torch.randn(6, 4)
+    opt.step()
+    heads = q.grad.double().square().view(2, 12).mean(1)
+    expected = before - 0.1 * q.grad / (heads.sqrt().repeat_interleave(3)[:, None] + 1e-8)
+    torch.testing.assert_close(q.detach(), expected.float(), rtol=1e-5, atol=1e-6)
+    state = opt.state_dict()["state"]
+    assert state[0]["v_head"].shape == (2,) and "v_row" in state[1] and "v_head" not in state[1]
+    again = optgen.torch.AdamMini([{"params": [q], "heads": True}, {"params": [v]}], lr=0.1, head_dim=3)
+    again.load_state_dict(opt.state_dict())
+    torch.testing.assert_close(again.state[q]["v_head"], state[0]["v_head"], rtol=0, atol=0)
+    with pytest.raises(ValueError, match=r"parameter 0 of group 0, of shape \(6, 4\): .* 6 rows are no blocks of 4"):
+        optgen.torch.AdamMini([{"params": [q], "heads": True}], head_dim=4).step()

@@ -72,7 +72,7 @@ def test_elementwise_rules_do_not_see_the_layout(layout: str, storage: str | Non
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["adafactor", "came", "adammini", "lamb", "novograd"])
+@pytest.mark.parametrize("name", ["adafactor", "came", "adammini", "sm3", "lamb", "novograd"])
 def test_rules_with_rows_or_norms_take_the_logical_view(name: str, layout: str) -> None:
     x = numbers((4, 3, 5, 6))
     p, q = Parameter(LAYOUTS[layout](x)), Parameter(x.clone())

@@ -10,11 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from optgen.execute.array_calls import ArrayCalls
+from optgen.execute.bound_stages import BoundStage
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.table import GpuTable
+from optgen.execute.stage_device import Workspace
 
 LIBRARIES = ("torch", "cupy")
 """The libraries that multiply and factorize matrices on GPUs."""
@@ -57,6 +59,18 @@ class GpuStages(ArrayCalls):
             return xp.as_tensor(_Numbers(tensor), device=f"cuda:{self._gpu.ordinal}")
         with xp.cuda.Device(self._gpu.ordinal):
             return xp.asarray(_Numbers(tensor))
+
+    def prepared(self, stages: Sequence[BoundStage], how: str, workspace: Workspace) -> Sequence[BoundStage]:
+        return stages
+
+    def groups(self, elements: Sequence[int]) -> list[list[int]]:
+        return [list(range(len(elements)))]
+
+    def run_groups(self, groups: Sequence[Sequence[Sequence[BoundStage]]]) -> None:
+        for stages in (stages for own in groups for stages in own):
+            for stage in stages:
+                for _ in stage.run():
+                    pass
 
     def keep(self, tensor: Tensor) -> Callable[[], None]:
         if tensor.gpu is None and tensor.size:  # a state of kind host

@@ -11,7 +11,34 @@ import runtime as mx
 from runtime.core import optgen_bridge
 
 HALF, DOUBLE = "float16", "float64"
+for text in (
+    """\
+optimizer NamedRates "numbers of parameters by names, in elements and products"
+param eta per param = 1 in [0, inf)
+flag  matrix        = rank == 2
+state m = eta
+update:
+  m' = 0.9*m + eta*g
+  u  = m'@(m'^T@m')  if matrix
+  u  = m'            otherwise
+  w' = w - lr*eta*u
+""",
+    """\
+optimizer NamedTotals "numbers of parameters by names, in a sum over all of them"
+param eta per param = 1 in [0, inf)
+state m = eta
+state n: shared = 0
+update:
+  m' = 0.9*m + eta*g
+  n' = n + sum(eta*m', over params)
+  w' = w - lr*eta*m'/(1 + n'^2)
+""",
+):
+    mx.optimizer.register_spec(text)
+ETAS = {"eta": {str(key): 0.5 + k for k, key in enumerate(SHAPES)}}
 CASES = [
+    ("namedrates", ETAS, DOUBLE),
+    ("namedtotals", ETAS, "float32"),
     ("adam", {"multi_precision": True}, HALF),
     ("lamb", {"multi_precision": True, "storage": "int8_dynamic"}, "bfloat16"),
     ("sgd", {"momentum": 0.9}, HALF),

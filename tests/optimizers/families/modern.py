@@ -146,10 +146,19 @@ def came(w: Array, g: Array, s: Kept, t: int, beta3: float = 0.9999, clip_thresh
     return w - LR * WD * w - LR * s["m"] / np.sqrt(instability)
 
 
-def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9) -> Array:
-    axes = tuple(range(1, w.ndim)) if w.ndim >= 2 else None
+def adalomo(
+    w: Array, g: Array, s: Kept, t: int, decay_rate: float = -0.8, eps2: float = 1e-3, clip_threshold: float = 1.0
+) -> Array:
+    u = g / np.sqrt(second_moment(g * g + 1e-30, s, "RC", 1 - t**decay_rate))
+    alpha = LR * max(eps2, rms(w))
+    return w - alpha * WD * w - alpha * u / max(1.0, rms(u) / clip_threshold)
+
+
+def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, heads: bool = False, head_dim: int = 1) -> Array:
+    blocks = (len(w) // (head_dim if heads else 1) if w.ndim >= 2 else 1, -1)
+    squares = np.mean((g * g).reshape(blocks), axis=1, keepdims=True)
     s["m"] = beta1 * s["m"] + (1 - beta1) * g
-    s["v"] = 0.999 * s["v"] + (1 - 0.999) * np.mean(g * g, axis=axes, keepdims=True)
+    s["v"] = 0.999 * s["v"] + (1 - 0.999) * np.broadcast_to(squares, g.reshape(blocks).shape).reshape(g.shape)
     m_hat, v_hat = corrected(s, t, beta1, 0.999)
     return (1 - LR * WD) * w - LR * m_hat / (np.sqrt(v_hat) + 1e-8)
 
@@ -280,8 +289,11 @@ CASES: Cases = [
     (adafactor, {"eps2": 10.0}),
     (came, {}),
     (came, {"beta3": 0.9, "clip_threshold": 0.5}),
+    (adalomo, {}),
+    (adalomo, {"decay_rate": -0.5, "eps2": 10.0, "clip_threshold": 0.7}),
     (adammini, {}),
     (adammini, {"beta1": 0.0}),
+    (adammini, {"heads": True, "head_dim": 2}),
     (prodigy, {"lr": 2.0, "d0": 0.01}),
     (prodigy, {"lr": 2.0, "d_coef": 3.0, "use_bias_correction": True}),
     (prodigy, {"lr": 2.0, "safeguard_warmup": True}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -82,13 +83,14 @@ def amos(
     return w - step
 
 
-def sm3(w: Array, g: Array, s: Kept, t: int, momentum: float = 0.9) -> Array:
+def sm3(w: Array, g: Array, s: Kept, t: int, momentum: float = 0.9, cover: str = "axes") -> Array:
     g = g + WD * w
-    matrix = g.reshape(len(g), -1) if g.ndim >= 2 else g
-    bound = np.minimum(s["row"], s["col"]) + matrix**2 if g.ndim >= 2 else s["row"] + matrix**2
-    s["row"] = bound.max(axis=1, keepdims=True) if g.ndim >= 2 else bound
-    s["col"] = bound.max(axis=0, keepdims=True) if g.ndim >= 2 else bound
-    s["m"] = momentum * s["m"] + (1 - momentum) * (matrix / np.sqrt(bound)).reshape(g.shape)
+    x = g.reshape(len(g), -1) if g.ndim >= 2 and cover == "rows" else g
+    bound = functools.reduce(np.minimum, [s[f"axis {k}"] for k in range(x.ndim)] or [s["number"]]) + x**2
+    s["number"] = bound
+    for k in range(x.ndim):
+        s[f"axis {k}"] = bound.max(axis=tuple(i for i in range(x.ndim) if i != k), keepdims=True)
+    s["m"] = momentum * s["m"] + (1 - momentum) * (x / np.sqrt(bound)).reshape(g.shape)
     return w - LR * s["m"]
 
 
@@ -252,6 +254,7 @@ CASES: Cases = [
     (amos, {"beta": 0.5, "eta": 0.3, "c": 9.0, "d": 7.0}),
     (sm3, {}),
     (sm3, {"momentum": 0.0}),
+    (sm3, {"cover": "rows"}),
     (apollodqn, {}),
     (apollodqn, {"beta": 0.5, "bound": 0.5, "epsilon": 0.1}),
     (apollodqn, {"rebound": "belief", "epsilon": 0.1}),

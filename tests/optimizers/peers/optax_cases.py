@@ -13,8 +13,8 @@ import numpy as np
 from tests.optimizers.peers.calls import SHAPES, Call
 
 FEW = {
-    "sm3": ((3,), (2, 4)),  # one way to cover a matrix
-    "scale_by_sm3": ((3,), (2, 4)),
+    "sm3": ((3,), (2, 4), (2, 3, 4), (3, 2, 2, 4)),  # slices of every dimension
+    "scale_by_sm3": ((3,), (2, 4), (2, 3, 4), (3, 2, 2, 4)),
     "adafactor": ((3,), (2, 4), (2, 3, 4)),  # the last two dimensions are the largest
     "muon": ((3,), (6, 4), (3, 5), (4, 4), (2, 3, 2), ()),
 }
