@@ -63,7 +63,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
     "_arange": views.arange,
     "sort": views.sort,
-    "SequenceLast": views.sequence_last,
     "_linalg_trsm": views.second,
     "UpSampling": layers.upsampling,
 }

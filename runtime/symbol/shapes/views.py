@@ -256,14 +256,6 @@ def sort(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
     return inputs, [None if inputs[0] is None else (product(inputs[0]),)]
 
 
-def sequence_last(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
-    data, axis = inputs[0], values["axis"]
-    if data is None:
-        return inputs, outputs
-    lengths = [merged(x, (data[1 - axis],)) for x in inputs[1:]]
-    return [data, *lengths], [(*data[:axis], *data[axis + 1 :])]
-
-
 def second(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     """The output is of the second input's shape."""
     shape = merged(inputs[1], outputs[0])
