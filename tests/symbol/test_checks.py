@@ -98,3 +98,61 @@ def test_what_has_no_gradient() -> None:
         taken.gradient(["x"])
     with pytest.raises(mx.base.NotImplementedForSymbol):
         taken += 1
+
+
+@mx.operator.register("scaled_square")
+class _Square(mx.operator.CustomOpProp):
+    """`scale x^2`, and the count of its calls."""
+
+    def __init__(self, scale: str = "1") -> None:
+        super().__init__()
+        self.scale = float(scale)
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["calls"]
+
+    def infer_shape(self, in_shape: list) -> tuple:
+        return in_shape, [in_shape[0]], [[1]]
+
+    def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> mx.operator.CustomOp:
+        prop = self
+
+        class Operator(mx.operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):  # type: ignore[no-untyped-def]
+                aux[0][:] += 1
+                self.assign(out_data[0], req[0], prop.scale * in_data[0] ** 2)
+
+            def backward(self, req, out_grad, in_data, out_data, in_grad, aux):  # type: ignore[no-untyped-def]
+                self.assign(in_grad[0], req[0], 2 * prop.scale * in_data[0] * out_grad[0])
+
+        return Operator()
+
+
+def test_operators_written_in_python() -> None:
+    square = mx.sym.Custom(X, op_type="scaled_square", scale=3, name="sq")
+    assert (square.list_arguments(), square.list_outputs()) == (["x"], ["sq_output"])
+    assert square.list_auxiliary_states() == ["sq_calls"]
+    assert square.infer_shape(x=(2, 3)) == ([(2, 3)], [(2, 3)], [(1,)])
+    assert square.infer_type(x="float64") == ([np.float64], [np.float64], [np.float64])
+    assert square.infer_shape_partial() == ([()], [()], [()])
+    tools.check_symbolic_forward(square, [A], [3 * A * A], aux_states=[np.zeros(1)])
+    tools.check_numeric_gradient(mx.sym.load_json(square.tojson()) + 1, [A], [np.zeros(1)], numeric_eps=0.01, rtol=0.01)
+    executor = square.simple_bind(mx.cpu(), x=(2, 2))
+    executor.forward()
+    executor.forward()
+    assert executor.aux_dict["sq_calls"].asscalar() == 2
+    assert mx.sym.Custom(data=X, calls=Y, op_type="scaled_square").list_auxiliary_states() == ["y"]
+    with pytest.raises(mx.MXNetError, match="no operator 'scaled_squares' is registered; did you mean"):
+        mx.sym.Custom(X, op_type="scaled_squares")
+    assert {"Activation", "scaled_square"} < set(mx.operator.get_all_registered_operators())
+    arguments = mx.operator.get_operator_arguments("Activation")
+    assert arguments.narg == 2 and arguments.names == ["data", "act_type"]
+    assert arguments.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
+
+
+def test_slices_of_lengths_that_are_not_known() -> None:
+    cut = mx.sym.slice(X, begin=(None, None, 4), end=(None, 2, 1), step=(None, 1, -2))
+    assert cut.infer_shape_partial(x=(0, 10, 5, 7))[1] == [(0, 2, 2, 7)]
+    assert mx.sym.slice_axis(X, axis=1, begin=-3, end=None).infer_shape_partial(x=(0, 10))[1] == [(0, 3)]
+    with pytest.raises(mx.MXNetError, match="is empty"):
+        mx.sym.slice_axis(X, axis=0, begin=2, end=2).infer_shape(x=(5,))

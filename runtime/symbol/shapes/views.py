@@ -9,6 +9,7 @@ from runtime.ndarray.shape.reshape import reshaped
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
 from runtime.symbol.shapes.elementwise import first
+from runtime.util import is_np_shape
 
 
 def concat(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
@@ -254,6 +255,37 @@ def sort(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
     if values["axis"] is not None:
         return first(values, inputs, outputs)
     return inputs, [None if inputs[0] is None else (product(inputs[0]),)]
+
+
+def cut(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = inputs[0]
+    if data is None:
+        return inputs, outputs
+    begin, end = values["begin"], values["end"]
+    if not 0 < len(begin) == len(end) <= len(data) or len(values["step"] or begin) != len(begin):
+        raise ValueError(f"slice from {begin} to {end} by {values['step']} of {len(data)} axes")
+    steps = values["step"] or (None,) * len(begin)
+    parts = [_length(n, *part) for n, part in zip(data, zip(begin, end, steps, strict=True), strict=False)]
+    return inputs, [(*parts, *data[len(parts) :])]
+
+
+def cut_axis(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, axis = inputs[0], values["axis"]
+    if data is None:
+        return inputs, outputs
+    axis %= len(data)
+    part = _length(data[axis], values["begin"], values["end"], None)
+    return inputs, [(*data[:axis], part, *data[axis + 1 :])]
+
+
+def _length(n: int, begin: int | None, end: int | None, step: int | None) -> int:
+    """The length of a slice of n; -1 if n is."""
+    if n == -1:
+        return -1
+    found = len(range(*slice(begin, end, step or None).indices(n)))
+    if not (found or is_np_shape()):
+        raise ValueError(f"the slice from {begin} to {end} of a length of {n} is empty")
+    return found
 
 
 def second(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
