@@ -52,6 +52,7 @@ _ON_FIRST_USE = {
             "model",
             "module",
             "monitor",
+            "onnx",
             "operator",
             "profiler",
             "recordio",
@@ -74,7 +75,6 @@ __all__ = [
 
 _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    "onnx": "save parameters with Block.save_parameters",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
 }
 

@@ -97,7 +97,7 @@ LAYERS: dict[str, list[str]] = {
         "operator random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model monitor profiler",
+        "kvstore image model monitor onnx profiler",
         "callback module rnn",
         "gluon",
         "checkpoint contrib launch",

@@ -32,7 +32,7 @@ def test_import_is_quick_and_leaves_compilers_alone(tmp_path: Path) -> None:
     assert all(loaded == "" for _, loaded, *_ in results)
 
 
-@pytest.mark.parametrize(("name", "words"), [("viz", "summary"), ("np", "use nd"), ("onnx", "save_parameters")])
+@pytest.mark.parametrize(("name", "words"), [("viz", "summary"), ("np", "use nd")])
 def test_what_is_not_provided_says_so(name: str, words: str) -> None:
     with pytest.raises(AttributeError, match=f"does not provide '{name}': .*{words}"):
         getattr(mx, name)

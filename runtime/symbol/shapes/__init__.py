@@ -57,6 +57,7 @@ RULES: dict[str, Rule] = {
     "take": views.take,
     "one_hot": views.one_hot,
     "where": views.where,
+    "SequenceLast": views.sequence_last,
     "stack": views.stack,
     **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
     "UpSampling": layers.upsampling,

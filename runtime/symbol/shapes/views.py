@@ -173,6 +173,15 @@ def where(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shap
     return [condition, y, y], [y]
 
 
+def sequence_last(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """A step of sequences, and a length for each of the batch."""
+    data = inputs[0]
+    if data is None or len(data) < 2:
+        return inputs, outputs
+    axis = values["axis"] % len(data)
+    return [data, *[(data[1 - axis],)] * (len(inputs) - 1)], [(*data[:axis], *data[axis + 1 :])]
+
+
 def stack(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     shape = None
     for x in inputs:
