@@ -56,6 +56,7 @@ _ON_FIRST_USE = {
             "operator",
             "profiler",
             "recordio",
+            "rnn",
             "runtime",
             "symbol",
             "test_utils",
@@ -74,7 +75,6 @@ __all__ = [
 
 _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
 }
 

@@ -98,7 +98,7 @@ LAYERS: dict[str, list[str]] = {
         "initializer metric optimizer io",
         "symbol",
         "kvstore image model monitor onnx profiler",
-        "callback module",
+        "callback module rnn",
         "gluon",
         "checkpoint contrib launch",
         "compat",

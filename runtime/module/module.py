@@ -351,11 +351,11 @@ class Module(BaseModule):
 
     # ------------------------------------------------------------ computing
 
-    def forward(self, data_batch: DataBatch | Sequence[DataBatch], is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch | list[DataBatch], is_train: bool | None = None) -> None:
         """Compute the outputs for a batch, or a list of one for each context. Other shapes of a batch are taken."""
         self._need("forward")
         group = self._group("forward")
-        if not isinstance(data_batch, (list, tuple)):
+        if not isinstance(data_batch, list):
             provided = getattr(data_batch, "provide_data", None), getattr(data_batch, "provide_label", None)
             data = of_batch(group.data_shapes, provided[0], data_batch.data)
             if data != group.data_shapes:
