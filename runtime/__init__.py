@@ -52,9 +52,11 @@ _ON_FIRST_USE = {
             "model",
             "module",
             "monitor",
+            "onnx",
             "operator",
             "profiler",
             "recordio",
+            "rnn",
             "runtime",
             "symbol",
             "test_utils",
@@ -73,8 +75,6 @@ __all__ = [
 
 _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    "onnx": "save parameters with Block.save_parameters",
-    "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
 }
 

@@ -7139,53 +7139,44 @@ class Tiger(SpecOptimizer):
 class YellowFin(SpecOptimizer):
     """YellowFin and the art of momentum tuning
 
-    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and epsilon as in the authors' code.
+    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and 1e-6 as in the authors' code.
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
-        dₜ       = gₜ + wd·wₜ₋₁
-        nowₜ     = sum[over params](dₜ²)
-        hₜ       = nowₜ
-        highₜ    = nowₜ
-        lowₜ     = nowₜ
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        hₜ      = sum[over params](dₜ²)
+        highₜ   = hₜ
+        lowₜ    = hₜ
         repeat window times, iₜ = 0, 1, ...:
-          knownₜ = iₜ < min(step, window) − 1
-                   ⎧ max(highₜ, h[t−1−i])   if knownₜ
-          highₜ  ← ⎨
-                   ⎩ highₜ                  otherwise
-                   ⎧ min(lowₜ, h[t−1−i])   if knownₜ
-          lowₜ   ← ⎨
-                   ⎩ lowₜ                  otherwise
+                  ⎧ max(highₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+          highₜ ← ⎨
+                  ⎩ highₜ                  otherwise
+                  ⎧ min(lowₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+          lowₜ  ← ⎨
+                  ⎩ lowₜ                  otherwise
         end
-        debiasₜ  = 1 − β^step
-        h_maxₜ   = β·h_maxₜ₋₁ + (1 − β)·highₜ
-        h_minₜ   = β·h_minₜ₋₁ + (1 − β)·lowₜ
-        mₜ       = β·mₜ₋₁ + (1 − β)·dₜ
-        n₁ₜ      = β·n₁ₜ₋₁ + (1 − β)·√nowₜ
-        n₂ₜ      = β·n₂ₜ₋₁ + (1 − β)·nowₜ
-        distₜ    = β·distₜ₋₁ + (1 − β)·n₁ₜ/(n₂ₜ + ε)
-        leastₜ   = h_minₜ/debiasₜ + ε
-        cₜ       = max(n₂ₜ/debiasₜ − sum[over params](mₜ²)/debiasₜ², ε)
-        pₜ       = (distₜ/debiasₜ·leastₜ)²/(2·cₜ)
-        aₜ       = √(max(pₜ, 1e-12)/3)
-        yₜ       = 1.5/aₜ
-        kₜ       = ∛(yₜ + √(yₜ² + 1))
-                   ⎧ 1/(pₜ + 3)           if pₜ > 1e4
-        xₜ       = ⎨
-                   ⎩ 1 − aₜ·(kₜ − 1/kₜ)   otherwise
-        rangeₜ   = √(max((h_maxₜ/debiasₜ + ε)/leastₜ, 1))
-        μₜ       = max(xₜ, (rangeₜ − 1)/(rangeₜ + 1))²
-        rateₜ    = lr·(1 − √μₜ)²/leastₜ·min(1, step/(10·window))
-        vₜ       = μₜ·vₜ₋₁ + dₜ
-        wₜ       = wₜ₋₁ − rateₜ·vₜ
+        h_maxₜ  = β·h_maxₜ₋₁ + (1 − β)·highₜ
+        h_minₜ  = β·h_minₜ₋₁ + (1 − β)·lowₜ
+        mₜ      = β·mₜ₋₁ + (1 − β)·dₜ
+        n₁ₜ     = β·n₁ₜ₋₁ + (1 − β)·√hₜ
+        n₂ₜ     = β·n₂ₜ₋₁ + (1 − β)·hₜ
+        distₜ   = β·distₜ₋₁ + (1 − β)·n₁ₜ/(n₂ₜ + 1e-6)
+        leastₜ  = h_minₜ/(1 − β^step) + 1e-6
+        aₜ      = max(distₜ/(1 − β^step)·leastₜ/√(6·max(n₂ₜ/(1 − β^step) − sum[over params]((mₜ/(1 − β^step))²), 1e-6)), 1e-6)
+        kₜ      = ∛(1.5/aₜ + √(2.25/aₜ² + 1))
+                  ⎧ 1/(3·aₜ² + 3)        if aₜ > 50
+        xₜ      = ⎨
+                  ⎩ 1 − aₜ·(kₜ − 1/kₜ)   otherwise
+        rootₜ   = max(xₜ, 1 − 2/(1 + √((h_maxₜ/(1 − β^step) + 1e-6)/leastₜ)))
+        vₜ      = rootₜ²·vₜ₋₁ + dₜ
+        wₜ      = wₜ₋₁ − lr·(1 − rootₜ)²/leastₜ·min(1, step/(10·window))·vₜ
 
     Args:
         params: parameters, named parameters, or dicts of groups
         lr: factor on the rate that is found
         beta: decay of what is measured, in [0, 1)
         window: updates of which curvature is the range, in [2, inf)
-        eps: added to divisors; least variance, in (0, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
@@ -7205,7 +7196,6 @@ class YellowFin(SpecOptimizer):
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.999,
         window: float | torch.Tensor = 20,
-        eps: float | torch.Tensor = 1e-06,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,

@@ -6310,52 +6310,41 @@ class Tiger(SpecOptimizer):
 class YellowFin(SpecOptimizer):
     """YellowFin and the art of momentum tuning.
 
-    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and epsilon as in the authors' code.
+    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and 1e-6 as in the authors' code.
 
         d      = g + wd*w
-        now    = sum(d^2, over params)
-        h'     = now
-        high   = now
-        low    = now
+        h'     = sum(d^2, over params)
+        high   = h'
+        low    = h'
         repeat window as i:
-          known  = i < min(step, window) - 1
-          high'  = where(known, max(high, h[-1 - i]), high)
-          low'   = where(known, min(low, h[-1 - i]), low)
+          high'  = where(i < min(step, window) - 1, max(high, h[-1 - i]), high)
+          low'   = where(i < min(step, window) - 1, min(low, h[-1 - i]), low)
         end
-        debias = 1 - beta^step
         h_max' = beta*h_max + (1 - beta)*high'
-        h_min' = beta*h_min + (1 - beta)*low'
+        h_min' = beta*h_min + (1 - beta)*low'   # by its logarithm in the authors' code
         m'     = beta*m + (1 - beta)*d
-        n1'    = beta*n1 + (1 - beta)*sqrt(now)
-        n2'    = beta*n2 + (1 - beta)*now
-        dist'  = beta*dist + (1 - beta)*n1'/(n2' + epsilon)
-        least  = h_min'/debias + epsilon
-        c      = max(n2'/debias - sum(m'^2, over params)/debias^2, epsilon)
-        # The root of p*x = (1 - x)^3, of which the square is the momentum that noise and curvature ask for.
-        p      = (dist'/debias*least)^2/(2*c)
-        a      = sqrt(max(p, 1e-12)/3)
-        y      = 1.5/a
-        k      = cbrt(y + sqrt(y^2 + 1))
-        x      = where(p > 1e4, 1/(p + 3), 1 - a*(k - 1/k))
-        range  = sqrt(max((h_max'/debias + epsilon)/least, 1))
-        mu     = max(x, (range - 1)/(range + 1))^2
-        rate   = lr*(1 - sqrt(mu))^2/least*min(1, step/(10*window))
-        v'     = mu*v + d
-        w'     = w - rate*v'
+        n1'    = beta*n1 + (1 - beta)*sqrt(h')
+        n2'    = beta*n2 + (1 - beta)*h'
+        dist'  = beta*dist + (1 - beta)*n1'/(n2' + 1e-6)
+        least  = unbiased(h_min') + 1e-6
+        a      = max(unbiased(dist')*least/sqrt(6*max(unbiased(n2') - sum(unbiased(m')^2, over params), 1e-6)), 1e-6)
+        k      = cbrt(1.5/a + sqrt(2.25/a^2 + 1))
+        x      = where(a > 50, 1/(3*a^2 + 3), 1 - a*(k - 1/k))   # the root of 3*a^2*x = (1 - x)^3
+        root   = max(x, 1 - 2/(1 + sqrt((unbiased(h_max') + 1e-6)/least)))
+        v'     = root^2*v + d
+        w'     = w - lr*(1 - root)^2/least*min(1, step/(10*window))*v'
 
     Parameters
     ----------
     learning_rate: factor on the rate that is found.
     beta: decay of what is measured, in [0, 1).
     window: updates of which curvature is the range, in [2, inf).
-    epsilon: added to divisors; least variance, in (0, inf).
     The others are those of every Optimizer and SpecOptimizer.
     """
 
     lr: float
     beta: float
     window: int
-    epsilon: float
     wd: float
     rescale_grad: float
     clip_gradient: float | None
@@ -6364,7 +6353,6 @@ class YellowFin(SpecOptimizer):
         learning_rate: float = 1.0,
         beta: float = 0.999,
         window: int = 20,
-        epsilon: float = 1e-06,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,

@@ -17,7 +17,8 @@ _copy cos cosh degrees elemwise_add elemwise_div elemwise_mul elemwise_sub _equa
 gammaln _grad_add _greater _greater_equal hard_sigmoid _hypot _lesser _lesser_equal log log10 log1p log2 log_softmax
 _logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _minimum _mod negative _not_equal
 ones_like _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin sinh
-smooth_l1 SoftmaxActivation softmin softsign sort sqrt square tan tanh trunc zeros_like _shuffle
+smooth_l1 SoftmaxActivation softmin softsign sqrt square tan tanh trunc zeros_like _shuffle _linalg_potrf
+_linalg_potri _linalg_inverse
 """
 _SAME = frozenset(_SAME_NAMES.split())
 """Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
@@ -57,8 +58,12 @@ RULES: dict[str, Rule] = {
     "take": views.take,
     "one_hot": views.one_hot,
     "where": views.where,
+    "SequenceLast": views.sequence_last,
     "stack": views.stack,
     **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
+    "_arange": views.arange,
+    "sort": views.sort,
+    "_linalg_trsm": views.second,
     "UpSampling": layers.upsampling,
 }
 """The rule of each operator that is none of those in the sets above."""
