@@ -172,8 +172,8 @@ class _Builder:
         for name, axes in self.states.items():
             key = f"{name}'"
             if key in block.light:
-                at = self._last_read(block, name, PARAMETER), PARAMETER
-                kernels.setdefault(at, _Kernel(PARAMETER, [])).stores.append((name, key))
+                level = self._last_read(block, name, PARAMETER)
+                kernels.setdefault((level, PARAMETER), _Kernel(PARAMETER, [])).stores.append((name, key))
             if key not in block.producers:
                 continue
             k = block.producers[key]
