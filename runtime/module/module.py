@@ -324,7 +324,7 @@ class Module(BaseModule):
         return given
 
     def _fill(self, store: Any) -> None:
-        """Give the store the parameters, where the first context has them, or the memory for sums of their gradients."""
+        """Give the store the parameters, which are then where the first context has them."""
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:
