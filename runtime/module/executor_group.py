@@ -177,9 +177,9 @@ class DataParallelExecutorGroup:
 
     # ------------------------------------------------------------ computing
 
-    def forward(self, data_batch: DataBatch | Sequence[DataBatch], is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch | list[DataBatch], is_train: bool | None = None) -> None:
         """Compute the outputs for a batch, or for a list of batches, one for each context."""
-        sliced = isinstance(data_batch, (list, tuple))
+        sliced = isinstance(data_batch, list)  # a batch may be a named tuple
         for k, exe in enumerate(self.execs):
             batch = data_batch[k] if sliced else data_batch
             self._load(k, self.data_shapes, batch.data, sliced)

@@ -295,7 +295,7 @@ class Module(BaseModule):
         self._kvstore, self._update_on_kvstore = store, on_store
         self._updaters = [] if on_store else [get_updater(self._optimizer) for _ in self._context]
         if store is not None:
-            self._fill(store, params)
+            self._fill(store)
         self.optimizer_initialized = True
         if self._states_file is not None:
             self.load_optimizer_states(self._states_file)
@@ -323,14 +323,14 @@ class Module(BaseModule):
             given.idx2name = names
         return given
 
-    def _fill(self, store: Any, params: Params) -> None:
-        """Give the store the parameters, or the memory for sums of their gradients."""
+    def _fill(self, store: Any) -> None:
+        """Give the store the parameters, which are then where the first context has them."""
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:
             store.set_optimizer(self._optimizer)
         for name, block in zip(self._param_names, self._group("init_optimizer").param_arrays, strict=True):
-            store.broadcast(name, params[name], block)
+            store.broadcast(name, block[0], block)
 
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use the optimizer of a module whose parameters these are."""
@@ -351,11 +351,11 @@ class Module(BaseModule):
 
     # ------------------------------------------------------------ computing
 
-    def forward(self, data_batch: DataBatch | Sequence[DataBatch], is_train: bool | None = None) -> None:
+    def forward(self, data_batch: DataBatch | list[DataBatch], is_train: bool | None = None) -> None:
         """Compute the outputs for a batch, or a list of one for each context. Other shapes of a batch are taken."""
         self._need("forward")
         group = self._group("forward")
-        if not isinstance(data_batch, (list, tuple)):
+        if not isinstance(data_batch, list):
             provided = getattr(data_batch, "provide_data", None), getattr(data_batch, "provide_label", None)
             data = of_batch(group.data_shapes, provided[0], data_batch.data)
             if data != group.data_shapes:

@@ -123,7 +123,7 @@ class Call:
 
     def _name(self, given: Given) -> str:
         if isinstance(given, np.ndarray):
-            return self.writer.constant(f"{self.node.name}/constant", given)
+            return self.writer.shared(f"{self.node.name}/constant", given)
         return given or ""
 
     def number(self, value: float, dtype: np.dtype | None = None) -> np.ndarray:

@@ -32,11 +32,10 @@ _RANDOM = ("_random_", "_sample_", "_shuffle", "_image_random_", "Dropout")
 
 
 class Input(NamedTuple):
-    """A variable that who runs the file gives; a length of -1 is open."""
+    """A variable that who runs the file gives: a value of the file, and its shape, in which -1 is an open length."""
 
-    name: str
+    value: Value
     shape: tuple[int, ...]
-    dtype: np.dtype
 
 
 def inputs_of(entries: Sequence[Entry], params: Mapping[str, NDArray]) -> list[str]:
@@ -71,12 +70,13 @@ def convert(entries: Sequence[Entry], params: Mapping[str, NDArray], inputs: Seq
     nodes = _needed(entries)
     variables = {node.name: node for node in nodes if node.operator is None}
     params = {name: x for name, x in params.items() if name in variables}
-    shapes = {variables[x.name]: x.shape for x in inputs} | {variables[name]: x.shape for name, x in params.items()}
-    types = {variables[x.name]: x.dtype for x in inputs}
+    shapes = {variables[x.value.name]: x.shape for x in inputs}
+    shapes |= {variables[name]: x.shape for name, x in params.items()}
+    types = {variables[x.value.name]: x.value.dtype for x in inputs}
     types |= {variables[name]: np.dtype(x.dtype) for name, x in params.items()}
     walk = _Walk(shapes_of(entries, shapes), types_of(entries, types))
-    for given in inputs:
-        walk.writer.inputs.append(Value(*given))
+    for given, _ in inputs:
+        walk.writer.inputs.append(given)
         walk.names[Entry(variables[given.name])] = walk.writer.unique(given.name)
     for name, x in params.items():
         walk.arrays[Entry(variables[name])] = x.asnumpy()

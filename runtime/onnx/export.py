@@ -15,10 +15,10 @@ from runtime.core.dtypes import element_type
 from runtime.ndarray import NDArray
 from runtime.onnx.convert import Input, convert, inputs_of
 from runtime.onnx.translations import TRANSLATIONS
-from runtime.onnx.writer import MOST_BYTES, library
+from runtime.onnx.writer import MOST_BYTES, Value, library
 from runtime.symbol import Symbol, load
 
-Shape = Sequence[int | None]
+Shape = Sequence[int | str | None]
 Params = str | os.PathLike[str] | Mapping[str, NDArray] | Sequence[Mapping[str, NDArray]]
 
 
@@ -45,8 +45,8 @@ def export_model(
     `sym` and `params` are objects or the names of files that `HybridBlock.export` or `model.save_checkpoint` wrote, or
     MXNet. `params` may be a list of arguments and auxiliary states. `in_shapes` has the shape of each input, in the
     order of `sym.list_inputs()`, and `in_types` the element type of each, or one for all. Labels of losses are no
-    inputs. With `dynamic`, lengths that are None in `dynamic_input_shapes`, or all lengths, are left to who runs the
-    file. `verbose` prints the file's nodes. `run_shape_inference` adds the shapes of all values.
+    inputs. With `dynamic`, lengths that are None or names in `dynamic_input_shapes`, or all lengths, are left to who
+    runs the file. `verbose` prints the file's nodes. `run_shape_inference` adds the shapes of all values.
     `input_shape` and `input_type` are older names.
 
     ONNX checks the result before it is written; a file that was there stays until the new one is complete. ImportError
@@ -90,7 +90,7 @@ def _inputs(
     dynamic: bool,
     dynamic_shapes: Sequence[Shape] | None,
 ) -> list[Input]:
-    """The inputs of the graph with their shapes, in which -1 is an unknown length, and types."""
+    """The inputs of the graph with their shapes and types."""
     names = inputs_of(graph._entries, arrays)
     if dynamic and dynamic_shapes is not None:
         shapes = dynamic_shapes
@@ -108,7 +108,8 @@ def _inputs(
             raise TypeError(f"export_model: the shape of '{name}' must be a tuple of lengths, not {shape!r}")
         if not dynamic and not all(shape):
             raise ArgumentError(f"export_model: the shape of '{name}', {tuple(shape)}, is not complete; use dynamic")
-        open_all = dynamic and dynamic_shapes is None
-        lengths = tuple(-1 if open_all or not isinstance(n, (int, np.integer)) else int(n) for n in shape)
-        found.append(Input(name, lengths, element_type(dtype)))
+        stated = (None,) * len(shape) if dynamic and dynamic_shapes is None else tuple(shape)
+        stated = tuple(int(n) if isinstance(n, np.integer) else n for n in stated)
+        lengths = tuple(n if isinstance(n, int) else -1 for n in stated)
+        found.append(Input(Value(name, stated, element_type(dtype)), lengths))
     return found

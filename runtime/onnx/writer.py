@@ -30,10 +30,10 @@ def library() -> Any:
 
 
 class Value(NamedTuple):
-    """An input or output of the graph. A length of -1 is open; a shape of None is unknown."""
+    """An input or output of the graph. A length of -1 or None is open, and may have a name; so is a shape of None."""
 
     name: str
-    shape: tuple[int, ...] | None
+    shape: tuple[int | str | None, ...] | None
     dtype: np.dtype
 
 
@@ -71,15 +71,19 @@ class Writer:
         return name
 
     def constant(self, wanted: str, array: np.ndarray) -> str:
-        """The name of a constant. Equal small ones are one."""
-        key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= 16 else None
-        if key is not None and key in self._shared:
-            return self._shared[key]
+        """The name of a constant."""
         name = self.unique(wanted)
         self._constants[name] = array
-        if key is not None:
-            self._shared[key] = name
         return name
+
+    def shared(self, wanted: str, array: np.ndarray) -> str:
+        """The name of a constant that no variable is. Equal small ones are one."""
+        if array.size > 16:
+            return self.constant(wanted, array)
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._shared:
+            self._shared[key] = self.constant(wanted, array)
+        return self._shared[key]
 
     def step(self, operator: str, wanted: str, inputs: Sequence[str], count: int, attributes: dict) -> list[str]:
         """Append a node, and return the names of its outputs."""
@@ -94,19 +98,23 @@ class Writer:
             self._renamed[value] = self.unique(wanted)
 
     def bytes(self) -> int:
-        """The size of the constants."""
-        return sum(array.nbytes for array in self._constants.values())
+        """The size of the constants of the file."""
+        return sum(array.nbytes for array in self._read().values())
+
+    def _read(self) -> dict[str, np.ndarray]:
+        """The constants that some step reads."""
+        read = {x for step in self._steps for x in step.inputs}
+        return {name: array for name, array in self._constants.items() if name in read}
 
     def model(self, name: str) -> Any:
-        """The message `ModelProto`. Constants that nothing reads are left out."""
+        """The message `ModelProto`."""
         onnx = library()
-        read = {x for step in self._steps for x in step.inputs}
         graph = onnx.helper.make_graph(
             [self._node(onnx, step) for step in self._steps],
             name,
             [_value(onnx, x) for x in self.inputs],
             [_value(onnx, x._replace(name=self._final(x.name))) for x in self.outputs],
-            [_tensor(onnx, array, key) for key, array in self._constants.items() if key in read],
+            [_tensor(onnx, array, key) for key, array in self._read().items()],
         )
         opsets = [onnx.helper.make_opsetid("", OPSET)]
         return onnx.helper.make_model(
@@ -152,5 +160,5 @@ def _tensor(onnx: Any, array: np.ndarray, name: str) -> Any:
 
 
 def _value(onnx: Any, value: Value) -> Any:
-    shape = None if value.shape is None else [None if n < 0 else n for n in value.shape]
+    shape = None if value.shape is None else [None if n == -1 else n for n in value.shape]
     return onnx.helper.make_tensor_value_info(value.name, tensor_type(value.dtype), shape)

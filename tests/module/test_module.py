@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,30 @@ def test_states_of_a_network() -> None:
         assert (module.get_outputs()[0].asnumpy() == wanted).all()
         module.set_states(states=module.get_outputs(merge_multi_context=False))
     assert (module.get_states()[0].asnumpy() == 5).all()
+
+
+def test_sparse_data_and_weights_train_as_dense_ones() -> None:
+    data = nd.array(np.random.RandomState(4).binomial(1, 0.3, (12, 5)))
+    start, found = nd.arange(5).reshape((5, 1)) / 10, []
+    for stypes in (("csr", "row_sparse"), ("default", "default")):
+        x, weight = mx.sym.var("data", stype=stypes[0]), mx.sym.var("v", shape=(5, 1), stype=stypes[1])
+        scores = mx.sym.broadcast_add(mx.sym.dot(x, weight), mx.sym.var("offset", shape=1))
+        module = mx.mod.Module(mx.sym.LinearRegressionOutput(scores, mx.sym.var("label")), ["data"], ["label"])
+        it = mx.io.NDArrayIter(data.tostype(stypes[0]), {"label": nd.ones(12)}, 4, last_batch_handle="discard")
+        module.fit(it, None, "mse", num_epoch=2, optimizer="adam", arg_params={"v": start, "offset": nd.zeros(1)})
+        found.append(module.get_params()[0]["v"])
+    assert found[0].stype == "row_sparse" and (found[0].asnumpy() != start.asnumpy()).all()
+    np.testing.assert_allclose(found[0].asnumpy(), found[1].asnumpy(), 1e-6)
+
+
+def test_batches_of_other_kinds() -> None:
+    module = mx.mod.Module(mx.sym.Variable("data") * 2, label_names=None)
+    module.bind([("data", (1, 4))])
+    module.init_params()
+    batch = namedtuple("batch", ["data"])
+    for shape in ((1, 4), (3, 5)):
+        module.forward(batch([nd.ones(shape)]))
+        assert module.get_outputs()[0].shape == shape and not module.backward([nd.ones(shape)])
 
 
 def test_buckets_share_parameters(tmp_path: Path) -> None:

@@ -255,6 +255,8 @@ def test_lengths_that_are_left_open(open_: Any, tmp_path: Path) -> None:
         dynamic_input_shapes=open_,
         run_shape_inference=True,
     )
+    lengths = [x.dim_param or x.dim_value for x in onnx.load(file).graph.input[0].type.tensor_type.shape.dim]
+    assert lengths == ([0] * 4 if open_ is None else [0, 3, 0, "width"])
     for shape in ((2, 3, 8, 11), (1, 3, 9, 6)):
         x = nd.random.uniform(shape=shape)
         np.testing.assert_allclose(ran(file, {"data": x.asnumpy()})[0], net(x).asnumpy(), 1e-4, 1e-5)
@@ -275,13 +277,14 @@ def test_element_types(dtype: str, tmp_path: Path) -> None:
 
 
 def test_labels_are_no_inputs_and_names_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    graph = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc"), name="softmax")
-    params = [{"fc_weight": nd.ones((3, 2)), "fc_bias": nd.zeros(3)}, {}]
+    layer = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc")
+    graph = sym.SoftmaxOutput(sym.broadcast_add(layer, sym.var("more")), name="softmax")
+    params = [{"fc_weight": nd.ones((3, 2)), "fc_bias": nd.zeros(3), "more": nd.zeros(3)}, {}]
     file = mx.onnx.export_model(graph, params, [(4, 2)], np.float32, str(tmp_path / "net.onnx"), verbose=True)
     assert "softmax_output = Softmax" in capsys.readouterr().out
     model = onnx.load(file)
     assert [x.name for x in model.graph.input] == ["data"]
-    assert [x.name for x in model.graph.initializer] == ["fc_weight", "fc_bias"]
+    assert [x.name for x in model.graph.initializer] == ["fc_weight", "fc_bias", "more"]
     assert [x.name for x in model.graph.output] == ["softmax_output"]
     assert [x.version for x in model.opset_import] == [17]
     assert ran(file, {"data": np.ones((4, 2), np.float32)})[0].tolist() == pytest.approx(np.full((4, 3), 1 / 3))

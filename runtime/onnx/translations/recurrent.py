@@ -38,6 +38,8 @@ def _rnn(call: Call) -> list[str]:
         ends.append(end)
         # (steps, directions, batch, n) -> (steps, batch, directions n)
         x = call.reshape(call.transpose(y, (0, 2, 1, 3)), (0, 0, -1))
+    if not values["state_outputs"]:
+        return [x]
     if len(ends) == 1:
         return [x, *ends[0]]
     return [x, *(call.add("Concat", *parts, axis=0) for parts in zip(*ends, strict=True))]
