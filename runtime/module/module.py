@@ -295,7 +295,7 @@ class Module(BaseModule):
         self._kvstore, self._update_on_kvstore = store, on_store
         self._updaters = [] if on_store else [get_updater(self._optimizer) for _ in self._context]
         if store is not None:
-            self._fill(store, params)
+            self._fill(store)
         self.optimizer_initialized = True
         if self._states_file is not None:
             self.load_optimizer_states(self._states_file)
@@ -323,14 +323,14 @@ class Module(BaseModule):
             given.idx2name = names
         return given
 
-    def _fill(self, store: Any, params: Params) -> None:
-        """Give the store the parameters, or the memory for sums of their gradients."""
+    def _fill(self, store: Any) -> None:
+        """Give the store the parameters, which are then where the first context has them."""
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:
             store.set_optimizer(self._optimizer)
         for name, block in zip(self._param_names, self._group("init_optimizer").param_arrays, strict=True):
-            store.broadcast(name, params[name], block)
+            store.broadcast(name, block[0], block)
 
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use the optimizer of a module whose parameters these are."""
