@@ -22,7 +22,7 @@ SECTIONS: Mapping[str, str] = {
         "repeat": "E113 E213 E214",
         "every": "E413",
         "histories": "E308",
-        "products": "E307",
+        "products": "E307 W508",
         "primes": "E203 E211",
         "definitions": "E202 E204 E212",
         "param": "E402 E403 E404",

@@ -50,9 +50,13 @@ _ON_FIRST_USE = {
             "libinfo",
             "log",
             "model",
+            "module",
+            "monitor",
+            "onnx",
             "operator",
             "profiler",
             "recordio",
+            "rnn",
             "runtime",
             "symbol",
             "test_utils",
@@ -60,6 +64,8 @@ _ON_FIRST_USE = {
     },
     "kv": "kvstore",
     "img": "image",
+    "mod": "module",
+    "mon": "monitor",
     "sym": "symbol",
 }
 
@@ -68,12 +74,8 @@ __all__ = [
 ]
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(("mod", "module"), "build networks from gluon.Block and train them with gluon.Trainer"),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    "onnx": "save parameters with Block.save_parameters",
-    "rnn": "use gluon.rnn",
     **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
-    **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),
 }
 
 

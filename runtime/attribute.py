@@ -1,4 +1,4 @@
-"""Attribute scopes. MXNet gives the attributes to symbols; there are no symbols here, so a scope only keeps them."""
+"""Attribute scopes: attributes of the symbols that are made in them."""
 
 from __future__ import annotations
 

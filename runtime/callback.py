@@ -10,18 +10,20 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 from runtime import base
+from runtime.model import BatchEndParam, save_checkpoint
 
-
-class BatchEndParam(NamedTuple):
-    """The argument of a callback."""
-
-    epoch: int
-    nbatch: int
-    eval_metric: Any = None
-    locals: dict[str, Any] | None = None
+__all__ = [
+    "BatchEndParam",
+    "LogValidationMetricsCallback",
+    "ProgressBar",
+    "Speedometer",
+    "do_checkpoint",
+    "log_train_metric",
+    "module_checkpoint",
+]
 
 
 class Speedometer:
@@ -95,12 +97,28 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
     return call
 
 
-def do_checkpoint(prefix: str, period: int = 1) -> NoReturn:
-    """Raises NotImplementedError: what it would save is a symbol."""
-    raise NotImplementedError(
-        "do_checkpoint saves a symbol with its parameters, and runtime has no symbols: call net.save_parameters(name) "
-        "and trainer.save_states(name), or give gluon.contrib.estimator's CheckpointHandler to Estimator.fit"
-    )
+def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
+    """A callback for the end of an epoch: every `period` epochs, it saves what `model.save_checkpoint` does.
+
+    Its arguments are the number of the epoch, the symbol, arguments and auxiliary states.
+    """
+    period = base.count("period", period)
+
+    def save(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
+        if (epoch + 1) % period == 0:
+            save_checkpoint(prefix, epoch + 1, symbol, arg_params or {}, aux_params or {})
+
+    return save
 
 
-module_checkpoint = do_checkpoint
+def module_checkpoint(
+    mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
+) -> Callable[..., None]:
+    """A callback for the end of an epoch: every `period` epochs, `mod.save_checkpoint`."""
+    period = base.count("period", period)
+
+    def save(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
+        if (epoch + 1) % period == 0:
+            mod.save_checkpoint(prefix, epoch + 1, save_optimizer_states)
+
+    return save

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from runtime import ndarray as nd
 from runtime import symbol as sym
 from runtime.base import MXNetError
-from runtime.callback import BatchEndParam
 from runtime.ndarray import NDArray, serialization
 from runtime.symbol import Symbol
 
 __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
 
 Params = dict[str, NDArray]
+
+
+class BatchEndParam(NamedTuple):
+    """The argument of a callback after a batch. `nbatch` is the number of the batch in its epoch."""
+
+    epoch: int
+    nbatch: int
+    eval_metric: Any = None
+    locals: dict[str, Any] | None = None
 
 
 def save_checkpoint(

@@ -76,7 +76,7 @@ class StagedTable:
         self._seed = 0
         self._gradients = np.zeros((len(self.members), kernel.variant.gradients), np.uintp)
         self._runs: dict[tuple[int, frozenset[Timing], bool], MembersRun] = {}
-        self._joint: MembersRun | None = None
+        self._joint: dict[bool, MembersRun] = {}
         self._known = (0, 0)  # count changes of values and seed, and of gradients
         self._each: dict[int, dict[str, float | None]] = {}  # the values of a parameter, while they are known
 
@@ -128,13 +128,21 @@ class StagedTable:
         return found
 
     def _joint_update(self, counts: Array) -> Update:
-        """The update of all members together, as they share values."""
-        if self._joint is None:
+        """The update of all members together, as they share values; ValueError if states of some are to start alone."""
+        each_count: list[int] = counts[self.order].tolist()
+        starts = self.kernel.starts and 1 in each_count
+        if starts and max(each_count) > 1:
+            i, name = self.members[each_count.index(1)], self.kernel.optimizer.name
+            raise ValueError(
+                f"{name}: the states of parameter {i}, of shape {self._params[i].shape}, start in its "
+                "first update, and those of others have begun: give all parameters a gradient in the first step"
+            )
+        if starts not in self._joint:
             each = [self._member(i, self._values_of(i)) for i in self.members]
-            self._joint = self._new_run(self.kernel.plan((), first=False), each)
+            self._joint[starts] = self._new_run(self.kernel.plan((), first=starts), each)
         own = {name: [x[i] for i in self.members] if isinstance(x, Sequence) else x for name, x in self._values.items()}
-        each_count, first = counts[self.order].tolist(), self.members[0]
-        return Update(self._joint, first, self.kernel, own, each_count, self._seed, self._gradients, self._known)
+        run, first = self._joint[starts], self.members[0]
+        return Update(run, first, self.kernel, own, each_count, self._seed, self._gradients, self._known)
 
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""

@@ -57,11 +57,16 @@ def kind_of(state: StateDecl) -> ValueKind:
 
 def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
     """The kind of every name of a checked variant, by key: `m`, `m'`, `lr`, `d` and so on."""
-    names = infer_values(program, base_names(optimizer, program.states), _never)
-    return {key: value.kind for key, value in names.items() if value is not None}
+    return {key: value.kind for key, value in known(program, optimizer).items() if value is not None}
 
 
-def _never(code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
+def known(program: Program, optimizer: Optimizer) -> Names:
+    """The kinds of these names, with their dimensions, by which `value_of` tells that of any expression."""
+    return infer_values(program, base_names(optimizer, program.states), never)
+
+
+def never(code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
+    """No error is left to report."""
     raise AssertionError(f"{code} in a checked spec: {message}")
 
 

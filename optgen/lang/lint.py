@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from optgen.bounds import ALL, bounds_of
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Call, Expr, Name, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, walk
+from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
@@ -25,7 +27,9 @@ VECTOR = {"rank": 1, "cols": 1, "matrices": 1}
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
     """The warnings of a checked spec, in the order of its text."""
     found = {
-        d: None for rule in (_unread, _never_chosen, _rows, _numeric, _over_params, _rates) for d in rule(optimizer)
+        d: None
+        for rule in (_unread, _never_chosen, _rows, _numeric, _over_params, _rates, _powers)
+        for d in rule(optimizer)
     }
     return sorted(found, key=lambda d: d.span)
 
@@ -146,6 +150,25 @@ def _rates(optimizer: Optimizer) -> Iterator[Diagnostic]:
             message = f"a step that changes '{flag.name}' is an error, and lr changes from step to step"
             help = "compare lr in an equation: where(lr < 0.1, a, b)"
             yield Diagnostic("W507", message, flag.condition.span, help)
+
+
+def _powers(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Elements of square matrices raised to a power that is no square, cube or the like."""
+    for flags in distinct_variants(optimizer):
+        program = optimizer.program(flags)
+        powers = [x for e in program.equations for x in walk(e.value) if isinstance(x, Binary) and x.op == "^"]
+        powers = [x for x in powers if not (isinstance(x.right, Number) and x.right.value.is_integer())]
+        names = known(program, optimizer) if powers else {}
+        for power in powers:
+            value = value_of(power.left, names, never)
+            if value is None or len(value.axes) != 2 or value.axes[0] != value.axes[1]:
+                continue
+            exponent = bounds_of(power.right, defaultdict(lambda: ALL))
+            root = f"{-1 / exponent.low:g}" if exponent.low == exponent.high < 0 else "p"
+            matrix = power.left.key if isinstance(power.left, Name) else "A"
+            means = "" if root != "p" else f", which is {matrix}^(-1/p)"
+            help = f"for the matrix write inverse_root({matrix}, {root}){means}; for its elements pow({matrix}, x)"
+            yield Diagnostic("W508", "each element of this square matrix is raised to a power", power.span, help)
 
 
 def _reads(expr: Expr, name: str) -> bool:

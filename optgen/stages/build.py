@@ -74,7 +74,7 @@ class _Builder:
         normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact | grouped), self.program.equations)
         nodes = normalizer.run(self.program.equations)
         self.carried = frozenset(normalizer.carried)
-        roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
+        roots = frozenset(f"{name}'" for name in self.states if not self._is_host(name)) - normalizer.same.keys()
         stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
         matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2}
         matrices |= {name for name in exact if len(self.states.get(name, PARAMETER)) == 2}
@@ -82,6 +82,10 @@ class _Builder:
         symmetric = normalizer.symmetric & (matrices | exact)
         final = folded(stages, matrices, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
         return Plan(final, tuple(self.arrays.values()), self.places)
+
+    def _is_host(self, name: str) -> bool:
+        """Whether a state is a number of the host, which any kernel can compute again."""
+        return name in self.buffers and self.buffers[name].kind is Kind.HOST
 
     def _is_number(self, expr: Expr) -> bool:
         """Whether an expression is known before the step, and needs no function: what arguments of calls can be."""
@@ -167,12 +171,15 @@ class _Builder:
         """Have each state stored where nothing reads its old value later."""
         for name, axes in self.states.items():
             key = f"{name}'"
+            if key in block.light:
+                level = self._last_read(block, name, PARAMETER)
+                kernels.setdefault((level, PARAMETER), _Kernel(PARAMETER, [])).stores.append((name, key))
             if key not in block.producers:
                 continue
             k = block.producers[key]
             node, level = block.nodes[k], block.levels[k]
             domain = node.domain if isinstance(node, Element) else home(axes) if len(axes) == 1 else axes or PARAMETER
-            last = self._last_read(block, name, domain, k)
+            last = self._last_read(block, name, domain)
             if isinstance(node, CallStage) and self.is_exact(name) and not self._read_after(block, name, k):
                 self.places[key] = name  # the call writes to the state itself
                 self.arrays.pop(key, None)
@@ -186,7 +193,7 @@ class _Builder:
                 self.places[key] = name
                 del self.arrays[key]
 
-    def _last_read(self, block: Block, name: str, domain: Axes, producer: int) -> int:
+    def _last_read(self, block: Block, name: str, domain: Axes) -> int:
         """The first level at which a kernel of these dimensions can overwrite a state."""
         last = 0
         for r, node in enumerate(block.nodes):
@@ -212,7 +219,7 @@ class _Builder:
 
     def section(self, block: Block, kernel: _Kernel) -> KernelStage:
         own = {node.key: node for node in kernel.nodes}
-        named = {key for node in kernel.nodes for key in names_of(node.value)}
+        named = {key for node in kernel.nodes for key in names_of(node.value)} | {key for _, key in kernel.stores}
         light = {node.key: node for node in block.definitions(named)}
         order = _ordered(own | light)
         equations = tuple(Equation(_named(x.key), self._drawn(x.value, kernel.domain), _NOWHERE) for x in order)

@@ -601,6 +601,70 @@ class AdaHessian(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class AdaLomo(SpecOptimizer):
+    """AdaLomo: low-memory optimization with adaptive learning rate
+
+    Lv, Yan, Guo, Lv & Qiu 2023, arXiv:2310.10195, algorithm 1; decay of the moment as in the authors' code.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        βₜ = 1 − t^decay_rate
+        qₜ = gₜ² + ε₁
+        Rₜ = βₜ·Rₜ₋₁ + (1 − βₜ)·mean[per row](qₜ)   if factored
+        Cₜ = βₜ·Cₜ₋₁ + (1 − βₜ)·mean[per col](qₜ)   if factored
+        vₜ = βₜ·vₜ₋₁ + (1 − βₜ)·qₜ   if not factored
+        rₜ = √(mean(Rₜ))/√Rₜ   if factored
+        cₜ = 1/√Cₜ   if factored
+             ⎧ rₜ·gₜ·cₜ   if factored
+        uₜ = ⎨
+             ⎩ gₜ/√vₜ     otherwise
+        αₜ = lr·max(ε₂, rms(wₜ₋₁))
+        wₜ = (1 − αₜ·wd)·wₜ₋₁ − αₜ/max(1, rms(uₜ)/clip_threshold)·uₜ
+        where factored: rank ≥ 2
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: rate, in root mean squares of the weight
+        decay_rate: the decay of the second moment is 1 - t^decay_rate, in (-inf, 0]
+        eps1: added to the squared gradient, in (0, inf)
+        eps2: least scale of a parameter, in [0, inf)
+        clip_threshold: bound on the root mean square of an update, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0005,
+        decay_rate: float | torch.Tensor = -0.8,
+        eps1: float | torch.Tensor = 1e-30,
+        eps2: float | torch.Tensor = 0.001,
+        clip_threshold: float | torch.Tensor = 1.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class AdaMod(SpecOptimizer):
     """An adaptive and momental bound method for stochastic learning
 
@@ -7101,6 +7165,79 @@ class StableAdamW(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class StableSPAM(SpecOptimizer):
+    """Stable-SPAM: how to train in 4-bit more stably than 16-bit Adam
+
+    Huang et al. 2025, arXiv:2502.17055, algorithm 1.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        resetₜ   = mod(t, interval) = 0
+                   ⎧ t                      if t < interval
+        sₜ       = ⎨
+                   ⎩ mod(t, interval) + 1   otherwise
+        topₜ     = max(|gₜ|)
+        largestₜ = θ·largestₜ₋₁ + (1 − θ)·topₜ
+        boundₜ   = largestₜ/(1 − θᵗ)
+                   ⎧ gₜ/topₜ·boundₜ   if |gₜ| > boundₜ
+        dₜ       = ⎨
+                   ⎩ gₜ               otherwise
+        nₜ       = ‖dₜ‖
+        m_normₜ  = γ₁·m_normₜ₋₁ + (1 − γ₁)·nₜ
+        v_normₜ  = γ₂·v_normₜ₋₁ + (1 − γ₂)·nₜ²
+        scaleₜ   = m_normₜ/(1 − γ₁ᵗ)/(√(v_normₜ/(1 − γ₂ᵗ)) + ε)
+        uₜ       = ({0 if nₜ = 0; scaleₜ/nₜ otherwise})·dₜ
+        mₜ       = β₁·({0 if resetₜ; mₜ₋₁ otherwise}) + (1 − β₁)·uₜ
+        vₜ       = β₂·({0 if resetₜ; vₜ₋₁ otherwise}) + (1 − β₂)·uₜ²
+        wₜ       = (1 − lr·wd)·wₜ₋₁ − lr·mₜ/(1 − β₁^sₜ)/(√(vₜ/(1 − β₂^sₜ)) + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to divisors, in (0, inf)
+        gamma1: decay of the norm of gradients, in [0, 1)
+        gamma2: decay of its square, in [0, 1)
+        theta: decay of the largest element of gradients, in [0, 1)
+        interval: updates between resets of the moments, in [1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        gamma1: float | torch.Tensor = 0.7,
+        gamma2: float | torch.Tensor = 0.9,
+        theta: float | torch.Tensor = 0.999,
+        interval: float | torch.Tensor = 1000,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Test(SpecOptimizer):
     """Adds the gradient to the weight, for tests of what surrounds an optimizer
 
@@ -7174,6 +7311,80 @@ class Tiger(SpecOptimizer):
         params: ParamsT,
         lr: float | torch.Tensor = 0.001,
         beta: float | torch.Tensor = 0.965,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class YellowFin(SpecOptimizer):
+    """YellowFin and the art of momentum tuning
+
+    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and 1e-6 as in the authors' code.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        hₜ      = sum[over params](dₜ²)
+        highₜ   = hₜ
+        lowₜ    = hₜ
+        repeat window times, iₜ = 0, 1, ...:
+                  ⎧ max(highₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+          highₜ ← ⎨
+                  ⎩ highₜ                  otherwise
+                  ⎧ min(lowₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+          lowₜ  ← ⎨
+                  ⎩ lowₜ                  otherwise
+        end
+        h_maxₜ  = β·h_maxₜ₋₁ + (1 − β)·highₜ
+        h_minₜ  = β·h_minₜ₋₁ + (1 − β)·lowₜ
+        mₜ      = β·mₜ₋₁ + (1 − β)·dₜ
+        n₁ₜ     = β·n₁ₜ₋₁ + (1 − β)·√hₜ
+        n₂ₜ     = β·n₂ₜ₋₁ + (1 − β)·hₜ
+        distₜ   = β·distₜ₋₁ + (1 − β)·n₁ₜ/(n₂ₜ + 1e-6)
+        leastₜ  = h_minₜ/(1 − β^step) + 1e-6
+        aₜ      = max(distₜ/(1 − β^step)·leastₜ/√(6·max(n₂ₜ/(1 − β^step) − sum[over params]((mₜ/(1 − β^step))²), 1e-6)), 1e-6)
+        kₜ      = ∛(1.5/aₜ + √(2.25/aₜ² + 1))
+                  ⎧ 1/(3·aₜ² + 3)        if aₜ > 50
+        xₜ      = ⎨
+                  ⎩ 1 − aₜ·(kₜ − 1/kₜ)   otherwise
+        rootₜ   = max(xₜ, 1 − 2/(1 + √((h_maxₜ/(1 − β^step) + 1e-6)/leastₜ)))
+        vₜ      = rootₜ²·vₜ₋₁ + dₜ
+        wₜ      = wₜ₋₁ − lr·(1 − rootₜ)²/leastₜ·min(1, step/(10·window))·vₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found
+        beta: decay of what is measured, in [0, 1)
+        window: updates of which curvature is the range, in [2, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        beta: float | torch.Tensor = 0.999,
+        window: float | torch.Tensor = 20,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,

@@ -1,4 +1,4 @@
-"""Parts of MXNet that are not for everyone: texts with embeddings, mixed precision, `nd.contrib` by another name."""
+"""Parts of MXNet that are not for everyone: texts with embeddings, mixed precision, other names of modules."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 
 from runtime.base import not_provided
 
-_MODULES = {**{name: name for name in ("amp", "io", "ndarray", "symbol", "text")}, "nd": "ndarray", "sym": "symbol"}
+_MODULES = {
+    **{name: name for name in ("amp", "io", "ndarray", "onnx", "symbol", "text")},
+    "nd": "ndarray",
+    "sym": "symbol",
+}
 
 _NOT_PROVIDED = {
     "autograd": "use autograd",
     **dict.fromkeys(("quantization", "quant"), "cast networks to 16 bits, net.cast('bfloat16')"),
-    "onnx": "save parameters with Block.save_parameters",
     "svrg_optimization": "write the optimizer as a spec, optimizer.register_spec",
     "tensorboard": "call the SummaryWriter of a library for it from an event handler or a batch_end_callback",
 }
 
-__all__ = ["amp", "io", "nd", "ndarray", "sym", "symbol", "text"]
+__all__ = ["amp", "io", "nd", "ndarray", "onnx", "sym", "symbol", "text"]
 
 
 def __getattr__(key: str) -> Any:

@@ -51,18 +51,28 @@ class FusedRNN(Initializer):
         init = self._init or getattr(name, "global_init", None)
         if init is None:
             raise ArgumentError(f"FusedRNN needs init= for '{name}': no other initializer is given")
-        for part, view in self._parts(name, arr):
+        for part, view in self.parts(name, arr):
             if self._mode == "lstm" and part.endswith("_f_bias"):
                 view[:] = self._forget_bias
             else:
                 init(InitDesc(part), view)
 
-    def _parts(self, name: str, arr: NDArray) -> Iterator[tuple[str, NDArray]]:
-        """The weights and biases of each gate, by name, as views of the vector."""
-        gates, hidden, directions = _GATES[self._mode], self._hidden, self._directions
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """What is added to the names of weights for each gate."""
+        return _GATES[self._mode]
+
+    def size(self, inputs: int) -> int:
+        """The number of elements of the vector, for so many inputs of the first layer."""
+        hidden, directions = self._hidden, self._directions
         further = (self._layers - 1) * (hidden * directions + hidden + 2)
+        return len(self.gates) * hidden * directions * (inputs + hidden + 2 + further)
+
+    def parts(self, name: str, arr: NDArray) -> Iterator[tuple[str, NDArray]]:
+        """The weights and biases of each gate, by name, as views of the vector."""
+        gates, hidden, directions = self.gates, self._hidden, self._directions
         rows = len(gates) * hidden * directions
-        inputs = arr.size // rows - further - hidden - 2
+        inputs = (arr.size - self.size(0)) // rows
         if arr.ndim != 1 or inputs < 1 or arr.size % rows:
             raise ArgumentError(f"FusedRNN: '{name}' of shape {arr.shape} is no vector of the weights of {self!r}")
         shapes = list(shapes_of_weights(len(gates), inputs, hidden, None, self._layers, directions))

@@ -18,13 +18,23 @@ Source = Any
 """An array, a sequence of arrays, or arrays by name."""
 
 
-class DataDesc(NamedTuple):
-    """The description of an array of a batch: name, shape, element type and layout."""
-
+class _NameAndShape(NamedTuple):
     name: str
     shape: tuple[int, ...]
-    dtype: Any = np.float32
-    layout: str = "NCHW"
+
+
+class DataDesc(_NameAndShape):
+    """The description of an array of a batch: the pair of its name and shape, with its element type and layout."""
+
+    dtype: Any
+    layout: str | None
+
+    def __new__(
+        cls, name: str, shape: tuple[int, ...], dtype: Any = np.float32, layout: str | None = "NCHW"
+    ) -> DataDesc:
+        described = super().__new__(cls, name, shape)
+        described.dtype, described.layout = dtype, layout
+        return described
 
     def __repr__(self) -> str:
         return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
@@ -33,6 +43,14 @@ class DataDesc(NamedTuple):
     def get_batch_axis(layout: str | None) -> int:
         """The axis of the batch in `layout`; 0 without a layout."""
         return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(
+        shapes: Sequence[tuple[str, tuple[int, ...]]], types: Sequence[tuple[str, Any]] | None
+    ) -> list[DataDesc]:
+        """The descriptions of arrays, from pairs of names and shapes, and of names and element types."""
+        found = dict(types or ())
+        return [DataDesc(name, shape, found.get(name, np.float32)) for name, shape in shapes]
 
 
 class DataBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runtime import autograd
@@ -106,16 +106,21 @@ def get_all_registered_operators() -> list[str]:
     return list(_known)
 
 
+def properties(op_type: str, attributes: Mapping[str, str]) -> CustomOpProp:
+    """What is to be known of the operator registered as `op_type`; MXNetError if there is none."""
+    if op_type not in _known:
+        raise MXNetError(f"Custom: no operator '{op_type}' is registered{did_you_mean(str(op_type), _known)}")
+    return _known[op_type](**attributes)
+
+
 def Custom(*data: NDArray, op_type: str, **kwargs: Any) -> NDArray | list[NDArray]:
     """Call the operator registered as `op_type`: its output, or a list of several.
 
     Inputs and auxiliary states are passed in their order or by name; all other keywords go to the constructor of the
     CustomOpProp, as text.
     """
-    if op_type not in _known:
-        raise MXNetError(f"Custom: no operator '{op_type}' is registered{did_you_mean(str(op_type), _known)}")
     arrays = {name: x for name, x in kwargs.items() if isinstance(x, NDArray)}
-    prop = _known[op_type](**{name: str(value) for name, value in kwargs.items() if name not in arrays})
+    prop = properties(op_type, {name: str(value) for name, value in kwargs.items() if name not in arrays})
     names, states = list(prop.list_arguments()), list(prop.list_auxiliary_states())
     inputs = _in_order(op_type, names + states, data, arrays)
     return _Call(op_type, prop, len(names), inputs)(*inputs)
@@ -131,6 +136,19 @@ def _in_order(op_type: str, names: list[str], given: tuple, by_name: dict[str, N
     return inputs
 
 
+def inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tuple[list, list, list]:
+    """What `infer_shape` or `infer_type` says of inputs, outputs and states; MXNetError if these are not as many."""
+    answer = tuple(map(list, getattr(prop, method)(given)))
+    answer = answer if len(answer) == 3 else (*answer, [])
+    numbers = [len(names) for names in (prop.list_arguments(), prop.list_outputs(), prop.list_auxiliary_states())]
+    if list(map(len, answer)) != numbers:
+        raise MXNetError(
+            f"Custom: {method} of '{op_type}' returned {list(map(len, answer))} entries; there are "
+            f"{numbers} inputs, outputs and auxiliary states"
+        )
+    return answer
+
+
 class _Call(autograd.Function):
     """One call of a CustomOp."""
 
@@ -138,26 +156,14 @@ class _Call(autograd.Function):
         super().__init__()
         self._count = count  # of inputs; the others are auxiliary states
         arguments = inputs[:count]
-        self._shapes = self._inferred(op_type, "infer_shape", prop, [list(x.shape) for x in arguments])
-        self._types = self._inferred(op_type, "infer_type", prop, [x.dtype for x in arguments])
+        self._shapes = inferred(op_type, "infer_shape", prop, [list(x.shape) for x in arguments])
+        self._types = inferred(op_type, "infer_type", prop, [x.dtype for x in arguments])
         for x, shape in zip(inputs, self._shapes[0] + self._shapes[2], strict=True):
             if x.shape != tuple(shape):
                 raise MXNetError(f"Custom: '{op_type}' needs an input of shape {tuple(shape)}, not {x.shape}")
         self._ctx = inputs[0].context if inputs else Context.default_ctx
         self._operator = prop.create_operator(self._ctx, self._shapes[0], self._types[0])
         self._wanted = ["write" if x._in_graph() else "null" for x in arguments]
-
-    @staticmethod
-    def _inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tuple[list, list, list]:
-        answer = tuple(map(list, getattr(prop, method)(given)))
-        answer = answer if len(answer) == 3 else (*answer, [])
-        numbers = [len(names) for names in (prop.list_arguments(), prop.list_outputs(), prop.list_auxiliary_states())]
-        if list(map(len, answer)) != numbers:
-            raise MXNetError(
-                f"Custom: {method} of '{op_type}' returned {list(map(len, answer))} entries; there are "
-                f"{numbers} inputs, outputs and auxiliary states"
-            )
-        return answer
 
     def _zeros(self, shapes: list, types: list) -> list[NDArray]:
         return [zeros(tuple(s), self._ctx, t) for s, t in zip(shapes, types, strict=True)]

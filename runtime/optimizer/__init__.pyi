@@ -525,6 +525,61 @@ class Adai(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdaLomo(SpecOptimizer):
+    """AdaLomo: low-memory optimization with adaptive learning rate.
+
+    Lv, Yan, Guo, Lv & Qiu 2023, arXiv:2310.10195, algorithm 1; decay of the moment as in the authors' code.
+
+        beta  = 1 - t^decay_rate
+        q     = g^2 + eps1
+        R'    = beta*R + (1 - beta)*mean(q, per row)   if factored
+        C'    = beta*C + (1 - beta)*mean(q, per col)   if factored
+        v'    = beta*v + (1 - beta)*q                  if not factored
+        r     = sqrt(mean(R'))/sqrt(R')                if factored   # r*c is 1/sqrt(R'*C'/mean(R'))
+        c     = 1/sqrt(C')                             if factored
+        u     = r*g*c                                  if factored
+        u     = g/sqrt(v')                             otherwise
+        alpha = lr*max(eps2, rms(w))
+        w'    = (1 - alpha*wd)*w - alpha/max(1, rms(u)/clip_threshold)*u
+
+    Parameters
+    ----------
+    learning_rate: rate, in root mean squares of the weight.
+    decay_rate: the decay of the second moment is 1 - t^decay_rate, in (-inf, 0].
+    eps1: added to the squared gradient, in (0, inf).
+    eps2: least scale of a parameter, in [0, inf).
+    clip_threshold: bound on the root mean square of an update, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    decay_rate: float
+    eps1: float
+    eps2: float
+    clip_threshold: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0005,
+        decay_rate: float = -0.8,
+        eps1: float = 1e-30,
+        eps2: float = 0.001,
+        clip_threshold: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Adam(SpecOptimizer):
     """Adam: a method for stochastic optimization.
 
@@ -6174,6 +6229,73 @@ class StableAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class StableSPAM(SpecOptimizer):
+    """Stable-SPAM: how to train in 4-bit more stably than 16-bit Adam.
+
+    Huang et al. 2025, arXiv:2502.17055, algorithm 1.
+
+        reset    = mod(t, interval) == 0
+        s        = where(t < interval, t, mod(t, interval) + 1)   # updates since the last reset
+        top      = max(abs(g))
+        largest' = theta*largest + (1 - theta)*top
+        bound    = largest'/(1 - theta^t)
+        d        = where(abs(g) > bound, g/top*bound, g)
+        n        = norm(d)
+        m_norm'  = gamma1*m_norm + (1 - gamma1)*n
+        v_norm'  = gamma2*v_norm + (1 - gamma2)*n^2
+        scale    = m_norm'/(1 - gamma1^t)/(sqrt(v_norm'/(1 - gamma2^t)) + epsilon)
+        u        = where(n == 0, 0, scale/n)*d
+        m'       = beta1*where(reset, 0, m) + (1 - beta1)*u
+        v'       = beta2*where(reset, 0, v) + (1 - beta2)*u^2
+        w'       = (1 - lr*wd)*w - lr*m'/(1 - beta1^s)/(sqrt(v'/(1 - beta2^s)) + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to divisors, in (0, inf).
+    gamma1: decay of the norm of gradients, in [0, 1).
+    gamma2: decay of its square, in [0, 1).
+    theta: decay of the largest element of gradients, in [0, 1).
+    interval: updates between resets of the moments, in [1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    gamma1: float
+    gamma2: float
+    theta: float
+    interval: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        gamma1: float = 0.7,
+        gamma2: float = 0.9,
+        theta: float = 0.999,
+        interval: int = 1000,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class SWAN(SpecOptimizer):
     """SWAN: SGD with normalization and whitening enables stateless LLM training.
 
@@ -6335,6 +6457,65 @@ class Tiger(SpecOptimizer):
         param_dict: Mapping[Index, NamedParameter] | None = None,
         sym: Any = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class YellowFin(SpecOptimizer):
+    """YellowFin and the art of momentum tuning.
+
+    Zhang & Mitliagkas 2017, arXiv:1706.03471, algorithms 1 to 4; slow start and 1e-6 as in the authors' code.
+
+        d      = g + wd*w
+        h'     = sum(d^2, over params)
+        high   = h'
+        low    = h'
+        repeat window as i:
+          high'  = where(i < min(step, window) - 1, max(high, h[-1 - i]), high)
+          low'   = where(i < min(step, window) - 1, min(low, h[-1 - i]), low)
+        end
+        h_max' = beta*h_max + (1 - beta)*high'
+        h_min' = beta*h_min + (1 - beta)*low'   # by its logarithm in the authors' code
+        m'     = beta*m + (1 - beta)*d
+        n1'    = beta*n1 + (1 - beta)*sqrt(h')
+        n2'    = beta*n2 + (1 - beta)*h'
+        dist'  = beta*dist + (1 - beta)*n1'/(n2' + 1e-6)
+        least  = unbiased(h_min') + 1e-6
+        a      = max(unbiased(dist')*least/sqrt(6*max(unbiased(n2') - sum(unbiased(m')^2, over params), 1e-6)), 1e-6)
+        k      = cbrt(1.5/a + sqrt(2.25/a^2 + 1))
+        x      = where(a > 50, 1/(3*a^2 + 3), 1 - a*(k - 1/k))   # the root of 3*a^2*x = (1 - x)^3
+        root   = max(x, 1 - 2/(1 + sqrt((unbiased(h_max') + 1e-6)/least)))
+        v'     = root^2*v + d
+        w'     = w - lr*(1 - root)^2/least*min(1, step/(10*window))*v'
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found.
+    beta: decay of what is measured, in [0, 1).
+    window: updates of which curvature is the range, in [2, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    window: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta: float = 0.999,
+        window: int = 20,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 

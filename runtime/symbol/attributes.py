@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,15 @@ def number_of_dtype(dtype: Any) -> str:
 def parse_shape(text: str) -> tuple[int | None, ...]:
     """The integers of `(1, 2)`, `[1, 2]`, `1` or `(1L, 2L)`; None in place of `None`; ValueError for what is none."""
     return tuple(None if x == "None" else _integer(x) for x in _items(text))
+
+
+def reshape_target(values: Mapping[str, Any]) -> tuple[int, ...]:
+    """What the `target_shape` of Reshape in files of old versions says as `shape`.
+
+    There, 0 stands for what is left, and `keep_highest` keeps the first length.
+    """
+    target = tuple(n or -1 for n in values["target_shape"])
+    return (0, *target[1:]) if values["keep_highest"] else target
 
 
 # ---------------------------------------------------------------- from strings, by type

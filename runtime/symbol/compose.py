@@ -31,19 +31,20 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
     if operator.takes_many(values):
         given = [single(x, f"arg{i}") for i, x in enumerate([*inputs, *named.values()])]
         return Symbol(Node(operator, name, texts, tuple(given)).entries())
-    named |= zip((x.name for x in operator.inputs if not x.many), inputs, strict=False)
+    keys = [key for key, _ in operator.inputs_of(values, 0)]
+    named |= zip([key for key in keys if key not in named], inputs, strict=False)
     entries = []
-    for key, _ in operator.inputs_of(values, 0):
+    for key in keys:
         x = named.pop(key, None)
-        if x is None:
-            initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
-            own = texts if initial is None else texts | {"__init__": initial}
-            entries.append(Entry(Node(None, f"{name}_{key}", dict(own))))
-        else:
-            entries.append(single(x, key))
+        entry = Entry(Node(None, f"{name}_{key}", dict(texts))) if x is None else single(x, key)
+        initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
+        if initial is not None and entry.node.operator is None:
+            entry.node.attributes.setdefault("__init__", initial)
+        entries.append(entry)
     if named:
-        taken = ", ".join(key for key, _ in operator.inputs_of(values, 0))
-        raise MXNetError(f"{operator.name} '{name}' takes {taken} with these attributes, not {', '.join(named)}")
+        raise MXNetError(
+            f"{operator.name} '{name}' takes {', '.join(keys)} with these attributes, not {', '.join(named)}"
+        )
     return Symbol(Node(operator, name, texts, tuple(entries)).entries())
 
 
@@ -53,7 +54,7 @@ _INITIAL = {
     "LeakyReLU gamma": '["Constant", {"value": 0.25}]',
     "UpSampling weight": '["bilinear", {}]',
 }
-"""What initializes variables that are made for a node: by the operator's name and theirs, or by theirs alone."""
+"""What initializes the variable that is an input, by the names of operator and input, or of the input."""
 
 
 def _sorted_arguments(

@@ -16,7 +16,7 @@ from runtime.symbol.symbol import Symbol
 def Variable(
     name: str,
     attr: Mapping[str, str] | None = None,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     lr_mult: float | None = None,
     wd_mult: float | None = None,
     dtype: Any = None,
@@ -40,7 +40,7 @@ def Variable(
         "profiler_scope": profiler_scope,
     }.items():
         if value is not None:
-            texts[f"__{key}__"] = str(tuple(value) if key == "shape" else value)
+            texts[f"__{key}__"] = str(tuple(value) if isinstance(value, list) else value)
     if dtype is not None:
         texts["__dtype__"] = number_of_dtype(dtype)
     if init is not None:

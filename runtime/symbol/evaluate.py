@@ -35,10 +35,9 @@ def run(
             continue
         inputs = [values[x] for x in node.inputs]
         call = node
-        if not inputs and 0 in (node.values.get("shape") or ()):  # lengths that follow from what reads the node
+        if not inputs and _depends(node):
             inferred = inferred or shapes_of(entries, {variable: x.shape for variable, x in arrays.items()})
-            shape = str(inferred[Entry(node)])
-            call = replace(node, attributes=node.attributes | {"shape": shape})
+            call = _with_shape(node, inferred[Entry(node)])
         try:
             outputs = compute(call, inputs)
         except Exception as error:
@@ -54,3 +53,17 @@ def run(
             if not left[x]:
                 del values[x]
     return [values[x] for x in entries]
+
+
+def _depends(node: Node) -> bool:
+    """Whether the shape of a node without inputs follows from what reads it."""
+    return bool(node.values.get("infer_range")) or 0 in (node.values.get("shape") or ())
+
+
+def _with_shape(node: Node, shape: tuple[int, ...]) -> Node:
+    if "infer_range" in node.values:
+        steps = shape[0] // node.values["repeat"]
+        own = {"stop": str(node.values["start"] + node.values["step"] * steps)}
+    else:
+        own = {"shape": str(shape)}
+    return replace(node, attributes=node.attributes | own)

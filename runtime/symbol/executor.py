@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from runtime import autograd
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, did_you_mean
@@ -12,6 +14,7 @@ from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
+from runtime.symbol.gradients import check_differentiable, needed, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 
 REQUESTS = ("write", "add", "null")
@@ -80,33 +83,37 @@ class Executor:
         for name, value in kwargs.items():
             if name not in arguments:
                 raise TypeError(f"no argument is called '{name}'{did_you_mean(name, arguments)}")
-            if not isinstance(value, NDArray):
-                raise ValueError(f"'{name}' must be an NDArray, not {type(value).__name__}")
+            if not isinstance(value, (NDArray, np.ndarray)):
+                raise ValueError(f"'{name}' must be an NDArray or a NumPy array, not {type(value).__name__}")
             if value.shape != arguments[name].shape:
                 raise ValueError(f"'{name}' has shape {arguments[name].shape}, not {value.shape}")
-            arguments[name][:] = value.as_in_context(self._ctx)
-        wanted = [] if not is_train else self._requests
+            arguments[name][:] = value.as_in_context(self._ctx) if isinstance(value, NDArray) else value
+        found = self._run(is_train, is_train)
+        self._recorded = found if is_train else None
+        self._outputs = [x.detach() for x in found]
+        return self._outputs
+
+    def _run(self, recorded: bool, training: bool) -> list[NDArray]:
+        """The outputs; where `recorded`, those that gradients can be computed from."""
         given = [_handle(x) for x in self.arg_arrays]
-        for x, grad, request in zip(given, self.grad_arrays, wanted, strict=False):
-            if grad is not None and request != "null":
+        for x, grad, request in zip(given, self.grad_arrays, self._requests, strict=True):
+            if recorded and grad is not None and request != "null":
                 autograd.mark_variables(x, grad, request)
         values = dict(zip((*self._arguments, *self._states), (*given, *self.aux_arrays), strict=True))
-        with self._ctx, autograd.record(True) if is_train else autograd.pause(False):
-            self._recorded = run(self._entries, values, self._nodes, self._watch if self._monitor else None)
-        found = [x.detach() for x in self._recorded]
-        self._outputs = found
-        return found
+        with self._ctx, autograd.record(training) if recorded else autograd.pause(training):
+            again = recorded and not training  # the monitor has seen it
+            return run(self._entries, values, self._nodes, None if self._monitor is None or again else self._watch)
 
     def backward(
         self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None, is_train: bool = True
     ) -> None:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
-        Losses among the operators, as SoftmaxOutput, need none, and ignore them.
+        Losses among the operators, as SoftmaxOutput, need none, and ignore them. After `forward(is_train=False)` the
+        graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
-            self.forward(is_train=True)
-        assert self._recorded is not None
+            self._recorded = self._run(recorded=True, training=False)
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[name] for name in [entry.name for entry in self._entries]]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
@@ -115,10 +122,11 @@ class Executor:
         for x, grad, request in zip(self._arguments, self.grad_arrays, self._requests, strict=True):
             if grad is not None and request == "write" and x.name is not None:
                 grad[:] = 0  # of arguments that no output depends on
+        passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
             (y, None if grads is None else grads[i].as_in_context(self._ctx))
-            for i, y in enumerate(self._recorded)
-            if y._in_graph()
+            for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
+            if y._in_graph() and entry.node in passing
         ]
         if heads:
             autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True, train_mode=is_train)
@@ -177,9 +185,11 @@ class Executor:
         return Executor(self._entries, self._ctx, args, grads, self._requests, states)
 
     def debug_str(self) -> str:
-        """The graph as text, and the memory of its arguments, gradients and states."""
-        arrays = [*self.arg_arrays, *(x for x in self.grad_arrays if x is not None), *self.aux_arrays]
-        total = sum(x._data.nbytes for x in arrays)
+        """The graph as text, and the memory that the outputs of its operations take."""
+        arrays = dict(zip((*self._arguments, *self._states), (*self.arg_arrays, *self.aux_arrays), strict=True))
+        asked = zip(self._arguments, self.grad_arrays, self._requests, strict=True)
+        wanted = [node for node, grad, request in asked if grad is not None and request != "null"]
+        total = needed(self._entries, self._nodes, arrays, wanted)
         return f"{listing(self._entries)}\nTotal {total >> 20} MB allocated"
 
 
@@ -252,16 +262,18 @@ def simple_bind(
     stypes = {node.name: storage_of(node) for node in arguments} | dict(stype_dict or {})
     names = [node.name for node in arguments]
     requests = _requests(names, grad_req)
+    check_differentiable(
+        entries, [node for node, request in zip(arguments, requests, strict=True) if request != "null"]
+    )
     args, grads = [], []
     for name, shape, dtype, request in zip(names, found[0], types[0], requests, strict=True):
-        old = (
-            shared.arg_dict.get(name)
-            if shared is not None and name in (shared_names or ())
-            else (buffer or {}).get(name)
-        )
+        common = shared_names is not None and name in shared_names
+        old = None if shared is None else shared.arg_dict.get(name)
+        if not common and buffer is not None:
+            old = buffer.get(name)
         x = old if old is not None and old.shape == shape else _zeros(shape, ctx, dtype, stypes.get(name, "default"))
-        if buffer is not None and x is not old:
-            buffer[name] = x
+        if buffer is not None and not common:
+            buffer.setdefault(name, x)
         args.append(x)
         reused = shared.grad_dict.get(name) if x is old and shared is not None else None
         grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, ctx, dtype))

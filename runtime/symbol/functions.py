@@ -16,6 +16,7 @@ from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.ndarray import NDArray
+from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
 from runtime.symbol.table import Operator
 
@@ -148,9 +149,15 @@ def _arange_like(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArra
 
 def _arange(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
     start, stop = values["start"], values["stop"]
-    if stop is None:
+    if stop is None and not values["infer_range"]:
         start, stop = 0, start
     return nd.arange(start, stop, values["step"], values["repeat"], ctx=_context(values["ctx"]), dtype=values["dtype"])
+
+
+def _reshape(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    old = not values["shape"] and values["target_shape"]
+    shape = reshape_target(values) if old else values["shape"]
+    return nd.reshape(inputs[0], shape=shape, reverse=values["reverse"])
 
 
 def _linspace(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
@@ -206,6 +213,7 @@ _SPELLED: dict[str, Spelled] = {
     "_ones": _made(nd.ones, "shape"),
     "_full": _made(nd.full, "shape", "value"),
     "_arange": _arange,
+    "Reshape": _reshape,
     "_linspace": _linspace,
     "_eye": _eye,
     "_contrib_arange_like": _arange_like,

@@ -66,6 +66,14 @@ def shapes_of(entries: Sequence[Entry], given: Mapping[Node, Shape]) -> dict[Ent
     return known
 
 
+def types_of(entries: Sequence[Entry], given: Mapping[Node, np.dtype]) -> dict[Entry, np.dtype]:
+    """The element types of all entries of a graph whose variables have these. What does not follow is float32."""
+    nodes = order(entries)
+    known: Known = {Entry(node): given.get(node) for node in nodes if node.operator is None}
+    _spread(nodes, known, type_rule, _one_type)
+    return {entry: dtype or element_type() for entry, dtype in known.items()}
+
+
 # ---------------------------------------------------------------- the walk
 
 

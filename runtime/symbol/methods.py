@@ -38,7 +38,7 @@ def install() -> None:
         for name in getattr(family, "METHODS", ()):
             if name not in _NO_METHODS and not hasattr(Symbol, name):
                 setattr(Symbol, name, _called(name))
-    for method in (astype, reshape, split_v2):
+    for method in (astype, broadcast_like, reshape, split_v2):
         setattr(Symbol, method.__name__, method)
 
 
@@ -64,6 +64,11 @@ def _compared(name: str, x: Symbol, other: Any) -> Any:
 def astype(self: Symbol, dtype: Any) -> Symbol:
     """The values converted to the element type `dtype`."""
     return _called("cast")(self, dtype=dtype)
+
+
+def broadcast_like(self: Symbol, *args: Any, **kwargs: Any) -> Symbol:
+    """The values repeated along axes to the shape of another symbol; see `nd.broadcast_like`."""
+    return _called("broadcast_like")(self, *args, **kwargs)
 
 
 def reshape(self: Symbol, *shape: Any, **kwargs: Any) -> Symbol:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -103,10 +104,14 @@ class Symbol:
         return {node.name: _shown(node) for node in order(self._entries) if node.attributes}
 
     def _set_attr(self, **kwargs: str) -> None:
-        """Set attributes of its node."""
+        """Set attributes of its node; `name` is what the node is called."""
         for key, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"attribute '{key}' must be a string, not {type(value).__name__}")
+            if key == "name":
+                heads = {x: Node(x.operator, value, x.attributes, x.inputs) for x, _ in self._entries}
+                self._entries = tuple(Entry(heads[node], index) for node, index in self._entries)
+                continue
             for node in {entry.node for entry in self._entries}:
                 node.attributes[stored_key(key)] = value
 
@@ -222,7 +227,18 @@ class Symbol:
         shared = shared_arg_names, shared_exec, shared_buffer
         return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, kwargs)
 
+    def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
+        """The same graph: there are no other backends to compute it, whose name is only logged."""
+        logging.getLogger(__name__).warning("there is no backend '%s': the graph stays as it is", backend)
+        return self
+
+    get_backend_symbol = optimize_for
+
     # ------------------------------------------------------------ what symbols cannot do
+
+    def gradient(self, wrt: Sequence[str]) -> NoReturn:
+        """MXNetError: an Executor computes gradients, in its `backward`."""
+        raise MXNetError("gradient is not implemented: bind the symbol, and call the executor's backward()")
 
     def __bool__(self) -> NoReturn:
         self._refuse("bool")
@@ -231,7 +247,8 @@ class Symbol:
         raise NotImplementedForSymbol(f"{what} needs values, and a Symbol has none: bind it to arrays, or use eval()")
 
 
-for _name in ("asnumpy", "asscalar", "copy", "as_in_context", "wait_to_read", "detach", "backward", "attach_grad"):
+_REFUSED = "asnumpy asscalar copy as_in_context wait_to_read detach backward attach_grad"
+for _name in (*_REFUSED.split(), "__iadd__", "__isub__", "__imul__", "__itruediv__"):
     setattr(Symbol, _name, lambda self, *args, what=_name, **kwargs: self._refuse(what))
 
 

@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any
 
 from runtime.base import MXNetError, did_you_mean
+from runtime.ndarray.custom import properties
 from runtime.symbol.attributes import Attribute, misfit
 
 _LINE = re.compile(r"(\w+)\((.*)\)(?: -> ([^|]*?))?(?: \| (.*))?")
@@ -61,7 +62,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the table. `open` is whether it takes attributes of any name."""
+    """An operator of the table. `open` is whether it takes attributes of any name, as `Custom` alone does."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -116,6 +117,30 @@ class Operator:
         return names, len(names) + hidden
 
 
+@dataclass(frozen=True)
+class CustomOperator(Operator):
+    """`Custom`: inputs, states and outputs are what the CustomOpProp says that is registered as `op_type`.
+
+    `values` has that, made of the other attributes, as 'prop'.
+    """
+
+    def values(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        found = super().values(texts)
+        own = {key: x for key, x in texts.items() if key != "op_type" and key[:2] != "__"}
+        return found | {"prop": properties(found["op_type"], own)}
+
+    def inputs_of(self, values: Values, count: int) -> list[tuple[str, bool]]:
+        prop = values["prop"]
+        return [(x, False) for x in prop.list_arguments()] + [(x, True) for x in prop.list_auxiliary_states()]
+
+    def takes_many(self, values: Values) -> bool:
+        return False
+
+    def outputs_of(self, values: Values) -> tuple[list[str], int]:
+        names = list(values["prop"].list_outputs())
+        return names, len(names)
+
+
 def find(name: str) -> Operator:
     """The operator of this name; MXNetError suggests others."""
     try:
@@ -148,7 +173,8 @@ def _parse(line: str) -> tuple[Operator, list[str]]:
     assert found is not None, line
     name, inside, outputs, others = found.groups()
     inputs, _, attributes = inside.partition(";")
-    operator = Operator(
+    kind = CustomOperator if "..." in attributes else Operator
+    operator = kind(
         name,
         tuple(_input(text) for text in _split(inputs)),
         {x.name: x for x in map(_attribute, _split(attributes)) if x.name != "..."},

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.dtypes import element_type
+from runtime.ndarray.custom import inferred
 from runtime.symbol.graph import Node
 
 Types = list[np.dtype | None]
@@ -24,6 +25,8 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     name = node.operator.name
     if name in ("BatchNorm", "_contrib_SyncBatchNorm"):
         return _batch_norm(inputs, outputs)
+    if node.operator.open:
+        return _custom(node.values, inputs, outputs)
     rule = _RULES.get(name, _one)
     wanted, given = rule(node.values, len(inputs), len(outputs))
     groups = [*wanted, *given]
@@ -36,6 +39,18 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
         found.get(g) if isinstance(g, int) else g if g is not None else t for g, t in zip(groups, known, strict=True)
     ]
     return result[: len(inputs)], result[len(inputs) :]
+
+
+def _custom(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:
+    """What `infer_type` of a CustomOpProp says, given the first type that is known for inputs of which none is."""
+    prop = values["prop"]
+    own = inputs[: len(prop.list_arguments())]
+    first = next((x for x in own if x is not None), None)
+    if own and first is None:
+        return inputs, outputs
+    types = [(first if x is None else x).type for x in own]  # type: ignore[union-attr]
+    found, made, states = inferred(values["op_type"], "infer_type", prop, types)
+    return [element_type(x) for x in (*found, *states)], [element_type(y) for y in made]
 
 
 def _batch_norm(inputs: Types, outputs: Types) -> tuple[Types, Types]:

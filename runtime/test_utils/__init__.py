@@ -1,4 +1,4 @@
-"""Helpers of tests: random arrays, comparisons, checks of random generators and of optimizers.
+"""Helpers of tests: random arrays, comparisons, checks of symbols, of random generators and of optimizers.
 
 `from runtime.test_utils import *` brings `os`, `np`, `rnd` (NumPy's random numbers), `mx` and `Context` along, which
 tests count on.
@@ -37,6 +37,7 @@ from runtime.test_utils.compare import (
     same,
     same_array,
 )
+from runtime.test_utils.consistency import check_consistency
 from runtime.test_utils.data import DummyIter, get_mnist, get_mnist_iterator
 from runtime.test_utils.generate import (
     assign_each,
@@ -68,6 +69,7 @@ from runtime.test_utils.matrices import (
     new_sym_matrix_with_real_eigvals_2d,
     new_sym_matrix_with_real_eigvals_nd,
 )
+from runtime.test_utils.numeric import check_numeric_gradient, numeric_grad
 from runtime.test_utils.settings import (
     default_context,
     discard_stderr,
@@ -89,12 +91,9 @@ from runtime.test_utils.statistics import (
     verify_generator,
 )
 from runtime.test_utils.symbols import (
-    check_consistency,
-    check_numeric_gradient,
     check_speed,
     check_symbolic_backward,
     check_symbolic_forward,
-    numeric_grad,
     same_symbol_structure,
     simple_forward,
 )

@@ -30,8 +30,10 @@ state T[n]: tensor  = 1
 state D[n]: shared  = 0.25
 state R[3]: row     = 0
 state C[n]: col     = 0.5
+state m             = normal()
+state b             = g
 update:
-  q = g
+  q = g + 0.125*m
   x = 0
   repeat n as i:
     a[i] = D[-1 - i]*sum(h[-1 - i]*q, over params)
@@ -54,7 +56,9 @@ update:
   D' = x' + sum(r', over params)/(1 + sum(abs(r'), over params))
   R' = mean(q', per row) + 0.5*R[-1]
   C' = max(q', per col)
-  w' = w - lr*(r' + s')/(1 + abs(s'))
+  m' = 0.5*r'
+  b' = 0.5*b + m
+  w' = w - lr*(r' + s' + b)/(1 + abs(s'))
 """)
 ALONE = optgen.parse("""\
 optimizer Alone "windows over a history, numbers of turns that are computed, and a product beside them"
@@ -110,7 +114,7 @@ def test_a_step_equals_the_interpreter(spec: optgen.Optimizer, mode: str) -> Non
             TensorUpdate(own, given | sizes(s, False), count, i)
             for i, (s, own) in enumerate(zip(shapes, copies, strict=True))
         ]
-        plan = pipeline.stages(spec, variant, (), first=False)
+        plan = pipeline.stages(spec, variant, (), first=count == 1)
         build = functools.cache(functools.partial(pipeline.build_section, spec, variant))
         for some in [updates] if spec is JOINT else [[x] for x in updates]:
             interpret_plan(plan, build, some, calls.call)
@@ -118,3 +122,14 @@ def test_a_step_equals_the_interpreter(spec: optgen.Optimizer, mode: str) -> Non
             for name, arrays in step.state.arrays.items():
                 assert same_bits(arrays[i], own[name]), (name, shapes[i], count)
             assert same_bits(weights[i], own["copy" if rule.master else "w"]), (shapes[i], count)
+
+
+def test_states_of_a_loop_over_all_parameters_start_together() -> None:
+    weights = [np.ones((2, 2), np.float32), np.ones(3, np.float32)]
+    step = optgen.load(JOINT, lr=0.1).bind(weights, [np.ones_like(w) for w in weights])
+    step()
+    before = [w.copy() for w in weights]
+    step.state.t[:] = 1, 0
+    with pytest.raises(ValueError, match=r"Joint: the states of parameter 1, of shape \(3,\), start"):
+        step()
+    assert all(same_bits(w, x) for w, x in zip(weights, before, strict=True)) and step.state.t.tolist() == [1, 0]

@@ -38,6 +38,7 @@ AT = 2 * 520 + 7
 OF_ITS_TENSOR = {"Adafactor", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad", "TorchAdafactor"}
 OF_ITS_TENSOR |= {
     "AdaGradNorm",
+    "AdaLomo",
     "Adai",
     "AdamHD",
     "Amos",
@@ -48,7 +49,7 @@ OF_ITS_TENSOR |= {
     "EFSignSGD",
     "FAdam",
 }
-OF_ITS_TENSOR |= {"Fromage", "Gravity", "LARC", "LDoG", "NSGD", "SGDHD", "SinkGD", "StableAdamW"}
+OF_ITS_TENSOR |= {"Fromage", "Gravity", "LARC", "LDoG", "NSGD", "SGDHD", "SinkGD", "StableAdamW", "StableSPAM"}
 """Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
 OF_ITS_ROW = {"GroupAdaGrad", "Amos"}
 OF_ALL_LATER = {"DAdaptAdam", "DAdaptLion", "Prodigy"}

@@ -118,7 +118,7 @@ state count: host = 0
 update:
   x = g
   repeat n as i:
-    y  = x*x + i
+    y  = x*x + i + 0.125*count
     x' = 0.5*x + y/(1 + norm(y))
   end
   slow'  = slow + 0.5*(w - slow)   every 2 from 1

@@ -102,6 +102,20 @@ def schedule_free(base: Base, t: int, w: list[Array], g: list[Array], kept: dict
     return [0.1 * a + 0.9 * b for a, b in zip(z, x, strict=True)]
 
 
+def mechanic(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    betas, x0 = 1 - 0.1 ** np.arange(1, 7), kept.setdefault("x0", w)
+    m, v, r = kept.get("m", np.full(6, 1e-6)), kept.get("v", np.zeros(6)), kept.get("r", np.zeros(6))
+    s = (1e-3 / 6 * m + r) / (np.sqrt(v) + 1e-8)
+    delta = [(x - y) / (s.sum() + 1e-8) for x, y in zip(w, x0, strict=True)]
+    norms = [np.sqrt(sum((x**2).sum() for x in xs)) for xs in (g, w)]
+    decay = 0.5 * s.sum() * norms[0] / (norms[1] + 1e-8)
+    h = sum((d * (x + decay * y)).sum() for d, x, y in zip(delta, g, w, strict=True))
+    m, v, r = np.maximum(betas * m, abs(h)), betas**2 * v + h**2, np.maximum(betas * r - s * h, 0)
+    kept.update(m=m, v=v, r=r)
+    s_new = ((1e-3 / 6 * m + r) / (np.sqrt(v) + 1e-8)).sum()
+    return [a + s_new * (d + f - x) for a, d, f, x in zip(x0, delta, base(w, g), w, strict=True)]
+
+
 TRANSFORMS: dict[str, tuple[str, Update]] = {
     f.__name__: (call, f)
     for call, f in (
@@ -114,6 +128,7 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
         ("decoupled", decoupled),
         ("ema", ema),
         ("schedule_free", schedule_free),
+        ("mechanic(s_init = 0.001, s_decay = 0.5)", mechanic),
     )
 }
 
@@ -132,7 +147,7 @@ def test_a_transform_is_the_base_in_its_hands(transform: str, base: str) -> None
         with pytest.raises(SpecErrors, match="the base reads no 'wd'"):
             optgen.load(f"{base} with {transform}")
         return
-    if (transform, base) == ("clip_norm", "adafactor"):
+    if transform in ("clip_norm", "mechanic") and base == "adafactor":
         pytest.skip("vectors and matrices need kernels of their own, and a sum over all parameters needs one")
     call, update = TRANSFORMS[transform]
     rng = np.random.default_rng(11)

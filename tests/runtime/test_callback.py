@@ -41,8 +41,6 @@ def test_other_callbacks(caplog: pytest.LogCaptureFixture) -> None:
     assert run(callback.ProgressBar(total=2, length=4), 2, caplog) == ["[==--] 50%\r", "[====] 100%\r"]
     assert run(callback.log_train_metric(2), 3, caplog) == ["Iter[3] Batch[2] Train-accuracy=0.750000"]
     assert run(callback.LogValidationMetricsCallback(), 1, caplog) == ["Epoch[3] Validation-accuracy=1.000000"]
-    with pytest.raises(NotImplementedError, match=r"net\.save_parameters"):
-        callback.do_checkpoint("model")
 
 
 def test_engine_and_features() -> None:

@@ -283,3 +283,19 @@ case("hs", lambda S, x, y: S.hard_sigmoid(x), {"x": (2, 3)})
 case("index", lambda S, x, y: S.contrib.index_array(x), {"x": (2, 3)}, train=False)
 case("unravel", lambda S, x, y: S.unravel_index(x, shape=(2, 3)), {"x": (2,)}, train=False, whole=("x",))
 case("sync", lambda S, x, y: S.Group([x + 1, x * 2]), {"x": (2,)})
+case("gngroups", lambda S, x, y: S.GroupNorm(x, num_groups=2, name="gn"), {"x": (2, 6, 3, 3)})
+case("prelu2", lambda S, x, y: S.LeakyReLU(x, y, act_type="prelu"), {"x": (3, 4, 2), "y": (3, 4)})
+case("reshapeold", lambda S, x, y: S.Reshape(x, target_shape=(2, 0)), {"x": (2, 3, 4)})
+case("reshapekeep", lambda S, x, y: S.Reshape(x, target_shape=(2, 0), keep_highest=True), {"x": (4, 3)})
+case(
+    "arangeinfer",
+    lambda S, x, y: S.elemwise_add(S.arange(start=2, step=3, infer_range=True), x),
+    {"x": (5,)},
+)
+case("sortall", lambda S, x, y: S.sort(x, axis=None), {"x": (2, 5)})
+case("seqlast1", lambda S, x, y: S.SequenceLast(x, axis=1), {"x": (4, 2, 3)})
+case("inverse", lambda S, x, y: S.linalg.inverse(x), {"x": (2, 3, 3)})
+case("cholesky", lambda S, x, y: S.linalg.potrf(S.linalg.syrk(x) + S.eye(2)), {"x": (2, 3)})
+case("trsm", lambda S, x, y: S.linalg.trsm(S.broadcast_add(S.eye(2), x), y), {"x": (2, 2), "y": (2, 3)})
+case("finite", lambda S, x, y: S.multi_all_finite(x, y, num_arrays=2), {"x": (2, 3), "y": (4,)}, train=False)
+case("sumsq", lambda S, x, y: S.multi_sum_sq(x, y, num_arrays=2), {"x": (2, 3), "y": (4,)}, train=False)

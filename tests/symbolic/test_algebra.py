@@ -93,7 +93,7 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
 
 WITHOUT = {"adashift", "lans", "lars", "lbsgd", "novograd", "sophia"}  # conditions on norms, long ones, floor
 WITHOUT |= {"adopt", "optax/adopt", "optax/sophia", "schedulefree_radam"}  # powers of t - 1, floor, a sum that is 0
-WITHOUT |= {"gravity", "spam"}  # a start that is drawn, a remainder
+WITHOUT |= {"gravity", "spam", "stablespam"}  # a start that is drawn, remainders
 """Those that have no closed form in some variant, beside those that draw, or reduce rows, columns or all parameters."""
 
 

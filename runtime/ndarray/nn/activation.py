@@ -191,11 +191,14 @@ def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
 
 
 def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
-    """The slopes of prelu in a shape that broadcasts against `data`: one for all, or one for each index of axis 1."""
+    """The slopes of prelu in a shape that broadcasts against `data`: one for all, one for each index of axis 1, or one
+    for each index of the first axes."""
     if gamma is None:
         raise MXNetError("LeakyReLU: act_type='prelu' needs gamma, the slopes")
     if gamma.ndim == data.ndim and all(m in (1, n) for m, n in zip(gamma.shape, data.shape, strict=True)):
         return gamma
+    if gamma.ndim > 1 and gamma.shape == data.shape[: gamma.ndim]:
+        return gamma.reshape(gamma.shape + (1,) * (data.ndim - gamma.ndim))
     channels = data.shape[min(1, data.ndim - 1)] if data.ndim else 1
     if gamma.ndim != 1 or gamma.shape[0] not in (1, channels):
         raise MXNetError(

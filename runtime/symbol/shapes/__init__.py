@@ -7,7 +7,7 @@ zeros, when the shapes of all their inputs are known.
 from __future__ import annotations
 
 from runtime.symbol.graph import Node
-from runtime.symbol.shapes import elementwise, layers, views
+from runtime.symbol.shapes import custom, elementwise, layers, views
 from runtime.symbol.shapes.common import Rule, Shapes
 from runtime.symbol.shapes.trial import output_shapes
 
@@ -16,8 +16,10 @@ abs Activation add_n amp_cast arccos arccosh arcsin arcsinh arctan arctanh Block
 _copy cos cosh degrees elemwise_add elemwise_div elemwise_mul elemwise_sub _equal erf erfinv exp expm1 fix floor gamma
 gammaln _grad_add _greater _greater_equal hard_sigmoid _hypot _lesser _lesser_equal log log10 log1p log2 log_softmax
 _logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _minimum _mod negative _not_equal
-ones_like _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin sinh
-smooth_l1 SoftmaxActivation softmin softsign sort sqrt square tan tanh trunc zeros_like _shuffle
+ones_like _contrib_quadratic _np_cumsum _contrib_div_sqrt_dim _contrib_gradientmultiplier _contrib_round_ste
+_contrib_sign_ste _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin
+sinh smooth_l1 SoftmaxActivation softmin softsign sqrt square tan tanh trunc zeros_like _shuffle _linalg_potrf
+_linalg_potri _linalg_inverse
 """
 _SAME = frozenset(_SAME_NAMES.split())
 """Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
@@ -57,8 +59,14 @@ RULES: dict[str, Rule] = {
     "take": views.take,
     "one_hot": views.one_hot,
     "where": views.where,
+    "SequenceLast": views.sequence_last,
     "stack": views.stack,
     **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
+    "_arange": views.arange,
+    "sort": views.sort,
+    "slice": views.cut,
+    "slice_axis": views.cut_axis,
+    "_linalg_trsm": views.second,
     "UpSampling": layers.upsampling,
 }
 """The rule of each operator that is none of those in the sets above."""
@@ -68,6 +76,8 @@ def shape_rule(node: Node, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sha
     """The shapes that follow for the inputs and outputs of a node."""
     assert node.operator is not None
     name = node.operator.name
+    if node.operator.open:
+        return custom.shapes(node.values, inputs, outputs)
     rule = RULES.get(name)
     if rule is not None:
         return rule(node.values, list(inputs), list(outputs))

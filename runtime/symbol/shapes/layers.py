@@ -10,15 +10,15 @@ from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
 def fully_connected(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     units = values["num_hidden"]
     data, y = inputs[0], outputs[0]
-    length = -1
-    if data is not None:
-        length = product(data[1:]) if values["flatten"] else data[-1]
-        y = merged(y, (data[0], units) if values["flatten"] else (*data[:-1], units))
-        if y is not None and values["flatten"]:
-            data = (y[0], *data[1:])
+    if data is None:
+        return inputs, outputs
+    length = product(data[1:]) if values["flatten"] else data[-1]
+    y = merged(y, (data[0], units) if values["flatten"] else (*data[:-1], units))
+    assert y is not None
+    data = (y[0], *data[1:]) if values["flatten"] else (*y[:-1], data[-1])
     weight = merged(inputs[1], (units, length))
     assert weight is not None
-    if data is not None and weight[1] != -1 and (len(data) == 2 or not values["flatten"]):
+    if weight[1] != -1 and (len(data) == 2 or not values["flatten"]):
         data = (*data[:-1], weight[1])
     return [data, weight, *[merged(bias, (units,)) for bias in inputs[2:]]], [y]
 
@@ -40,7 +40,7 @@ def convolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes
     last = _channels_at(values["layout"]) == -1
     data, weight, y = inputs[0], inputs[1], outputs[0]
     if data is None:
-        return [data, weight, *[(filters,)] * (len(inputs) - 2)], [y]
+        return inputs, outputs
     if len(data) != len(kernel) + 2:
         raise ValueError(f"data of {len(data)} axes does not fit a kernel {kernel}")
     n, channels, image = (data[0], data[-1], data[1:-1]) if last else (data[0], data[1], data[2:])
@@ -113,9 +113,10 @@ def normalization(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
 
 
 def group_norm(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
-    inputs, (data, *_) = normalization({}, inputs, outputs[:1])
-    groups = None if data is None else (data[0], values["num_groups"])
-    return inputs, [data, *[merged(y, groups) for y in outputs[1:]]]
+    data, groups = merged(inputs[0], outputs[0]), values["num_groups"]
+    statistics = None if data is None else (data[0], groups)
+    scale = [merged(x, (groups,)) for x in inputs[1:]]
+    return [data, *scale], [data, *[merged(y, statistics) for y in outputs[1:]]]
 
 
 def layer_norm(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from runtime.ndarray.shape.reshape import reshaped
+from runtime.symbol.attributes import reshape_target
 from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
+from runtime.symbol.shapes.elementwise import first
+from runtime.util import is_np_shape
 
 
 def concat(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
@@ -173,6 +177,15 @@ def where(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shap
     return [condition, y, y], [y]
 
 
+def sequence_last(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """A step of sequences, and a length for each of the batch."""
+    data = inputs[0]
+    if data is None or len(data) < 2:
+        return inputs, outputs
+    axis = values["axis"] % len(data)
+    return [data, *[(data[1 - axis],)] * (len(inputs) - 1)], [(*data[:axis], *data[axis + 1 :])]
+
+
 def stack(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     shape = None
     for x in inputs:
@@ -196,18 +209,86 @@ def stated(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sha
 
 
 def reshape(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
-    data, shape = inputs[0], values["shape"]
-    if data is None or not shape:
-        plain = shape and all(n > 0 for n in shape)
-        return inputs, [merged(outputs[0], shape) if plain else outputs[0]]
-    wanted = tuple(shape)
-    if -1 not in data:
-        return inputs, [reshaped(data, wanted, values["reverse"])]
-    try:  # a length that nothing else divides stands for each that is unknown
-        found = reshaped(tuple(_PRIME if n == -1 else n for n in data), wanted, values["reverse"])
-    except ValueError:
+    data, wanted = inputs[0], values["shape"]
+    if data is None:
         return inputs, outputs
-    return inputs, [merged(outputs[0], tuple(-1 if n % _PRIME == 0 else n for n in found))]
+    if not wanted and values["target_shape"]:
+        wanted = reshape_target(values)
+    if not wanted:
+        return inputs, outputs
+    found = _reshaped(data, wanted, values["reverse"])
+    y = merged(outputs[0], found)
+    missing = [i for i, n in enumerate(data) if n == -1]
+    if y is not None and -1 not in y and len(missing) == 1:
+        i = missing[0]
+        rest = product([*data[:i], *data[i + 1 :]])
+        data = (*data[:i], product(y) // rest if rest else -1, *data[i + 1 :])
+    return [data], [y]
+
+
+def _reshaped(data: Shape, wanted: Shape, reverse: bool) -> Shape | None:
+    """The shape with the codes replaced, -1 for lengths that do not follow."""
+    if -1 not in data:
+        return reshaped(data, wanted, reverse)
+    if all(n > 0 for n in wanted):
+        return wanted
+    try:  # a length that nothing else divides stands for each that is unknown
+        found = reshaped(tuple(_PRIME if n == -1 else n for n in data), wanted, reverse)
+    except ValueError:
+        return None
+    return tuple(-1 if n % _PRIME == 0 else n for n in found)
 
 
 _PRIME = 2_147_483_647
+
+
+def arange(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """Its length follows from what reads it where `infer_range` says so."""
+    if values["infer_range"]:
+        return inputs, outputs
+    start, stop = (0, values["start"]) if values["stop"] is None else (values["start"], values["stop"])
+    return inputs, [(math.ceil((stop - start) / values["step"]) * values["repeat"],)]
+
+
+def sort(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """The shape of the data, or one axis where all are sorted as one."""
+    if values["axis"] is not None:
+        return first(values, inputs, outputs)
+    return inputs, [None if inputs[0] is None else (product(inputs[0]),)]
+
+
+def cut(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data = inputs[0]
+    if data is None:
+        return inputs, outputs
+    begin, end = values["begin"], values["end"]
+    if not 0 < len(begin) == len(end) <= len(data) or len(values["step"] or begin) != len(begin):
+        raise ValueError(f"slice from {begin} to {end} by {values['step']} of {len(data)} axes")
+    steps = values["step"] or (None,) * len(begin)
+    parts = [_length(n, *part) for n, part in zip(data, zip(begin, end, steps, strict=True), strict=False)]
+    return inputs, [(*parts, *data[len(parts) :])]
+
+
+def cut_axis(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, axis = inputs[0], values["axis"]
+    if data is None:
+        return inputs, outputs
+    axis %= len(data)
+    part = _length(data[axis], values["begin"], values["end"], None)
+    return inputs, [(*data[:axis], part, *data[axis + 1 :])]
+
+
+def _length(n: int, begin: int | None, end: int | None, step: int | None) -> int:
+    """The length of a slice of n; -1 if n is."""
+    if n == -1:
+        return -1
+    found = len(range(*slice(begin, end, step or None).indices(n)))
+    if not (found or is_np_shape()):
+        raise ValueError(f"the slice from {begin} to {end} of a length of {n} is empty")
+    return found
+
+
+def second(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """The output is of the second input's shape."""
+    shape = merged(inputs[1], outputs[0])
+    return [inputs[0], shape], [shape]

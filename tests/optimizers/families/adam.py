@@ -108,6 +108,31 @@ def focus(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, beta2: float 
     return w - LR * (np.sign(s["m"]) + gamma * np.sign(w - center))
 
 
+def stablespam(
+    w: Array,
+    g: Array,
+    s: Kept,
+    t: int,
+    gamma1: float = 0.7,
+    gamma2: float = 0.9,
+    theta: float = 0.999,
+    interval: int = 1000,
+) -> Array:
+    if t % interval == 0:
+        s["m"], s["v"], s["since"] = 0.0, 0.0, 0
+    s["since"] += 1
+    top = np.abs(g).max()
+    s["top"] = theta * s["top"] + (1 - theta) * top
+    bound = s["top"] / (1 - theta**t)
+    g = np.where(np.abs(g) > bound, g / top * bound, g)
+    n = np.linalg.norm(g)
+    s["n1"], s["n2"] = gamma1 * s["n1"] + (1 - gamma1) * n, gamma2 * s["n2"] + (1 - gamma2) * n**2
+    scale = s["n1"] / (1 - gamma1**t) / (np.sqrt(s["n2"] / (1 - gamma2**t)) + 1e-8)
+    moments(scale * g / n, s, 0.9, 0.999)
+    m_hat, v_hat = corrected(s, s["since"], 0.9, 0.999)
+    return (1 - LR * WD) * w - LR * m_hat / (np.sqrt(v_hat) + 1e-8)
+
+
 def optimistic_adam(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.5, beta2: float = 0.9) -> Array:
     u = adam(g + WD * w, s, t, beta1, beta2)
     before, s["u"] = s.get("u", u), u
@@ -235,6 +260,8 @@ CASES: Cases = [
     (kate, {"eta": 0.5, "epsilon": 0.1}),
     (focus, {}),
     (focus, {"beta1": 0.5, "beta2": 0.7, "gamma": 0.4}),
+    (stablespam, {}),
+    (stablespam, {"gamma1": 0.5, "gamma2": 0.4, "theta": 0.3, "interval": 3}),
     (optimistic_adam, {}),
     (optimistic_adam, {"beta1": 0.9, "beta2": 0.999}),
     (acprop, {}),

@@ -47,6 +47,32 @@ def lbfgs(
     return [x.reshape(like.shape) for x, like in zip(np.split(w + s["move"], ends), ws, strict=True)]
 
 
+def yellowfin(
+    ws: list[Array], gs: list[Array], kept: list[Kept], t: int, lr: float = LR, beta: float = 0.999, window: int = 20
+) -> list[Array]:
+    s, g = kept[0], flat([g + WD * w for g, w in zip(gs, ws, strict=True)])
+
+    def mean(key: str, x: Array) -> Array:
+        s[key] = beta * s[key] + (1 - beta) * x
+        return s[key] / (1 - beta**t)
+
+    past = s.setdefault("past", [])
+    past.append(g @ g)
+    h_max, h_min = mean("max", max(past[-window:])) + 1e-6, mean("min", min(past[-window:])) + 1e-6
+    average, n2 = mean("g", g), mean("n2", g @ g)
+    mean("n1", np.linalg.norm(g))
+    c = max(n2 - average @ average, 1e-6)
+    p = (mean("dist", s["n1"] / (s["n2"] + 1e-6)) * h_min) ** 2 / (2 * c)
+    x = 0.0
+    for _ in range(60):  # Newton's method for p*x = (1 - x)^3, from below
+        x += ((1 - x) ** 3 - p * x) / (p + 3 * (1 - x) ** 2)
+    mu = max(x, (np.sqrt(h_max / h_min) - 1) / (np.sqrt(h_max / h_min) + 1)) ** 2
+    s["v"] = mu * s["v"] + g
+    ends = np.cumsum([x.size for x in ws])[:-1]
+    new = flat(ws) - lr * (1 - np.sqrt(mu)) ** 2 / h_min * min(1, t / (10 * window)) * s["v"]
+    return [x.reshape(like.shape) for x, like in zip(np.split(new, ends), ws, strict=True)]
+
+
 CASES: Cases = [
     (adashift, {}),
     (adashift, {"n": 1}),
@@ -55,5 +81,7 @@ CASES: Cases = [
     (lbfgs, {}),
     (lbfgs, {"history": 1}),
     (lbfgs, {"history": 3, "curvature": 5e-3}),
+    (yellowfin, {"lr": 100.0}),
+    (yellowfin, {"lr": 1.0, "beta": 0.7, "window": 3}),
 ]
-TRAITS = {lbfgs: Traits(joint=True)}
+TRAITS = {lbfgs: Traits(joint=True), yellowfin: Traits(joint=True)}

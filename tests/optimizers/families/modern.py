@@ -146,6 +146,14 @@ def came(w: Array, g: Array, s: Kept, t: int, beta3: float = 0.9999, clip_thresh
     return w - LR * WD * w - LR * s["m"] / np.sqrt(instability)
 
 
+def adalomo(
+    w: Array, g: Array, s: Kept, t: int, decay_rate: float = -0.8, eps2: float = 1e-3, clip_threshold: float = 1.0
+) -> Array:
+    u = g / np.sqrt(second_moment(g * g + 1e-30, s, "RC", 1 - t**decay_rate))
+    alpha = LR * max(eps2, rms(w))
+    return w - alpha * WD * w - alpha * u / max(1.0, rms(u) / clip_threshold)
+
+
 def adammini(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, heads: bool = False, head_dim: int = 1) -> Array:
     blocks = (len(w) // (head_dim if heads else 1) if w.ndim >= 2 else 1, -1)
     squares = np.mean((g * g).reshape(blocks), axis=1, keepdims=True)
@@ -281,6 +289,8 @@ CASES: Cases = [
     (adafactor, {"eps2": 10.0}),
     (came, {}),
     (came, {"beta3": 0.9, "clip_threshold": 0.5}),
+    (adalomo, {}),
+    (adalomo, {"decay_rate": -0.5, "eps2": 10.0, "clip_threshold": 0.7}),
     (adammini, {}),
     (adammini, {"beta1": 0.0}),
     (adammini, {"heads": True, "head_dim": 2}),

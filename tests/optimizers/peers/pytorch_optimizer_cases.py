@@ -56,4 +56,6 @@ def pytorch_optimizer_calls() -> Iterator[Call]:
     yield call("gravity", "gravity", {}, alpha=0.0)
     yield call("kate", "kate", {**OURS, "delta": None, "eta": 0.1}, delta=0.1, **DECAY)
     yield call("focus", "focus", OURS, gamma=0.3, **DECAY)
+    names = {**OURS, "update_proj_gap": None, "interval": 4}
+    yield call("stablespam", "stablespam", names, gamma1=0.5, theta=0.9, update_proj_gap=4, **DECAY)
     yield call("amos", "amos", {"eta": 0.5}, 1)

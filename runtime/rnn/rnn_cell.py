@@ -1,0 +1,22 @@
+"""All recurrent cells that make symbols, under MXNet's path."""
+
+from runtime.rnn.base_cell import BaseRNNCell, RNNParams
+from runtime.rnn.cells import GRUCell, LSTMCell, RNNCell
+from runtime.rnn.containers import BidirectionalCell, SequentialRNNCell
+from runtime.rnn.fused import FusedRNNCell
+from runtime.rnn.modifiers import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell
+
+__all__ = [
+    "BaseRNNCell",
+    "BidirectionalCell",
+    "DropoutCell",
+    "FusedRNNCell",
+    "GRUCell",
+    "LSTMCell",
+    "ModifierCell",
+    "RNNCell",
+    "RNNParams",
+    "ResidualCell",
+    "SequentialRNNCell",
+    "ZoneoutCell",
+]

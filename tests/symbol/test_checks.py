@@ -1,0 +1,158 @@
+"""The checks of symbols in test_utils: what they accept, and what they find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import test_utils as tools
+
+A, B = np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]])
+X, Y = mx.sym.var("x"), mx.sym.var("y")
+
+
+def test_outputs() -> None:
+    dot = mx.sym.dot(X, Y, name="dot")
+    outputs = tools.check_symbolic_forward(dot, [A, B], [A @ B])
+    assert outputs[0].dtype == np.float32
+    tools.check_symbolic_forward(dot, {"y": B, "x": A}, {"dot_output": A @ B}, dtype=np.float64)
+    tools.check_symbolic_forward(mx.sym.BatchNorm(X, eps=0, name="bn"), {"x": A, "bn_gamma": np.ones(2),
+        "bn_beta": np.zeros(2)}, [A - 1], aux_states=[np.ones(2), np.ones(2)])  # fmt: skip
+    with pytest.raises(AssertionError, match="exceeds tolerance"):
+        tools.check_symbolic_forward(dot, [A, B], [A @ B + 1])
+    with pytest.raises(ValueError, match="do not match"):
+        tools.check_symbolic_forward(dot, {"x": A}, [A])
+    np.testing.assert_array_equal(tools.simple_forward(X * 2, x=A), A * 2)
+
+
+@pytest.mark.parametrize("request_", ["write", "add", "null"])
+def test_gradients(request_: str) -> None:
+    product, ones = X * Y, np.ones((2, 2))
+    found = tools.check_symbolic_backward(product, [A, B], [ones], [B, A], grad_req=request_)
+    assert set(found) == {"x", "y"}
+    tools.check_numeric_gradient(product, [A, B], grad_nodes={"x": request_, "y": "write"}, numeric_eps=0.1, rtol=0.01)
+    if request_ != "null":
+        with pytest.raises(AssertionError, match="EXPECTED_x"):
+            tools.check_symbolic_backward(product, [A, B], [ones], [B + 1, A], grad_req=request_)
+        with pytest.raises(AssertionError, match="NUMERICAL_x"):  # its gradient is not that of what it computes
+            tools.check_numeric_gradient(mx.sym.contrib.gradientmultiplier(X, scalar=2.0), [A], numeric_eps=0.1)
+
+
+def test_numeric_gradients() -> None:
+    exact = {"numeric_eps": 1e-4, "dtype": np.float64}
+    tools.check_numeric_gradient(mx.sym.BatchNorm(X, fix_gamma=False, name="bn"), [A, np.ones(2), np.ones(2)],
+        [np.ones(2), np.ones(2)], atol=1e-4, **exact)  # fmt: skip
+    tools.check_numeric_gradient(
+        mx.sym.take(X, mx.sym.BlockGrad(Y)), [A, np.array([1, 0, 1])], grad_nodes=["x"], **exact
+    )
+    with pytest.raises(ValueError, match="grad_nodes"):
+        tools.check_numeric_gradient(X * 2, [A], grad_nodes="x")
+
+
+def test_consistency_of_element_types() -> None:
+    runs = [{"ctx": mx.cpu(), "x": (3, 4), "type_dict": {"x": t}} for t in (np.float64, np.float32, np.float16)]
+    layer = mx.sym.FullyConnected(mx.sym.tanh(X), num_hidden=3, name="fc")
+    truth = tools.check_consistency(layer, runs)
+    assert set(truth) == {"fc_output", "x", "fc_weight", "fc_bias"} and truth["x"].dtype == np.float64
+    for request in ("add", "null"):
+        tools.check_consistency([layer, layer], runs[:2], grad_req=request)
+    with pytest.raises(AssertionError, match="exceeds tolerance"):
+        tools.check_consistency([mx.sym.identity(X, name="a"), mx.sym.sin(X, name="a")], runs[:2])
+
+
+def test_structure_and_speed() -> None:
+    assert tools.same_symbol_structure(mx.sym.sin(X), mx.sym.sin(Y)) and not tools.same_symbol_structure(-X, X + 1)
+    for kind in ("whole", "forward"):
+        assert tools.check_speed(mx.sym.sin(X), {"x": A}, N=2, typ=kind) > 0
+    with pytest.raises(ValueError, match="forward"):
+        tools.check_speed(mx.sym.sin(X), typ="backward", x=(2,))
+
+
+def test_memory_of_an_executor() -> None:
+    """Outputs are kept for gradients alone."""
+    x = X
+    for _ in range(10):
+        x = x * x
+    shape = (1 << 18,)
+    totals = [
+        graph.simple_bind(mx.cpu(), grad_req=request, x=shape).debug_str().split()[-3]
+        for graph, request in ((x, "write"), (x, "null"), (mx.sym.stop_gradient(x), "write"))
+    ]
+    assert totals == ["10", "2", "2"]
+
+
+def test_gradients_after_a_pass_that_does_not_train() -> None:
+    executor = mx.sym.Dropout(X * 3, p=0.5).bind(mx.cpu(), [mx.nd.ones((4,))], [mx.nd.zeros((4,))])
+    executor.forward()
+    executor.backward(mx.nd.ones((4,)))
+    assert executor.grad_arrays[0].asnumpy().tolist() == [3] * 4
+
+
+def test_what_has_no_gradient() -> None:
+    taken = mx.sym.batch_take(X, Y, name="taken")
+    with pytest.raises(mx.MXNetError, match="batch_take 'taken' is not differentiable"):
+        taken.simple_bind(mx.cpu(), x=(3, 3), y=(3,))
+    mx.sym.stop_gradient(taken).simple_bind(mx.cpu(), x=(3, 3), y=(3,)).backward()
+    with pytest.raises(mx.MXNetError, match="backward"):
+        taken.gradient(["x"])
+    with pytest.raises(mx.base.NotImplementedForSymbol):
+        taken += 1
+
+
+@mx.operator.register("scaled_square")
+class _Square(mx.operator.CustomOpProp):
+    """`scale x^2`, and the count of its calls."""
+
+    def __init__(self, scale: str = "1") -> None:
+        super().__init__()
+        self.scale = float(scale)
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["calls"]
+
+    def infer_shape(self, in_shape: list) -> tuple:
+        return in_shape, [in_shape[0]], [[1]]
+
+    def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> mx.operator.CustomOp:
+        prop = self
+
+        class Operator(mx.operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):  # type: ignore[no-untyped-def]
+                aux[0][:] += 1
+                self.assign(out_data[0], req[0], prop.scale * in_data[0] ** 2)
+
+            def backward(self, req, out_grad, in_data, out_data, in_grad, aux):  # type: ignore[no-untyped-def]
+                self.assign(in_grad[0], req[0], 2 * prop.scale * in_data[0] * out_grad[0])
+
+        return Operator()
+
+
+def test_operators_written_in_python() -> None:
+    square = mx.sym.Custom(X, op_type="scaled_square", scale=3, name="sq")
+    assert (square.list_arguments(), square.list_outputs()) == (["x"], ["sq_output"])
+    assert square.list_auxiliary_states() == ["sq_calls"]
+    assert square.infer_shape(x=(2, 3)) == ([(2, 3)], [(2, 3)], [(1,)])
+    assert square.infer_type(x="float64") == ([np.float64], [np.float64], [np.float64])
+    assert square.infer_shape_partial() == ([()], [()], [()])
+    tools.check_symbolic_forward(square, [A], [3 * A * A], aux_states=[np.zeros(1)])
+    tools.check_numeric_gradient(mx.sym.load_json(square.tojson()) + 1, [A], [np.zeros(1)], numeric_eps=0.01, rtol=0.01)
+    executor = square.simple_bind(mx.cpu(), x=(2, 2))
+    executor.forward()
+    executor.forward()
+    assert executor.aux_dict["sq_calls"].asscalar() == 2
+    assert mx.sym.Custom(data=X, calls=Y, op_type="scaled_square").list_auxiliary_states() == ["y"]
+    with pytest.raises(mx.MXNetError, match="no operator 'scaled_squares' is registered; did you mean"):
+        mx.sym.Custom(X, op_type="scaled_squares")
+    assert {"Activation", "scaled_square"} < set(mx.operator.get_all_registered_operators())
+    arguments = mx.operator.get_operator_arguments("Activation")
+    assert arguments.narg == 2 and arguments.names == ["data", "act_type"]
+    assert arguments.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
+
+
+def test_slices_of_lengths_that_are_not_known() -> None:
+    cut = mx.sym.slice(X, begin=(None, None, 4), end=(None, 2, 1), step=(None, 1, -2))
+    assert cut.infer_shape_partial(x=(0, 10, 5, 7))[1] == [(0, 2, 2, 7)]
+    assert mx.sym.slice_axis(X, axis=1, begin=-3, end=None).infer_shape_partial(x=(0, 10))[1] == [(0, 3)]
+    with pytest.raises(mx.MXNetError, match="is empty"):
+        mx.sym.slice_axis(X, axis=0, begin=2, end=2).infer_shape(x=(5,))
