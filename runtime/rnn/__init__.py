@@ -4,6 +4,11 @@
 the cells that are made of cells. `rnn_cell` has all of them, under MXNet's path.
 """
 
+from __future__ import annotations
+
+from typing import NoReturn
+
+from runtime.base import not_provided
 from runtime.model import load_checkpoint, save_checkpoint
 from runtime.rnn.io import BucketSentenceIter, encode_sentences
 from runtime.rnn.rnn import do_rnn_checkpoint, load_rnn_checkpoint, rnn_unroll, save_rnn_checkpoint
@@ -44,3 +49,11 @@ __all__ = [
     "save_checkpoint",
     "save_rnn_checkpoint",
 ]
+
+_NOT_PROVIDED = dict.fromkeys(("ConvGRUCell", "ConvLSTMCell", "ConvRNNCell"), "use gluon.contrib.rnn")
+
+
+def __getattr__(key: str) -> NoReturn:
+    if key in _NOT_PROVIDED:
+        raise AttributeError(not_provided("runtime.rnn", key, _NOT_PROVIDED[key]))
+    raise AttributeError(f"module 'runtime.rnn' has no attribute '{key}'")

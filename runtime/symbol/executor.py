@@ -45,6 +45,8 @@ class Executor:
         self.arg_arrays, self.grad_arrays, self.aux_arrays = list(args), list(grads), list(states)
         self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
+        self._converted: list[tuple[NDArray, NDArray]] = []
+        """Gradients of another element type than their arguments, and arrays of the arguments' types in their place."""
         self._monitor: Callable[..., object] | None = None
         self._monitor_inputs = False
 
@@ -96,9 +98,13 @@ class Executor:
     def _run(self, recorded: bool, training: bool) -> list[NDArray]:
         """The outputs; where `recorded`, those that gradients can be computed from."""
         given = [_handle(x) for x in self.arg_arrays]
+        self._converted = converted = []
         for x, grad, request in zip(given, self.grad_arrays, self._requests, strict=True):
             if recorded and grad is not None and request != "null":
-                autograd.mark_variables(x, grad, request)
+                own = grad if grad.dtype == x.dtype else grad.astype(x.dtype)
+                autograd.mark_variables(x, own, request)
+                if own is not grad:
+                    converted.append((grad, own))
         values = dict(zip((*self._arguments, *self._states), (*given, *self.aux_arrays), strict=True))
         with self._ctx, autograd.record(training) if recorded else autograd.pause(training):
             again = recorded and not training  # the monitor has seen it
@@ -122,6 +128,8 @@ class Executor:
         for x, grad, request in zip(self._arguments, self.grad_arrays, self._requests, strict=True):
             if grad is not None and request == "write" and x.name is not None:
                 grad[:] = 0  # of arguments that no output depends on
+        for grad, own in self._converted:
+            own[:] = grad
         passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
             (y, None if grads is None else grads[i].as_in_context(self._ctx))
@@ -130,6 +138,8 @@ class Executor:
         ]
         if heads:
             autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True, train_mode=is_train)
+        for grad, own in self._converted:
+            grad[:] = own
 
     def _watch(self, node: Node, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         assert self._monitor is not None

@@ -89,6 +89,15 @@ def test_gradients_after_a_pass_that_does_not_train() -> None:
     assert executor.grad_arrays[0].asnumpy().tolist() == [3] * 4
 
 
+@pytest.mark.parametrize("request_, expected", [("write", 3), ("add", 5)])
+def test_gradients_of_another_element_type(request_: str, expected: int) -> None:
+    grads = [mx.nd.full((4,), 2, dtype="float64")]
+    executor = (X * 3).bind(mx.cpu(), [mx.nd.ones((4,), dtype="float16")], grads, request_)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((4,), dtype="float16"))
+    assert grads[0].asnumpy().tolist() == [expected] * 4 and grads[0].dtype == np.float64
+
+
 def test_what_has_no_gradient() -> None:
     taken = mx.sym.batch_take(X, Y, name="taken")
     with pytest.raises(mx.MXNetError, match="batch_take 'taken' is not differentiable"):
