@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from runtime.onnx.call import Call
 from runtime.onnx.translations import TRANSLATIONS
 from runtime.onnx.writer import Value, Writer
 from runtime.symbol import functions
+from runtime.symbol.evaluate import depends_on_readers, with_shape
 from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.infer import shapes_of, types_of
 
@@ -142,8 +143,8 @@ class _Walk:
     def _compute(self, node: Node) -> None:
         """Compute a node whose inputs are constant, as prediction does."""
         entries = node.entries()
-        if not node.inputs and "shape" in node.values:  # lengths may follow from what reads the node
-            node = replace(node, attributes=node.attributes | {"shape": str(self.shapes[Entry(node)])})
+        if not node.inputs and depends_on_readers(node):
+            node = with_shape(node, self.shapes[entries[0]] or ())
         with autograd.pause(), cpu():
             inputs = [nd.array(x, dtype=x.dtype) for x in map(self.arrays.__getitem__, node.inputs)]
             outputs = functions.compute(node, inputs)

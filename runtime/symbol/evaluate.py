@@ -35,9 +35,9 @@ def run(
             continue
         inputs = [values[x] for x in node.inputs]
         call = node
-        if not inputs and _depends(node):
+        if not inputs and depends_on_readers(node):
             inferred = inferred or shapes_of(entries, {variable: x.shape for variable, x in arrays.items()})
-            call = _with_shape(node, inferred[Entry(node)])
+            call = with_shape(node, inferred[Entry(node)])
         try:
             outputs = compute(call, inputs)
         except Exception as error:
@@ -55,12 +55,13 @@ def run(
     return [values[x] for x in entries]
 
 
-def _depends(node: Node) -> bool:
+def depends_on_readers(node: Node) -> bool:
     """Whether the shape of a node without inputs follows from what reads it."""
     return bool(node.values.get("infer_range")) or 0 in (node.values.get("shape") or ())
 
 
-def _with_shape(node: Node, shape: tuple[int, ...]) -> Node:
+def with_shape(node: Node, shape: tuple[int, ...]) -> Node:
+    """The node with the shape that follows."""
     if "infer_range" in node.values:
         steps = shape[0] // node.values["repeat"]
         own = {"stop": str(node.values["start"] + node.values["step"] * steps)}

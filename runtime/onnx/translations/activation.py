@@ -37,12 +37,10 @@ def _gelu(call: Call) -> str:
 
 
 def _prelu(call: Call) -> str:
-    """A slope for all, or one for each channel, axis 1."""
-    after = call.rank() - 2
-    slope = call.inputs[1]
-    if call.shape(1) != (1,) and after > 0:
-        slope = call.reshape(slope, (-1,) + (1,) * after)
-    return call.add("PRelu", call.x, slope)
+    """A slope for all, one for each channel, axis 1, or one for each element of the first axes."""
+    slopes, rank = call.shape(1), call.rank()
+    shape = (*slopes, *(1,) * (rank - len(slopes) - (len(slopes) == 1)))
+    return call.add("PRelu", call.x, call.inputs[1] if slopes in ((1,), shape) else call.reshape(call.inputs[1], shape))
 
 
 def _hard_sigmoid(call: Call) -> str:
