@@ -8,7 +8,7 @@ from typing import Any
 from runtime.attribute import AttrScope
 from runtime.initializer import Initializer
 from runtime.symbol import _internal
-from runtime.symbol.attributes import number_of_dtype, stored_key
+from runtime.symbol.attributes import number_of_dtype, parse_shape, stored_key
 from runtime.symbol.graph import Entry, Node
 from runtime.symbol.symbol import Symbol
 
@@ -41,6 +41,11 @@ def Variable(
     }.items():
         if value is not None:
             texts[f"__{key}__"] = str(tuple(value) if isinstance(value, list) else value)
+    if shape is not None:
+        try:
+            parse_shape(texts["__shape__"])
+        except ValueError:
+            raise TypeError(f"the shape of '{name}' must be a tuple of integers, not {shape!r}") from None
     if dtype is not None:
         texts["__dtype__"] = number_of_dtype(dtype)
     if init is not None:

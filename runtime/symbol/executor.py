@@ -310,7 +310,7 @@ def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> 
         lacking = [name for name in names if name not in given]
         if lacking and not missing:
             raise ArgumentError(f"{what} lacks an array for {', '.join(lacking)}")
-        return [given.get(name) for name in names]
+        given = [given.get(name) for name in names]
     if len(given) != len(names):
         raise ArgumentError(f"{what} has {len(given)} arrays for the {len(names)} names {', '.join(names)}")
     for name, x in zip(names, given, strict=True):

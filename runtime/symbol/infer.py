@@ -98,7 +98,9 @@ def _apply(node: Node, known: Known, rule: Callable, merge: Callable) -> bool:
     try:
         inputs, outputs = rule(node, before[:n], before[n:])
         after = [merge(a, b) for a, b in zip(before, [*inputs, *outputs], strict=True)]
-    except (IndexError, TypeError, ValueError, MXNetError) as error:
+        if any(isinstance(x, tuple) and min(x, default=0) < -1 for x in after):
+            raise ValueError("a length would be negative")
+    except (ArithmeticError, IndexError, TypeError, ValueError, MXNetError) as error:
         have = ", ".join(f"{x.name} {known[x]}" for x in node.inputs)
         assert node.operator is not None
         raise MXNetError(f"{node.operator.name} '{node.name}' does not fit its inputs ({have}): {error}") from None

@@ -106,7 +106,7 @@ class Operator:
         for y in self.outputs:
             if y.counted:
                 amounts = [n if isinstance(n, int) else len(n) for n in (values[key] for key in y.counted)]
-                n = next((n for n in amounts if n), 1)
+                n = next((n for n in amounts if n), 0)
                 if not 0 < n <= MOST_OUTPUTS:
                     raise MXNetError(f"{self.name}: {n} outputs are too many, or too few")
                 names += [y.name] if n == 1 else [f"{y.name}{i}" for i in range(n)]

@@ -90,6 +90,24 @@ def test_partly_known_shapes_go_both_ways() -> None:
 def test_shapes_that_contradict_or_do_not_follow() -> None:
     with pytest.raises(MXNetError, match=r"FullyConnected 'fc1' does not fit .*\(1, 100\) is not \(8, 100\)"):
         mlp().infer_shape(data=(100, 100), fc1_weight=(1, 100))
+    x = mx.sym.var("x")
+    for graph, message in (
+        (mx.sym.FullyConnected(x, num_hidden=-3), "a length would be negative"),
+        (mx.sym.Concat(x, x, dim=5), "axis 5 is none of 4 axes"),
+        (mx.sym.expand_dims(x, axis=9), "axis 9 is none of 5 axes"),
+        (
+            mx.sym.Convolution(x, kernel=(3, 3), num_filter=2, stride=(0, 0)),
+            r"stride is \(0, 0\), and must be at least 1",
+        ),
+        (mx.sym.Pooling(x, kernel=(9, 9)), "a kernel of 9 is larger"),
+        (mx.sym.Reshape(x, shape=(-1, -1)), "cannot be reshaped"),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            graph.infer_shape(x=(1, 1, 5, 5))
+    with pytest.raises(TypeError, match="the shape of 'a' must be a tuple of integers, not 'abc'"):
+        mx.sym.var("a", shape="abc")
+    with pytest.raises(TypeError, match="'x' must be an NDArray, not int"):
+        (x + 1).eval(x=3)
     with pytest.warns(UserWarning, match="do not follow: b"):
         assert (mx.sym.var("a") + mx.sym.dot(mx.sym.var("b"), mx.sym.var("c"))).infer_shape(a=(2, 2)) == (None,) * 3
 

@@ -25,6 +25,13 @@ def merged(a: Shape | None, b: Shape | None) -> Shape | None:
     return tuple(max(m, n) for m, n in zip(a, b, strict=True))
 
 
+def place(axis: int, rank: int) -> int:
+    """The axis counted from the first one; ValueError if there is none."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is none of {rank} axes")
+    return axis % rank
+
+
 def text(shape: Shape) -> str:
     return str(tuple("?" if n == -1 else n for n in shape)).replace("'", "")
 

@@ -31,7 +31,11 @@ def _window(values: Values) -> tuple[Shape, Shape, Shape, Shape]:
     """Kernel, stride, dilation and padding, a length for each axis."""
     kernel = values["kernel"]
     n = len(kernel)
-    return kernel, values["stride"] or (1,) * n, values.get("dilate") or (1,) * n, values["pad"] or (0,) * n
+    stride, dilate = values["stride"] or (1,) * n, values.get("dilate") or (1,) * n
+    for name, lengths in (("kernel", kernel), ("stride", stride), ("dilate", dilate)):
+        if min(lengths, default=1) < 1:
+            raise ValueError(f"{name} is {lengths}, and must be at least 1 along each axis")
+    return kernel, stride, dilate, values["pad"] or (0,) * n
 
 
 def convolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runtime.ndarray.shape.reshape import reshaped
 from runtime.symbol.attributes import reshape_target
-from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
+from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, place, product
 from runtime.symbol.shapes.elementwise import first
 from runtime.util import is_np_shape
 
@@ -17,7 +17,7 @@ def concat(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sha
     if not ranks:
         return inputs, outputs
     rank = ranks.pop()
-    axis = values["dim"] % rank
+    axis = place(values["dim"], rank)
     filled = [x or (-1,) * rank for x in inputs]
     total = sum(x[axis] for x in filled) if all(x[axis] != -1 for x in filled) else -1
     common: Shape | None = None
@@ -41,7 +41,7 @@ def slice_channel(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
     rank = len(data) if data is not None else None if known is None else len(known) + bool(values["squeeze_axis"])
     if rank is None:
         return inputs, outputs
-    axis = values["axis"] % rank
+    axis = place(values["axis"], rank)
     data = data or (-1,) * rank
     if data[axis] % n and data[axis] != -1:
         raise ValueError(f"a length of {data[axis]} is not divisible into {n} parts")
@@ -71,7 +71,7 @@ def transpose(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, 
     if data is None and y is None:
         return inputs, outputs
     rank = len(data if data is not None else y or ())
-    axes = [a % rank for a in values["axes"]] if values["axes"] else list(range(rank))[::-1]
+    axes = [place(a, rank) for a in values["axes"]] if values["axes"] else list(range(rank))[::-1]
     if sorted(axes) != list(range(rank)):
         raise ValueError(f"axes {values['axes']} are no order of {rank} axes")
     return _moved(axes, data, y)
@@ -98,10 +98,10 @@ def _moved(axes: Sequence[int], data: Shape | None, y: Shape | None) -> tuple[Sh
 def expand(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     data, y = inputs[0], outputs[0]
     if data is not None:
-        axis = values["axis"] % (len(data) + 1)
+        axis = place(values["axis"], len(data) + 1)
         return inputs, [(*data[:axis], 1, *data[axis:])]
     if y is not None:
-        axis = values["axis"] % len(y)
+        axis = place(values["axis"], len(y))
         return [(*y[:axis], *y[axis + 1 :])], outputs
     return inputs, outputs
 
@@ -153,7 +153,7 @@ def pick(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
     data = inputs[0]
     if data is None or values["axis"] is None:
         return inputs, outputs
-    axis = values["axis"] % len(data)
+    axis = place(values["axis"], len(data))
     without, kept = (*data[:axis], *data[axis + 1 :]), (*data[:axis], 1, *data[axis + 1 :])
     index = inputs[1] if inputs[1] is not None else without
     return [data, index], [kept if values["keepdims"] else without]
@@ -163,7 +163,7 @@ def take(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
     data, indices = inputs
     if data is None or indices is None:
         return inputs, outputs
-    axis = values["axis"] % len(data)
+    axis = place(values["axis"], len(data))
     return inputs, [(*data[:axis], *indices, *data[axis + 1 :])]
 
 
@@ -182,7 +182,7 @@ def sequence_last(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
     data = inputs[0]
     if data is None or len(data) < 2:
         return inputs, outputs
-    axis = values["axis"] % len(data)
+    axis = place(values["axis"], len(data))
     return [data, *[(data[1 - axis],)] * (len(inputs) - 1)], [(*data[:axis], *data[axis + 1 :])]
 
 
@@ -192,7 +192,7 @@ def stack(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shap
         shape = merged(shape, x)
     if shape is None:
         return inputs, outputs
-    axis = values["axis"] % (len(shape) + 1)
+    axis = place(values["axis"], len(shape) + 1)
     return [shape] * len(inputs), [(*shape[:axis], len(inputs), *shape[axis:])]
 
 
@@ -292,3 +292,38 @@ def second(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sha
     """The output is of the second input's shape."""
     shape = merged(inputs[1], outputs[0])
     return [inputs[0], shape], [shape]
+
+
+def tile(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, reps = inputs[0], values["reps"]
+    if data is None:
+        return inputs, outputs
+    rank = max(len(data), len(reps))
+    lengths = zip((1,) * (rank - len(data)) + data, (1,) * (rank - len(reps)) + tuple(reps), strict=True)
+    return inputs, [tuple(-1 if n == -1 else n * times for n, times in lengths)]
+
+
+def repeat(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, times = inputs[0], values["repeats"]
+    if data is None:
+        return inputs, outputs
+    if values["axis"] is None:
+        size = product(data)
+        return inputs, [(-1 if size == -1 else size * times,)]
+    axis = place(values["axis"], len(data))
+    return inputs, [tuple(n * times if i == axis and n != -1 else n for i, n in enumerate(data))]
+
+
+def broadcast_to(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """A length of 0 stays that of the data."""
+    data, shape = inputs[0], values["shape"]
+    if data is None or len(data) != len(shape):
+        return inputs, outputs
+    return inputs, [tuple(n or own for own, n in zip(data, shape, strict=True))]
+
+
+def pad(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    data, width = inputs[0], values["pad_width"]
+    if data is None or len(width) != 2 * len(data):
+        return inputs, outputs
+    return inputs, [tuple(-1 if n == -1 else n + sum(width[2 * i : 2 * i + 2]) for i, n in enumerate(data))]
