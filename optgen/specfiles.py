@@ -123,7 +123,7 @@ def spec_path(name: str) -> Path:
 def hint(name: str, others: Iterable[str] = ()) -> str:
     """What to write in place of a name of no spec, and of none of these others: a chain where 'with' is missing, or
     names that are near."""
-    own, changes = [*others, *without_folder(), *available("torch"), *available("optax")], transforms()
+    own, changes = sorted({*others, *without_folder(), *available("torch"), *available("optax")}), transforms()
     words = [x for x in re.split(r"[\s,+]+", name) if x != "with"]
     chained = [x for x in words if x in changes]
     if words and len(chained) == len(words) - 1 and (spec := next(x for x in words if x not in chained)) in own:

@@ -123,9 +123,11 @@ def _install(chosen: Casts) -> None:
     names = chosen.low_ops | chosen.full_ops | chosen.conditional.keys() | chosen.widest_ops
     for name in sorted(names - _wrapped):
         own = getattr(nd, name)
-        setattr(nd, name, _casting(own, name))
-        if getattr(NDArray, name, None) is own:
-            setattr(NDArray, name, getattr(nd, name))
+        wrapped = _casting(own, name)
+        places = [(nd, name), (NDArray, name), *((nd.linalg, key) for key in list(vars(nd.linalg)))]
+        for place, key in places:
+            if getattr(place, key, None) is own:
+                setattr(place, key, wrapped)
     if not _wrapped:
         # The loss calls a kernel of its own in place of log_softmax and pick.
         classification.cross_entropy = _casting(classification.cross_entropy, "log_softmax")
