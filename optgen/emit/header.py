@@ -158,7 +158,8 @@ def _buffer(b: Buffer) -> str:
         return f"the same pointer as {b.of}"
     if b.entries:
         place = f", {b.entries} of these one after the other: update t writes number (t - 1) mod {b.entries}"
-    return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
+    shape = " x ".join(b.dims) if b.dims else SHAPES[b.kind]
+    return f"{TYPES[b.format.array_dtype]} of {shape}, {access}{start}{place}"
 
 
 def _param(param: Param) -> str:

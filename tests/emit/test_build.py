@@ -163,7 +163,7 @@ def test_two_specs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Captur
     assert "two specs are named 'adam'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "kernels", "left_out"), [("muon", 0, 2), ("muon_adamw", 2, 2)])
+@pytest.mark.parametrize(("name", "kernels", "left_out"), [("muon", 0, 2), ("muon_adamw", 2, 2), ("splus", 1, 1)])
 def test_variants_with_products_are_left_out_and_counted(
     name: str, kernels: int, left_out: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
