@@ -53,7 +53,13 @@ class LoopKernel(Function):
     def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         if _checking:
             return self.checked(tasks, work, *arguments, scratch=scratch)
-        loaded, numbers = self._numbers(tasks, arguments, scratch)
+        # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
+        dtype = arguments[0].dtype
+        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+        values = [tasks, scratch * dtype.itemsize, loaded.gemm]
+        for type, value in zip(self._types, arguments, strict=True):
+            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
+        numbers = array.array("q", values)
         if loaded.gemm:
             with numpy_blas.single:
                 loaded.run(numbers.buffer_info()[0], work)
@@ -64,17 +70,11 @@ class LoopKernel(Function):
 
     def prepared(self, tasks: int, work: int, *arguments: Any) -> Job:
         """The call, to be made any number of times while the arrays are alive; of a kernel without `scratch`."""
-        loaded, numbers = self._numbers(tasks, arguments, 0)
-        return Job(loaded.address, numbers, work, bool(loaded.gemm))
-
-    def _numbers(self, tasks: int, arguments: tuple[Any, ...], scratch: int) -> tuple[_Code, array.array[int]]:
-        """The code for the type of the arrays, and what it reads."""
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
-        values = [tasks, scratch * dtype.itemsize, loaded.gemm]
-        for type, value in zip(self._types, arguments, strict=True):
-            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
-        return loaded, array.array("q", values)
+        pairs = zip(self._types, arguments, strict=True)
+        values = [x if type == INT else _address(x, _INTEGERS.get(type, dtype)) for type, x in pairs]
+        return Job(loaded.address, array.array("q", [tasks, 0, loaded.gemm, *values]), work, bool(loaded.gemm))
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The same call, run as Python on the calling thread: the same bits, thousands of times slower.

@@ -147,7 +147,8 @@ class Trainer:
         these are, as in MXNet, gradients that were never written, and `ignore_stale_grad` takes them as they are.
         """
         if closure is None:
-            give_loss(self._optimizer, loss, batch_size)
+            if self._optimizer.given:
+                give_loss(self._optimizer, loss, batch_size)
             self._step(batch_size, ignore_stale_grad, phase)
             return None
         losses = []
@@ -159,7 +160,8 @@ class Trainer:
 
     def _step(self, batch_size: int, ignore_stale_grad: bool, phase: str | None) -> None:
         """One update, or one phase of it."""
-        begin_phase(self._optimizer, phase)
+        if phase is not None or self._optimizer.phases:
+            begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
         if self._update_on_kvstore and self._overflows():
@@ -180,7 +182,8 @@ class Trainer:
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False, *, phase: str | None = None) -> None:
         """The update alone, after `allreduce_grads`; `phase` is as for `step`."""
-        begin_phase(self._optimizer, phase)
+        if phase is not None or self._optimizer.phases:
+            begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
         self._prepare(ignore_stale_grad)
         self._refuse_on_kvstore("update")

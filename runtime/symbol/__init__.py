@@ -10,9 +10,6 @@ The functions of this module are the operators whose names begin with no undersc
 # ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 from runtime.symbol import _internal, contrib, image, linalg, methods, op, random, sparse
 from runtime.symbol.creation import (
     Variable,
@@ -31,7 +28,7 @@ from runtime.symbol.creation import (
     var,
     zeros,
 )
-from runtime.symbol.namespace import names_of, offered
+from runtime.symbol.namespace import offering
 from runtime.symbol.symbol import Group, Symbol, fromjson, load, load_json
 
 __all__ = [
@@ -64,12 +61,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return offered(sys.modules[__name__], name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *names_of("")})
-
-
+__getattr__, __dir__ = offering(__name__, "")
 methods.install()

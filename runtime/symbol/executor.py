@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -121,12 +122,12 @@ class Executor:
         if self._recorded is None:
             self._recorded = self._run(recorded=True, training=False)
         if isinstance(out_grads, Mapping):
-            out_grads = [out_grads[name] for name in [entry.name for entry in self._entries]]
+            out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
         if grads is not None and len(grads) != len(self._recorded):
             raise MXNetError(f"{len(grads)} gradients for {len(self._recorded)} outputs")
-        for x, grad, request in zip(self._arguments, self.grad_arrays, self._requests, strict=True):
-            if grad is not None and request == "write" and x.name is not None:
+        for grad, request in zip(self.grad_arrays, self._requests, strict=True):
+            if grad is not None and request == "write":
                 grad[:] = 0  # of arguments that no output depends on
         for grad, own in self._converted:
             own[:] = grad
@@ -216,9 +217,7 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
     """The array itself if it has the shape, the start of its memory if that is enough, else a new one."""
     if x.shape == shape:
         return x
-    size = 1
-    for n in shape:
-        size *= n
+    size = math.prod(shape)
     if size <= x.size:
         return x.reshape((-1,))[:size].reshape(shape)
     if not larger:

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from runtime.symbol.namespace import offering
 
-from runtime.symbol.namespace import names_of, offered
-
-
-def __getattr__(name: str) -> Any:
-    return offered(sys.modules[__name__], name, "_image_")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *names_of("_image_")})
+__getattr__, __dir__ = offering(__name__, "_image_")

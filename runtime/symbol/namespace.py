@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from runtime.symbol import table
@@ -64,15 +64,22 @@ def names_of(prefix: str) -> list[str]:
     return [name for name in names if name.startswith("_") == (prefix == "_")]
 
 
-def offered(module: ModuleType, name: str, *prefixes: str) -> Any:
-    """The function of a module for the operator `name`, behind one of the prefixes, kept in the module.
+def offering(module: str, *prefixes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module: the functions of operators, behind one of the prefixes, in this order.
 
-    For the module's `__getattr__`: AttributeError if there is no such operator.
+    A function is made at its first use, and kept in the module. AttributeError if there is no such operator.
     """
-    if not name.startswith("__"):
-        for prefix in prefixes or ("",):
-            if prefix + name in table.names() and (prefix or not name.startswith("_")):
-                made = function(prefix + name, name)
-                setattr(module, name, made)
-                return made
-    raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+
+    def find(name: str) -> Any:
+        if not name.startswith("__"):
+            for prefix in prefixes:
+                if prefix + name in table.names() and (prefix or not name.startswith("_")):
+                    made = function(prefix + name, name)
+                    setattr(sys.modules[module], name, made)
+                    return made
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[module]), *(name for prefix in prefixes for name in names_of(prefix))})
+
+    return find, names

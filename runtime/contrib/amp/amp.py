@@ -124,8 +124,8 @@ def convert_hybrid_block(
     """A network that computes what `block` does with the casts of mixed precision, for prediction.
 
     It has copies of the parameters, in `ctx` if that is given: in float32, or in `target_dtype` with
-    `cast_optional_params`. The lists are as for `init`. `excluded_sym_names` must be None: there is no graph whose
-    nodes would have names.
+    `cast_optional_params`. The lists are as for `init`. `excluded_sym_names` must be None: the
+    network computes without a graph, whose nodes would have names.
     """
     if not isinstance(block, HybridBlock):
         raise ArgumentError(f"convert_hybrid_block: block must be a HybridBlock, not {type(block).__name__}")

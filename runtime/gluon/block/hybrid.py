@@ -200,7 +200,7 @@ class HybridBlock(Block):
     # ------------------------------------------------------------ not provided
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **kwargs: Any) -> NoReturn:
-        """Not provided: there is no graph that a backend could optimize."""
+        """Not provided: there are no backends."""
         if not backend:
             raise ArgumentError("optimize_for needs the name of a backend")
         raise NotImplementedError(f"there is no backend '{backend}': {_NO_GRAPH}. Call the block as it is")
