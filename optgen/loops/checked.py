@@ -229,16 +229,12 @@ class Arithmetic:
     def _packed_gemm(
         self, code: int, m: int, n: int, k: int, a: Pointer, lda: int, panels: Pointer, adds: int, c: Pointer, ldc: int
     ) -> None:
-        """The function that compiled code calls, on matrices in bounds."""
+        """The function that compiled code calls, on matrices in bounds, but for what fills up the last panel."""
         if min(m, n, k) < 0:
             raise ValueError(f"packed_gemm: a product of ({m}, {k}) and ({k}, {n})")
-        from optgen.loops.panels import tile_for
-
-        lanes = tile_for(self.dtype).lanes
-        size = -(-n // lanes) * lanes * k
         for i in a.matrix(m, k, lda):
             a.memory.read(i)
-        for i in panels.matrix(1, size, size):
+        for i in panels.matrix(1, n * k, n * k):
             panels.memory.read(i)
         for i in c.matrix(m, n, ldc):
             if adds:

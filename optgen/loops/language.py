@@ -84,10 +84,10 @@ def gemm(
 def packed_gemm(
     code: int, m: int, n: int, k: int, a: Array, lda: int, panels: Array, adds: int, c: Array, ldc: int
 ) -> None:
-    """c = a b, or c + a b if `adds`, with a (m, k) and c (m, n), row-major, and b (k, n) in panels, as `panels` says.
+    """c = a b, or c + a b if `adds`, with a (m, k) and c (m, n), row-major, and b (k, n), whose columns are in panels.
 
     The k products of an element are added up in order, from 0, so its bits do not depend on m or n. `code` is
-    `panels.address` of the type of elements; lda and ldc are the strides of the rows in memory, in elements.
+    `linalg.own.packed.address` of the type of elements; lda and ldc are the strides of the rows in memory, in elements.
     """
 
 

@@ -1,6 +1,6 @@
 """Matrices in panels, and products with them: what many small products have on their right is packed once.
 
-`optgen.loops.panels` has the format, and the code of the products.
+`optgen.linalg.own` has the format, and the code of the products.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ ROWS_PER_TASK = 48
 
 
 @kernel
-def pack(task: int, w: Array, panels: Array, k: int, n: int, lanes: int, turned: int) -> None:
+def pack(task: int, w: Array, panels: Array, k: int, n: int, width: int, turned: int) -> None:
     """The panels of w, (k, n), or if `turned` of the transpose of w, (n, k). One task for each panel."""
-    first = task * lanes
-    count = min(lanes, n - first)
+    first = task * width
+    count = min(width, n - first)
     to = panels + first * k
-    if count < lanes:
-        for i in range(lanes * k):
+    if count < width:
+        for i in range(width * k):
             to[i] = 0.0
     if turned == 1:
         for j in range(count):
             line = w + (first + j) * k
             for i in range(k):
-                to[i * lanes + j] = line[i]
+                to[i * width + j] = line[i]
     else:
         for i in range(k):
             line = w + (i * n + first)
             for j in range(count):
-                to[i * lanes + j] = line[j]
+                to[i * width + j] = line[j]
 
 
 @kernel
@@ -49,13 +49,13 @@ def multiply(task: int, x: Array, panels: Array, y: Array, m: int, n: int, k: in
 
 def packed(w: np.ndarray, *, turned: bool = False) -> np.ndarray:
     """The panels of a matrix, or of its transpose if `turned`."""
-    from optgen.loops.panels import tile_for
+    from optgen.linalg.own.packed import tile_of
 
     n, k = w.shape if turned else w.shape[::-1]
-    lanes = tile_for(w.dtype).lanes
-    count = -(-n // lanes)
-    panels = _aligned(count * lanes * k, w.dtype)
-    pack(count, w.size, w, panels, k, n, lanes, int(turned))
+    width = tile_of(w.dtype).width
+    count = -(-n // width)
+    panels = _aligned(count * width * k, w.dtype)
+    pack(count, w.size, w, panels, k, n, width, int(turned))
     return panels
 
 
@@ -76,6 +76,6 @@ def product(x: np.ndarray, panels: np.ndarray, n: int) -> np.ndarray:
 
 def code(dtype: np.dtype) -> int:
     """What `packed_gemm` takes."""
-    from optgen.loops import panels
+    from optgen.linalg.own import packed
 
-    return panels.address(dtype)
+    return packed.address(dtype)
