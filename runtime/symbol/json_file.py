@@ -12,9 +12,10 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from runtime.base import MXNetError
-from runtime.symbol.attributes import HIDDEN, stored_key
+from runtime.symbol.attributes import HIDDEN, parse_shape, stored_key
 from runtime.symbol.graph import Entry, Node, order, rebuilt
 from runtime.symbol.table import find
+from runtime.util import is_np_shape
 
 VERSION = 10901
 """The version that files get: 10000 times the major number, and so on."""
@@ -79,6 +80,7 @@ class _Reader:
         if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
             self.fail("there is no list of 'nodes'")
         version = self._version(content.get("attrs"))
+        self._zero_is_unknown = is_np_shape() and "is_np_shape" not in (content.get("attrs") or {})
         for i, entry in enumerate(content["nodes"]):
             self._nodes.append(self._node(i, entry, version))
         heads = content.get("heads")
@@ -108,7 +110,10 @@ class _Reader:
             self.fail(f"{what}: the operator '{entry['op']}' has subgraphs, which are not read")
         entries = [self._entry(x, f"{what}: input {k}", i) for k, x in enumerate(inputs)]
         if entry["op"] == "null":
-            return Node(None, entry["name"], {stored_key(k): x for k, x in attributes.items()})
+            stored = {stored_key(k): x for k, x in attributes.items()}
+            if self._zero_is_unknown and "__shape__" in stored:
+                stored["__shape__"] = str(tuple(n or -1 for n in parse_shape(stored["__shape__"])))
+            return Node(None, entry["name"], stored)
         try:
             return _operation(entry["op"], entry["name"], attributes, entries, version)
         except MXNetError as error:

@@ -1,13 +1,18 @@
-"""MNIST, and an endless iterator for measuring speed."""
+"""Data sets, in files that are fetched where they are not there, and an endless iterator for measuring speed."""
 
 from __future__ import annotations
 
+import bz2
+import shutil
+import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from runtime.gluon.data.vision import MNIST
 from runtime.io import DataBatch, DataIter, NDArrayIter
+from runtime.test_utils.settings import download
 
 
 def get_mnist() -> dict[str, np.ndarray]:
@@ -42,6 +47,44 @@ def _mnist(train: bool) -> tuple[np.ndarray, np.ndarray]:
     digits = MNIST(train=train)
     images = digits._data.asnumpy().transpose(0, 3, 1, 2).astype(np.float32) / 255
     return images, digits._label.astype(np.int8)
+
+
+def get_mnist_ubyte() -> None:
+    """Have MNIST's four files, such as `train-images-idx3-ubyte`, in the folder `data` of the current one."""
+    parts = [f"{part}-{what}" for part in ("train", "t10k") for what in ("images-idx3-ubyte", "labels-idx1-ubyte")]
+    _unpacked(parts, "http://data.mxnet.io/mxnet/data/mnist.zip")
+
+
+def get_cifar10() -> None:
+    """Have CIFAR-10 as files of records and lists, such as `train.rec`, in the folder `data/cifar`."""
+    parts = [f"cifar/{part}.{ending}" for part in ("train", "test") for ending in ("rec", "lst")]
+    _unpacked(parts, "http://data.mxnet.io/mxnet/data/cifar10.zip")
+
+
+def _unpacked(names: Sequence[str], url: str) -> None:
+    """Have the files of an archive in the folder `data`."""
+    folder = Path("data")
+    if not all((folder / name).exists() for name in names):
+        with zipfile.ZipFile(download(url, dirname=str(folder))) as archive:
+            archive.extractall(folder)
+
+
+def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
+    """Have the archive `data_origin_name` in `data_dir`, and what is in it beside it."""
+    archive = Path(data_dir, data_origin_name)
+    if not archive.exists():
+        download(url, dirname=data_dir)
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(data_dir)
+
+
+def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
+    """Have the file `data_name` in `data_dir`: what the compressed file `data_origin_name` at `url` holds."""
+    if not Path(data_dir, data_name).exists():
+        compressed = download(url, fname=data_origin_name, dirname=data_dir)
+        with bz2.open(compressed) as source, open(Path(data_dir, data_name), "wb") as target:
+            shutil.copyfileobj(source, target)
+        Path(compressed).unlink()
 
 
 class DummyIter(DataIter):
