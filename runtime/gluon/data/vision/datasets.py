@@ -81,7 +81,8 @@ class MNIST(_Downloaded):
 
     def _read(self, train: bool) -> tuple[np.ndarray, np.ndarray]:
         part = "train" if train else "t10k"
-        images, labels = (read_idx(self._file(name, sha1)) for name, sha1 in self.files.items() if name.startswith(part))
+        wanted = [(name, sha1) for name, sha1 in self.files.items() if name.startswith(part)]
+        images, labels = (read_idx(self._file(name, sha1)) for name, sha1 in wanted)
         if len(images) != len(labels):
             raise MXNetError(f"{self._root}: {len(images)} images, but {len(labels)} labels")
         return images[..., None], labels.astype(np.int32)
