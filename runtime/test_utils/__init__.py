@@ -38,7 +38,16 @@ from runtime.test_utils.compare import (
     same_array,
 )
 from runtime.test_utils.consistency import check_consistency
-from runtime.test_utils.data import DummyIter, get_mnist, get_mnist_iterator
+from runtime.test_utils.data import (
+    DummyIter,
+    get_bz2_data,
+    get_cifar10,
+    get_mnist,
+    get_mnist_iterator,
+    get_mnist_pkl,
+    get_mnist_ubyte,
+    get_zip_data,
+)
 from runtime.test_utils.generate import (
     assign_each,
     assign_each2,
