@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runtime.ndarray import NDArray
+from runtime.symbol import control_flow
 from runtime.symbol.functions import compute
 from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.infer import shapes_of
@@ -39,7 +40,7 @@ def run(
             inferred = inferred or shapes_of(entries, {variable: x.shape for variable, x in arrays.items()})
             call = with_shape(node, inferred[Entry(node)])
         try:
-            outputs = compute(call, inputs)
+            outputs = control_flow.compute(call, inputs, run) if node.subgraphs else compute(call, inputs)
         except Exception as error:
             error.add_note(f"in the operator {node.operator.name} '{node.name}' of the graph")
             raise

@@ -18,7 +18,7 @@ from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
-from runtime.symbol.table import Operator
+from runtime.symbol.table import Operator, find
 
 _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
@@ -61,7 +61,7 @@ def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 def is_computed(name: str) -> bool:
     """Whether an operator of the table can be computed."""
-    if name in _SPELLED:
+    if name in _SPELLED or find(name).graphs:
         return True
     try:
         _function(name)
@@ -72,7 +72,7 @@ def is_computed(name: str) -> bool:
 
 def documentation(operator: Operator) -> str:
     """What `help` says of an operator: what is said of its function."""
-    if operator.name in _SPELLED or operator.open:
+    if operator.name in _SPELLED or operator.open or operator.graphs:
         return f"The operator {operator.name} of MXNet."
     return inspect.getdoc(_function(operator.name)[0]) or f"The operator {operator.name} of MXNet."
 

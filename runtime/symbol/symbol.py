@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -109,7 +110,7 @@ class Symbol:
             if not isinstance(value, str):
                 raise ValueError(f"attribute '{key}' must be a string, not {type(value).__name__}")
             if key == "name":
-                heads = {x: Node(x.operator, value, x.attributes, x.inputs) for x, _ in self._entries}
+                heads = {x: replace(x, name=value) for x, _ in self._entries}
                 self._entries = tuple(Entry(heads[node], index) for node, index in self._entries)
                 continue
             for node in {entry.node for entry in self._entries}:
@@ -139,8 +140,8 @@ class Symbol:
             if node.operator is None and node.name in given:
                 return single(given[node.name], node.name)
             if name is not None and node in heads and node.operator is not None:
-                return Node(node.operator, name, node.attributes, inputs)
-            return node if inputs == node.inputs else Node(node.operator, node.name, node.attributes, inputs)
+                return replace(node, name=name, inputs=inputs)
+            return node.reading(inputs)
 
         return Symbol(rebuilt(self._entries, change))
 
@@ -148,7 +149,9 @@ class Symbol:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict) -> Symbol:
-        return Symbol(rebuilt(self._entries, lambda n, inputs: Node(n.operator, n.name, dict(n.attributes), inputs)))
+        return Symbol(
+            rebuilt(self._entries, lambda n, inputs: replace(n, attributes=dict(n.attributes), inputs=inputs))
+        )
 
     def __reduce__(self) -> tuple:
         return load_json, (self.tojson(),)

@@ -215,6 +215,12 @@ def test_files_of_older_versions_are_read() -> None:
 
 NODE = {"op": "null", "name": "x", "inputs": []}
 
+COND = {
+    "op": "_cond", "name": "c", "inputs": [[0, 0, 0]], "subgraphs": [{"nodes": [NODE], "heads": [[0, 0, 0]]}] * 3,
+    "attrs": {"num_args": "4", "num_outputs": "1"}
+    | dict.fromkeys(["cond_input_locs", "then_input_locs", "else_input_locs"], "[0]"),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     "content, message",
@@ -237,6 +243,11 @@ NODE = {"op": "null", "name": "x", "inputs": []}
             {"nodes": [NODE, NODE | {"op": "split", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
             "node 1, 'x': .*99999999 outputs are too many",
         ),
+        ({"nodes": [NODE | {"subgraphs": 1}]}, "node 0, 'x': 'subgraphs' is no list"),
+        ({"nodes": [NODE | {"subgraphs": [{}]}]}, "node 0, 'x': a subgraph holds no graph: there is no list"),
+        ({"nodes": [NODE, COND | {"subgraphs": []}]}, "node 1, 'c': _cond has 3 subgraphs, not 0"),
+        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[7]"}}]}, r"reads the inputs \(7,\)"),
+        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[0, 0]"}}]}, "of 1 variables reads"),
     ],
 )  # fmt: skip
 def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
