@@ -33,5 +33,5 @@ def __getattr__(key: str) -> Any:
 
 
 _NOT_PROVIDED = {
-    key: "use ImageRecordIter" for key in ("ImageRecordInt8Iter", "ImageRecordUInt8Iter", "ImageRecordIter_v1")
+    **dict.fromkeys(("ImageRecordInt8Iter", "ImageRecordUInt8Iter", "ImageRecordIter_v1"), "use ImageRecordIter"),
 }

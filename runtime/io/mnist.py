@@ -1,33 +1,36 @@
-"""MNIST's files of digits, in the IDX format (yann.lecun.com/exdb/mnist), and the iterator over them."""
+"""An iterator over the files of MNIST."""
 
 from __future__ import annotations
 
-import gzip
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count
-from runtime.io.files import _RowsIter
+from runtime.core import idx_file
+from runtime.io.io import DataBatch, NDArrayIter
+from runtime.ndarray import NDArray
 
 
-class MNISTIter(_RowsIter):
-    """Digits and their classes. Pixels are float32 in [0, 1), (batch_size, 1, 28, 28). A last, smaller batch is left
-    out.
+class MNISTIter(NDArrayIter):
+    """Batches of digits from files of the IDX format: bytes / 256 as float32, and classes as float32.
+
+    A last batch that is not full is left out.
 
     Parameters
     ----------
-    image, label: the files, compressed with gzip or not.
+    image, label: the files, compressed by gzip or not.
     batch_size: samples in a batch.
-    shuffle: whether the samples are in an order drawn with `seed`, which is the same in each round.
-    flat: whether the pixels of a digit are one axis, (batch_size, 784).
+    shuffle: whether the samples are in the order that `seed` gives, the same in each round.
+    flat: whether an image is a row of (height * width,) numbers; by default it is (1, height, width).
     seed: of the order.
-    num_parts, part_index: of so many parts of consecutive samples, the one to read.
-    dtype: the element type, by default float32.
-    input_shape, data_shape, silent, prefetch_buffer, ctx: ignored. The files and `flat` tell the shape, nothing is
-        printed or read ahead, and batches are in the memory of the CPU.
+    num_parts, part_index: of so many equal parts, the one to read.
+    input_shape: the shape of an image where it is another.
+    dtype: the element type of images and classes, by default float32.
+    silent, prefetch_buffer, ctx, data_shape: ignored; nothing is printed or read ahead, and batches are in the memory
+        of the CPU.
     """
 
     def __init__(
@@ -44,36 +47,32 @@ class MNISTIter(_RowsIter):
         prefetch_buffer: int = 4,
         ctx: Any = None,
         dtype: Any = None,
-        input_shape: Any = None,
-        data_shape: Any = None,
+        input_shape: Sequence[int] | None = None,
+        data_shape: Sequence[int] | None = None,
     ) -> None:
-        pixels, classes = read_idx(image), read_idx(label)
-        if pixels.ndim != 3 or classes.ndim != 1:
-            raise MXNetError(f"MNISTIter: '{image}' has {pixels.ndim} axes, not 3, or '{label}' {classes.ndim}, not 1")
-        part, parts = count("part_index", part_index, 0), count("num_parts", num_parts)
+        images, labels = idx_file.read(image), idx_file.read(label)
+        if images.ndim != 3 or labels.shape != images.shape[:1]:
+            raise MXNetError(f"MNISTIter: images of shape {images.shape}, but labels of shape {labels.shape}")
+        parts, part = count("num_parts", num_parts), count("part_index", part_index, 0)
         if part >= parts:
             raise ArgumentError(f"MNISTIter: part_index is from 0 to {parts - 1}, not {part}")
-        own = slice(len(pixels) * part // parts, len(pixels) * (part + 1) // parts)
-        data = pixels[own].astype(np.float32).reshape(-1, *((784,) if flat else (1, 28, 28))) / 256
-        super().__init__(nd.array(data, dtype=dtype), nd.array(classes[own], dtype=dtype), batch_size, False)
-        if shuffle:
-            self._order = np.random.RandomState(seed).permutation(self._order)
+        order = np.random.RandomState(seed).permutation(len(images)) if shuffle else np.arange(len(images))
+        size = len(images) // parts
+        rows = order[part * size : (part + 1) * size]
+        shape = (-1,) if flat else (1, *images.shape[1:])
+        dtype = np.dtype(dtype or np.float32)
+        data = (images[rows] * np.float32(1 / 256)).astype(dtype).reshape(size, *(input_shape or shape))
+        super().__init__(data, labels[rows].astype(dtype), batch_size, last_batch_handle="discard")
 
-    def iter_next(self) -> bool:
-        return self._next + self.batch_size <= len(self._order) and super().iter_next()
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
 
+    def getdata(self) -> NDArray:
+        """The data of the batch: one array, as of all iterators that MXNet has in C++."""
+        return super().getdata()[0]
 
-def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
-    """The array of bytes in a file of the IDX format, compressed or not."""
-    try:
-        with open(path, "rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
-        with (gzip.open if compressed else open)(path, "rb") as file:
-            content = file.read()
-    except (OSError, EOFError) as error:
-        raise MXNetError(f"'{path}' cannot be read: {error}") from None
-    axes = content[3] if content[:3] == b"\0\0\x08" else 0
-    shape = np.frombuffer(content[4 : 4 + 4 * axes], ">u4").tolist() if len(content) >= 4 + 4 * axes else []
-    if not shape or len(content) - 4 - 4 * axes != np.prod(shape, dtype=object):
-        raise MXNetError(f"'{path}' is no complete IDX file of bytes")
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    def getlabel(self) -> NDArray:
+        """The labels of the batch."""
+        return super().getlabel()[0]

@@ -61,6 +61,7 @@ from runtime.test_utils.data import (
     get_cifar10,
     get_mnist,
     get_mnist_iterator,
+    get_mnist_pkl,
     get_mnist_ubyte,
     get_zip_data,
 )

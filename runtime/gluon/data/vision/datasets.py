@@ -14,10 +14,9 @@ import numpy as np
 from runtime import image
 from runtime import ndarray as nd
 from runtime.base import MXNetError, data_dir
-from runtime.core import files
+from runtime.core import files, idx_file
 from runtime.gluon.data.dataset import Dataset, RecordFileDataset
 from runtime.gluon.utils import _get_repo_file_url, check_sha1, download
-from runtime.io.mnist import read_idx
 from runtime.ndarray import NDArray
 from runtime.recordio import unpack
 
@@ -81,8 +80,9 @@ class MNIST(_Downloaded):
 
     def _read(self, train: bool) -> tuple[np.ndarray, np.ndarray]:
         part = "train" if train else "t10k"
-        wanted = [(name, sha1) for name, sha1 in self.files.items() if name.startswith(part)]
-        images, labels = (read_idx(self._file(name, sha1)) for name, sha1 in wanted)
+        images, labels = (
+            idx_file.read(self._file(name, sha1)) for name, sha1 in self.files.items() if name.startswith(part)
+        )
         if len(images) != len(labels):
             raise MXNetError(f"{self._root}: {len(images)} images, but {len(labels)} labels")
         return images[..., None], labels.astype(np.int32)
