@@ -42,8 +42,8 @@ class _Generator:
 
     @contextmanager
     def replayed(self, state: Any) -> Iterator[None]:
-        """`with generator.replayed(state):` what was drawn since `bit_generator.state` was `state` is drawn again inside;
-        None changes nothing. Outside, the draws go on where they were."""
+        """`with generator.replayed(state):` the draws inside are those that came after `bit_generator.state` was
+        `state`; None changes nothing. Outside, the draws go on where they were."""
         if state is None:
             yield
             return
