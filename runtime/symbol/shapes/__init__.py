@@ -19,7 +19,9 @@ _logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _m
 ones_like _contrib_quadratic _np_cumsum _contrib_div_sqrt_dim _contrib_gradientmultiplier _contrib_round_ste
 _contrib_sign_ste _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin
 sinh smooth_l1 SoftmaxActivation softmin softsign sqrt square tan tanh trunc zeros_like _shuffle _linalg_potrf
-_linalg_potri _linalg_inverse
+_linalg_potri _linalg_inverse adam_update ftml_update ftrl_update lamb_update_phase1 mp_lamb_update_phase1
+mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars nag_mom_update rmsprop_update rmspropalex_update
+sgd_mom_update sgd_update signsgd_update signum_update _sparse_adagrad_update
 """
 _SAME = frozenset(_SAME_NAMES.split())
 """Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
