@@ -19,6 +19,7 @@ from runtime.native import activation, softmax
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import winograd
 from runtime.ndarray.vision.boxes import survivors
 
 pytestmark = pytest.mark.cpu_only("native kernels")
@@ -187,6 +188,15 @@ def depthwise_convolutions(dtype: str) -> None:
             differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
 
 
+def winograd_convolutions(dtype: str) -> None:
+    """Blocks of tile rows and of channels of which the last is smaller; images with an odd number of pixels."""
+    for n, channels, filters, image, pad in ((2, 3, 2, (5, 6), (1, 0)), (1, 2, 3, (1, 35), (2, 1))):
+        x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
+        y = winograd.convolve(x, w, numbers(dtype, filters), pad)
+        winograd.convolve_image(y, w, pad)
+        winograd.convolve_weight(y, x, pad)
+
+
 def matrices_of_windows(dtype: str) -> None:
     for shape, window in WINDOWS:
         window = {name: value for name, value in window.items() if name != "num_group"}
@@ -295,6 +305,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    winograd_convolutions: [f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],

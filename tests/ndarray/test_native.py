@@ -10,7 +10,7 @@ import pytest
 
 import optgen
 from optgen.backends import target
-from optgen.loops import fallback_gemm, numpy_blas
+from optgen.loops import fallback_gemm, numpy_blas, trampoline
 from optgen.loops.compile import module
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
@@ -171,7 +171,8 @@ def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(numpy_blas._Library, "find", lambda self, name: None)
     numpy_blas.gemm.cache_clear()
-    monkeypatch.setattr(blocks.multiply, "_codes", {})
+    for name, fresh in (("_codes", {}), ("_loaded", trampoline.Loaded(blocks.multiply._types)), ("loaded", 0)):
+        monkeypatch.setattr(blocks.multiply, name, fresh)
     try:
         assert numpy_blas.gemm(np.dtype("float64")).types == fallback_gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):
