@@ -24,7 +24,9 @@ _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
     ("_image_", nd.image),
     ("_random_", nd.random),
+    ("_sparse_", nd.sparse),
     ("_", nd),
+    ("_", nd.contrib),
 )
 
 
@@ -174,6 +176,24 @@ def _amp_multicast(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> list
     return [x.astype(dtype) for x in inputs]
 
 
+def _interleaved(function: Callable[..., Any], arrays: int, count: str) -> Spelled:
+    """An update of several weights, whose inputs are the `arrays` of the first weight, of the second, and so on.
+
+    `count` is the attribute that says how many weights there are. Behind them there may be a factor on gradients.
+    """
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+        options = dict(values)
+        n = options.pop(count)
+        rates = options.pop("learning_rates", None)
+        if rates is not None:
+            options["lrs"] = rates
+        own = n * arrays
+        return function(*(list(inputs[i:own:arrays]) for i in range(arrays)), *inputs[own:], **options)
+
+    return call
+
+
 _SYMBOLS = {
     "plus": lambda x, a: x + a,
     "minus": lambda x, a: x - a,
@@ -253,4 +273,8 @@ _SPELLED: dict[str, Spelled] = {
     ),
     "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
     "amp_multicast": _amp_multicast,
+    "_multi_adamw_update": _interleaved(nd.contrib.multi_adamw_update, 4, "num_weights"),
+    "_multi_mp_adamw_update": _interleaved(nd.contrib.multi_mp_adamw_update, 5, "num_weights"),
+    "_multi_lamb_update": _interleaved(nd.contrib.multi_lamb_update, 4, "num_tensors"),
+    "_multi_mp_lamb_update": _interleaved(nd.contrib.multi_mp_lamb_update, 5, "num_tensors"),
 }
