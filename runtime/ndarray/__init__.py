@@ -52,6 +52,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
         "nn.activation",
         "nn.softmax",
         "nn.normalization",
+        "nn.batch_norm",
         "nn.local_norms",
         "nn.fully_connected",
         "nn.dropout",

@@ -47,6 +47,7 @@ NDARRAY = [
     "nn/activation",
     "nn/softmax",
     "nn/normalization",
+    "nn/batch_norm",
     "nn/local_norms",
     "nn/fully_connected",
     "nn/dropout",
