@@ -54,6 +54,7 @@ NDARRAY = [
     "nn/windows",
     "nn/gpu_windows",
     "nn/conv_small_images",
+    "nn/winograd",
     "nn/convolution",
     "nn/pooling",
     "nn/attention",
