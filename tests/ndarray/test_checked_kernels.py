@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.loops.kernel import KERNELS, LoopKernel
+from optgen.loops import trampoline
+from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
@@ -38,6 +39,7 @@ def name_of(kernel: LoopKernel) -> str:
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
     """Kernels run in both ways, and what they write is compared; the names and dtypes of those that were called."""
+    trampoline.install(LoopKernel, POOL_MIN_WORK)  # else the first call would replace the method
     compiled = LoopKernel.__call__
     seen: Called = set()
 
@@ -119,7 +121,7 @@ def activations(dtype: str) -> None:
 
 
 def softmaxes(dtype: str) -> None:
-    """Rows of lengths around those of a vector, a block; operators call the kernels from some size on."""
+    """Rows of lengths around those of a vector, a block."""
     for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
         share = 2
         tasks, arguments = -(-rows // share), (rows, n, share)
@@ -127,8 +129,9 @@ def softmaxes(dtype: str) -> None:
         if n > 5:
             x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
         e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
-        for divided in (0, 1):
-            softmax.softmax(tasks, n, x, scale, e, tops, sums, *arguments, divided, scratch=SCRATCH)
+        softmax.exponentials(tasks, n, x, scale, e, tops, sums, *arguments, scratch=SCRATCH)
+        for run in (softmax.softmax, softmax.log_softmax):
+            run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
     for operator in (nd.softmax, nd.log_softmax):
@@ -300,7 +303,7 @@ def gradient_compression(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
-    softmaxes: [f"softmax.{f}" for f in ("softmax", "softmax_back", "log_softmax_back")],
+    softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
