@@ -10,7 +10,8 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, count
 from runtime.core import idx_file
-from runtime.io.io import NDArrayIter
+from runtime.io.io import DataBatch, NDArrayIter
+from runtime.ndarray import NDArray
 
 
 class MNISTIter(NDArrayIter):
@@ -28,7 +29,8 @@ class MNISTIter(NDArrayIter):
     num_parts, part_index: of so many equal parts, the one to read.
     input_shape: the shape of an image where it is another.
     dtype: the element type of images and classes, by default float32.
-    silent, prefetch_buffer, ctx: ignored; nothing is printed or read ahead, and batches are in the memory of the CPU.
+    silent, prefetch_buffer, ctx, data_shape: ignored; nothing is printed or read ahead, and batches are in the memory
+        of the CPU.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class MNISTIter(NDArrayIter):
         ctx: Any = None,
         dtype: Any = None,
         input_shape: Sequence[int] | None = None,
+        data_shape: Sequence[int] | None = None,
     ) -> None:
         images, labels = idx_file.read(image), idx_file.read(label)
         if images.ndim != 3 or labels.shape != images.shape[:1]:
@@ -60,3 +63,16 @@ class MNISTIter(NDArrayIter):
         dtype = np.dtype(dtype or np.float32)
         data = (images[rows] * np.float32(1 / 256)).astype(dtype).reshape(size, *(input_shape or shape))
         super().__init__(data, labels[rows].astype(dtype), batch_size, last_batch_handle="discard")
+
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
+
+    def getdata(self) -> NDArray:
+        """The data of the batch: one array, as of all iterators that MXNet has in C++."""
+        return super().getdata()[0]
+
+    def getlabel(self) -> NDArray:
+        """The labels of the batch."""
+        return super().getlabel()[0]

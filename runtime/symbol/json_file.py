@@ -12,9 +12,10 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from runtime.base import MXNetError
-from runtime.symbol.attributes import HIDDEN, stored_key
+from runtime.symbol.attributes import HIDDEN, parse_shape, stored_key
 from runtime.symbol.graph import Entry, Node, order, rebuilt
 from runtime.symbol.table import find
+from runtime.util import is_np_shape
 
 VERSION = 10901
 """The version that files get: 10000 times the major number, and so on."""
@@ -22,7 +23,8 @@ VERSION = 10901
 
 def to_json(entries: Sequence[Entry], remove_amp_cast: bool) -> str:
     """The graph as text; without casts that mixed precision put there, if `remove_amp_cast`."""
-    content = _content(entries, remove_amp_cast) | {"attrs": {"mxnet_version": ["int", VERSION]}}
+    flags = {"is_np_shape": ["int", 1]} if is_np_shape() else {}
+    content = _content(entries, remove_amp_cast) | {"attrs": flags | {"mxnet_version": ["int", VERSION]}}
     listed = ",\n    ".join(map(json.dumps, content.pop("nodes")))
     others = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(x)}" for key, x in content.items())
     return f'{{\n  "nodes": [\n    {listed}\n  ],\n  {others}\n}}'
@@ -86,6 +88,7 @@ class _Reader:
         if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
             self.fail("there is no list of 'nodes'")
         version = version or self._version(content.get("attrs"))
+        self._zero_is_unknown = is_np_shape() and "is_np_shape" not in (content.get("attrs") or {})
         for i, entry in enumerate(content["nodes"]):
             self._nodes.append(self._node(i, entry, version))
         heads = content.get("heads")
@@ -117,7 +120,10 @@ class _Reader:
         subgraphs = [tuple(_Reader(f"{self._source}: {what}: a subgraph").graph(x, version)) for x in parts]
         entries = [self._entry(x, f"{what}: input {k}", i) for k, x in enumerate(inputs)]
         if entry["op"] == "null":
-            return Node(None, entry["name"], {stored_key(k): x for k, x in attributes.items()})
+            stored = {stored_key(k): x for k, x in attributes.items()}
+            if self._zero_is_unknown and "__shape__" in stored:
+                stored["__shape__"] = str(tuple(n or -1 for n in parse_shape(stored["__shape__"])))
+            return Node(None, entry["name"], stored)
         try:
             return _operation(entry["op"], entry["name"], attributes, entries, tuple(subgraphs), version)
         except MXNetError as error:

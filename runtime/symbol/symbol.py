@@ -191,6 +191,11 @@ class Symbol:
         """The graph as text, a node a line."""
         return listing(self._entries)
 
+    def _gen_atomic_symbol(self) -> Symbol:
+        """The operation alone, without its inputs."""
+        node = self._entries[0].node
+        return Symbol(Node(node.operator, "", node.attributes).entries())
+
     # ------------------------------------------------------------ values
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
@@ -207,8 +212,11 @@ class Symbol:
         group2ctx: Mapping[str, Context] | None = None,
         shared_exec: Executor | None = None,
     ) -> Executor:
-        """An Executor of the graph with these arrays, which it reads, and writes gradients and states to."""
-        return executor.bind(self._entries, ctx, args, args_grad, grad_req, aux_states)
+        """An Executor of the graph with these arrays, which it reads, and writes gradients and states to.
+
+        Operations whose attribute `ctx_group` is in `group2ctx` are computed in its context, others in `ctx`.
+        """
+        return executor.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
     def simple_bind(
         self,
@@ -224,11 +232,11 @@ class Symbol:
     ) -> Executor:
         """An Executor with new arrays of 0, of shapes inferred from those in `kwargs`.
 
-        Arguments in `shared_arg_names`, and states, are taken from `shared_exec`. `group2ctx` is accepted: all is
-        computed in `ctx`.
+        Arguments in `shared_arg_names`, and states, are taken from `shared_exec`. Operations whose attribute
+        `ctx_group` is in `group2ctx` are computed in its context, where their arguments are made, others in `ctx`.
         """
         shared = shared_arg_names, shared_exec, shared_buffer
-        return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, kwargs)
+        return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, group2ctx, kwargs)
 
     def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
         """The same graph: there are no other backends to compute it, whose name is only logged."""
