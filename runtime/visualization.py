@@ -22,7 +22,7 @@ _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean"
 
 @dataclass(frozen=True)
 class _Node:
-    """A variable (`op` is "null") or an operator. `inputs` names other nodes, `tensors` the outputs of them it takes."""
+    """A variable, whose `op` is "null", or an operator: `inputs` names the nodes before it, `tensors` their outputs."""
 
     name: str
     op: str
