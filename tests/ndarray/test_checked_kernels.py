@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.loops.kernel import KERNELS, LoopKernel
+from optgen.loops import trampoline
+from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
@@ -38,6 +39,7 @@ def name_of(kernel: LoopKernel) -> str:
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
     """Kernels run in both ways, and what they write is compared; the names and dtypes of those that were called."""
+    trampoline.install(LoopKernel, POOL_MIN_WORK)  # else the first call would replace the method
     compiled = LoopKernel.__call__
     seen: Called = set()
 
@@ -119,7 +121,7 @@ def activations(dtype: str) -> None:
 
 
 def softmaxes(dtype: str) -> None:
-    """Rows of lengths around those of a vector, a block; operators call the kernels from some size on."""
+    """Rows of lengths around those of a vector, a block."""
     for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
         share = 2
         tasks, arguments = -(-rows // share), (rows, n, share)
@@ -127,16 +129,24 @@ def softmaxes(dtype: str) -> None:
         if n > 5:
             x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
         e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
-        for divided in (0, 1):
-            softmax.softmax(tasks, n, x, scale, e, tops, sums, *arguments, divided, scratch=SCRATCH)
+        softmax.exponentials(tasks, n, x, scale, e, tops, sums, *arguments, scratch=SCRATCH)
+        for run in (softmax.softmax, softmax.log_softmax):
+            run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
     for operator in (nd.softmax, nd.log_softmax):
         differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
 
 
+def normalizations_with_given_means(dtype: str) -> None:
+    for size in (1, 3, 33, 9000):
+        gamma, beta, mean, var = (nd.array(abs(numbers(dtype, 3)), dtype=dtype) for _ in range(4))
+        x = nd.array(numbers(dtype, 2 if size > 1 else 6000, 3, size, special=size == 33), dtype=dtype)
+        nd.BatchNorm(x, gamma, beta, mean, var, fix_gamma=False)
+
+
 def normalizations(dtype: str) -> None:
-    for size in (8, 33, 1030):
+    for size in (1, 8, 33, 1030):
         gamma, beta, zeros, ones = (numbers(dtype, 3) for _ in range(4))
         aux = nd.array(zeros * 0, dtype=dtype), nd.array(ones * 0 + 1, dtype=dtype)
         with autograd.train_mode():
@@ -300,8 +310,9 @@ def gradient_compression(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
-    softmaxes: [f"softmax.{f}" for f in ("softmax", "softmax_back", "log_softmax_back")],
-    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
+    softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
+    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
+    normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
