@@ -7,11 +7,11 @@ import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from optgen.loops import code, malloc, numpy_blas
+from optgen.loops import code, malloc, numpy_blas, trampoline
 from optgen.loops.checked import run_checked
 from optgen.loops.compile import module
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
@@ -21,8 +21,6 @@ POOL_MIN_WORK = 1 << 16
 _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
-_checking = False
-"""Whether kernels run in the checked mode, in all threads."""
 
 
 class LoopKernel(Function):
@@ -48,10 +46,13 @@ class LoopKernel(Function):
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
         self._codes: dict[np.dtype[Any], _Code] = {}
+        self._loaded = trampoline.Loaded(self._types)
+        self.loaded = 0  # its address, where `trampoline` reads it
         KERNELS.append(self)
 
-    def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
-        if _checking:
+    def in_python(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        """The call made by ctypes: where there is no `trampoline`, or some argument is not what it knows."""
+        if trampoline.checking.value:
             return self.checked(tasks, work, *arguments, scratch=scratch)
         # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
         dtype = arguments[0].dtype
@@ -60,13 +61,14 @@ class LoopKernel(Function):
         for type, value in zip(self._types, arguments, strict=True):
             values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
         numbers = array.array("q", values)
-        if loaded.gemm:
-            with numpy_blas.single:
-                loaded.run(numbers.buffer_info()[0], work)
-        else:
-            loaded.run(numbers.buffer_info()[0], work)
+        loaded.run(numbers.buffer_info()[0], work)
         if numbers[0] < 0:
-            raise MemoryError(f"{self.name}: no {numbers[1]} bytes for a thread's own memory")
+            self.no_memory(numbers[1])
+
+    __call__ = in_python  # until `trampoline.install`
+
+    def no_memory(self, size: int) -> NoReturn:
+        raise MemoryError(f"{self.name}: no {size} bytes for a thread's own memory")
 
     def prepared(self, tasks: int, work: int, *arguments: Any) -> Job:
         """The call, to be made any number of times while the arrays are alive; of a kernel without `scratch`."""
@@ -94,11 +96,17 @@ class LoopKernel(Function):
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
     def _load(self, dtype: np.dtype[Any]) -> _Code:
+        if dtype not in trampoline.DTYPES:
+            raise TypeError(f"{self.name}: arrays of {dtype} were passed to a kernel for float32 and float64")
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
         address = code.load(text, f"native_{self.name}")
-        return _Code(gemm, runner(address), address)
+        run = _with_blas_on_one_thread(runner(address)) if gemm else runner(address)
+        if trampoline.install(LoopKernel, POOL_MIN_WORK):
+            self._loaded.add(dtype, address, gemm, run)
+            self.loaded = ctypes.addressof(self._loaded)
+        return _Code(gemm, run, address)
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -125,12 +133,11 @@ def kernel(function: Callable[..., Any]) -> LoopKernel:
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
     """`with checked():` kernels run as `LoopKernel.checked` says, in all threads."""
-    global _checking
-    before, _checking = _checking, True
+    before, trampoline.checking.value = trampoline.checking.value, 1
     try:
         yield
     finally:
-        _checking = before
+        trampoline.checking.value = before
 
 
 class _Code(NamedTuple):
@@ -188,6 +195,14 @@ def runner(address: int) -> Callable[[int, int], None]:
             _pool_run()(threads.address, address, arguments, work)
 
     return run
+
+
+def _with_blas_on_one_thread(run: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def call(arguments: int, work: int) -> None:
+        with numpy_blas.single:
+            run(arguments, work)
+
+    return call
 
 
 @functools.cache

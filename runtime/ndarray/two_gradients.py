@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,6 +74,12 @@ class TwoGradientOperator(Operator):
 def widen_half(x: np.ndarray) -> np.ndarray:
     """x in the type that sums are computed in: float32 for 16-bit floats, else its own."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+@functools.lru_cache(maxsize=1024)
+def constants(dtype: np.dtype, *values: float) -> np.ndarray:
+    """An array of numbers for kernels to read; not to be written to."""
+    return np.array(values, dtype)
 
 
 MIN_KERNEL_ELEMENTS = 1 << 14

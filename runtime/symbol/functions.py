@@ -18,14 +18,20 @@ from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
-from runtime.symbol.table import Operator
+from runtime.symbol.table import Operator, find
 
 _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
     ("_image_", nd.image),
     ("_random_", nd.random),
+    ("_sparse_", nd.sparse),
     ("_", nd),
+    ("_", nd.contrib),
 )
+
+
+_OWN = {name: function for name, function in vars(nd._internal).items() if name.startswith("_")}
+"""Functions that `nd._internal` has itself: others there call operators of graphs."""
 
 
 def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
@@ -50,7 +56,7 @@ def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
 @cache
 def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
     """The function of `nd` with an operator's name, and the names of its parameters."""
-    function = getattr(nd, name, None) or getattr(nd._internal, name, None)
+    function = getattr(nd, name, None) or _OWN.get(name)
     for prefix, module in _PREFIXES:
         if function is None and name.startswith(prefix):
             function = getattr(module, name.removeprefix(prefix), None)
@@ -61,7 +67,7 @@ def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 def is_computed(name: str) -> bool:
     """Whether an operator of the table can be computed."""
-    if name in _SPELLED:
+    if name in _SPELLED or find(name).graphs:
         return True
     try:
         _function(name)
@@ -72,7 +78,7 @@ def is_computed(name: str) -> bool:
 
 def documentation(operator: Operator) -> str:
     """What `help` says of an operator: what is said of its function."""
-    if operator.name in _SPELLED or operator.open:
+    if operator.name in _SPELLED or operator.open or operator.graphs:
         return f"The operator {operator.name} of MXNet."
     return inspect.getdoc(_function(operator.name)[0]) or f"The operator {operator.name} of MXNet."
 
@@ -174,6 +180,24 @@ def _amp_multicast(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> list
     return [x.astype(dtype) for x in inputs]
 
 
+def _interleaved(function: Callable[..., Any], arrays: int, count: str) -> Spelled:
+    """An update of several weights, whose inputs are the `arrays` of the first weight, of the second, and so on.
+
+    `count` is the attribute that says how many weights there are. Behind them there may be a factor on gradients.
+    """
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+        options = dict(values)
+        n = options.pop(count)
+        rates = options.pop("learning_rates", None)
+        if rates is not None:
+            options["lrs"] = rates
+        own = n * arrays
+        return function(*(list(inputs[i:own:arrays]) for i in range(arrays)), *inputs[own:], **options)
+
+    return call
+
+
 _SYMBOLS = {
     "plus": lambda x, a: x + a,
     "minus": lambda x, a: x - a,
@@ -208,6 +232,9 @@ _SPELLED: dict[str, Spelled] = {
     "_grad_add": _binary(_SYMBOLS["plus"]),
     "smooth_l1": lambda inputs, values: nd.smooth_l1(inputs[0], scalar=values["scalar"]),
     "_copy": lambda inputs, values: nd.identity(inputs[0]),
+    "_copyto": lambda inputs, values: nd.identity(inputs[0]),
+    "_onehot_encode": lambda inputs, values: nd.one_hot(inputs[0], inputs[1].shape[1], dtype=inputs[1].dtype),
+    "_zeros_without_dtype": lambda inputs, values: nd.zeros(values["shape"], ctx=_context(values["ctx"])),
     "_identity_with_attr_like_rhs": lambda inputs, values: nd.identity(inputs[0]),
     "_zeros": _made(nd.zeros, "shape"),
     "_ones": _made(nd.ones, "shape"),
@@ -253,4 +280,8 @@ _SPELLED: dict[str, Spelled] = {
     ),
     "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
     "amp_multicast": _amp_multicast,
+    "_multi_adamw_update": _interleaved(nd.contrib.multi_adamw_update, 4, "num_weights"),
+    "_multi_mp_adamw_update": _interleaved(nd.contrib.multi_mp_adamw_update, 5, "num_weights"),
+    "_multi_lamb_update": _interleaved(nd.contrib.multi_lamb_update, 4, "num_tensors"),
+    "_multi_mp_lamb_update": _interleaved(nd.contrib.multi_mp_lamb_update, 5, "num_tensors"),
 }

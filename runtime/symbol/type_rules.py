@@ -23,7 +23,7 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     """The types that follow for the inputs and outputs of a node."""
     assert node.operator is not None
     name = node.operator.name
-    if name in ("BatchNorm", "_contrib_SyncBatchNorm"):
+    if name in ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"):
         return _batch_norm(inputs, outputs)
     if node.operator.open:
         return _custom(node.values, inputs, outputs)
@@ -101,6 +101,11 @@ def _topk(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequenc
     return [0], {"value": [0], "mask": [0], "both": [0, indices]}.get(values["ret_typ"], [indices])
 
 
+def _master(own: int) -> Groups:
+    """The first inputs, `own` of them, and the output of one type; the other inputs float32."""
+    return lambda values, inputs, outputs: ([0] * own + [element_type()] * (inputs - own), [0] * outputs)
+
+
 _DISTRIBUTIONS = [
     "uniform",
     "normal",
@@ -121,11 +126,15 @@ _RULES: dict[str, Groups] = {
     "where": _own(0),
     "RNN": _own(4),
     "CTCLoss": _own(1, 2, 3),
+    "_contrib_hawkesll": _own(5),
     "scatter_nd": _own(1),
     "_contrib_boolean_mask": _own(1),
     "_contrib_index_copy": _own(1),
     **dict.fromkeys(("reshape_like", "broadcast_like", "slice_like"), _own(1)),
-    **dict.fromkeys(("shape_array", "size_array", "_contrib_index_array"), _given("int64")),
+    **dict.fromkeys(
+        ("shape_array", "size_array", "_contrib_index_array", "_contrib_getnnz", "_sample_unique_zipfian"),
+        _given("int64"),
+    ),
     "_histogram": lambda v, i, o: ([0] * i, [element_type("int64"), 0]),
     **dict.fromkeys(("log_softmax", "softmin"), _stated("dtype", None)),
     "norm": _stated("out_dtype", None),
@@ -134,5 +143,8 @@ _RULES: dict[str, Groups] = {
     "_random_randint": _stated("dtype", "int32"),
     "_sample_multinomial": lambda v, i, o: ([0], [element_type(v["dtype"]), 0][:o]),
     "topk": _topk,
+    **dict.fromkeys(("mp_sgd_update", "mp_sgd_mom_update", "mp_nag_mom_update", "_mp_adamw_update"), _master(2)),
+    "mp_lamb_update_phase1": lambda v, i, o: (_master(2)(v, i, o)[0], [element_type()]),
+    "mp_lamb_update_phase2": _master(1),
 }
 """The groups of inputs and outputs of operators with several: numbers, types, or None for a type of its own."""

@@ -17,7 +17,10 @@ FOLDER = Path(__file__).parent / "exported"
 RESULTS = np.load(FOLDER / "results.npz")
 
 
-@pytest.mark.parametrize("name, inputs", [("images", ["data"]), ("words", ["data0", "data1", "data2"])])
+@pytest.mark.parametrize(
+    "name, inputs",
+    [("images", ["data"]), ("words", ["data0", "data1", "data2"]), ("loops", ["data0", "data1", "data2"])],
+)
 def test_what_mxnet_exported_runs_and_trains(name: str, inputs: list[str]) -> None:
     net = gluon.SymbolBlock.imports(FOLDER / f"{name}-symbol.json", inputs, FOLDER / f"{name}-0000.params")
     given = [nd.array(RESULTS[f"{name}_input{i}"]) for i in range(len(inputs))]
@@ -93,6 +96,36 @@ def test_unrolled_cells_are_symbols_of_symbols() -> None:
     np.testing.assert_allclose(executor.forward(data=x)[0].asnumpy(), expected.asnumpy(), 1e-5, 1e-6)
 
 
+class Loops(gluon.HybridBlock):
+    """A loop, whose body has weights and statistics of batches and reads arrays around it, in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.norm = nn.Dense(3, flatten=False), nn.BatchNorm()
+
+    def hybrid_forward(self, F: Any, x: Any, y: Any) -> Any:
+        twice = y * 2
+
+        def rows(row: Any, state: Any) -> tuple[Any, Any]:
+            return self.layer(row) + twice, state + row
+
+        def matrices(matrix: Any, states: list) -> tuple[Any, Any]:
+            found, last = F.contrib.foreach(rows, self.norm(matrix), states[0])
+            return [found, matrix], [last]
+
+        outputs, states = F.contrib.foreach(matrices, x, [y])
+        doubled, i = F.contrib.while_loop(lambda i: F.sum(i) < 9, lambda i: (self.layer(i), i * 2), y, max_iterations=4)
+        return [*outputs, F.contrib.cond(F.sum(i) > 9, lambda: states[0], lambda: y), doubled]
+
+
+def test_loops_come_back(tmp_path: Path) -> None:
+    before, after = exported(Loops(), tmp_path, nd.random.uniform(shape=(4, 2, 3)), nd.ones((3,)))
+    for y, z in zip(before, after, strict=True):
+        np.testing.assert_array_equal(z.asnumpy(), y.asnumpy())
+    states = mx.sym.load(str(tmp_path / "net-symbol.json")).list_auxiliary_states()
+    assert [name.split("_", 1)[1] for name in states] == ["running_mean", "running_var"]
+
+
 def test_losses_of_symbols_are_those_of_arrays() -> None:
     pred, label = nd.random.uniform(shape=(4, 3)), nd.array([0, 2, 1, 1])
     for loss, target in (
@@ -123,8 +156,23 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         gluon.SymbolBlock.imports(graph, "data", tmp_path / "other", allow_missing=True)
     block = gluon.SymbolBlock.imports(graph, "data")
     block.initialize()
+    assert str(block).splitlines()[::2] == ["SymbolBlock(", ")"]
+    sparse = mx.sym.dot(mx.sym.var("data"), mx.sym.var("w", stype="row_sparse"))
+    with pytest.raises(AssertionError, match="the parameter 'w' is row_sparse, and must be dense"):
+        gluon.SymbolBlock(sparse, mx.sym.var("data"))
     with pytest.raises(ValueError, match="SymbolBlock takes data, and got 2 inputs"):
         block(nd.ones((1, 3)), nd.ones((1, 3)))
+
+
+def test_initialize_decides_over_the_parameters_of_a_graph() -> None:
+    """As in MXNet, initializers in the graph are not theirs, and what a layer keeps fixed can be shared."""
+    y = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, name="c", attr={"__init__": "xavier"})
+    shared = gluon.ParameterDict("")
+    shared.get("c_weight", grad_req="null", allow_deferred_init=True)
+    net = gluon.SymbolBlock(y, mx.sym.var("data"), shared)
+    net.initialize(mx.init.Constant(3))
+    assert net(nd.ones((1, 1, 1, 1))).asnumpy().ravel().tolist() == [6, 6]
+    assert net.params["c_weight"].grad_req == "null" and net.params["c_bias"].grad_req == "write"
 
 
 def test_a_symbol_block_is_a_part_of_others() -> None:
@@ -141,3 +189,19 @@ def test_a_symbol_block_is_a_part_of_others() -> None:
     head[1].initialize()
     assert head(nd.ones((2, 3))).shape == (2, 2)
     np.testing.assert_array_equal(head[0](nd.ones((2, 3))).asnumpy(), first.asnumpy())
+
+
+def test_parameters_of_a_graph_are_saved_without_the_name_of_its_block(tmp_path: Path) -> None:
+    def made() -> gluon.nn.HybridSequential:
+        body = gluon.nn.Dense(2, in_units=3)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.SymbolBlock(body(mx.sym.var("data")), mx.sym.var("data"), params=body.collect_params()))
+        return net
+
+    first, second = made(), made()
+    first.initialize()
+    first.save_parameters(tmp_path / "params")
+    assert sorted(mx.nd.load(tmp_path / "params")) == ["0.bias", "0.weight"]
+    second.load_parameters(tmp_path / "params")
+    x = mx.nd.ones((1, 3))
+    assert (first(x).asnumpy() == second(x).asnumpy()).all()
