@@ -90,6 +90,8 @@ class HybridBlock(Block):
 
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""
+        if any(isinstance(x, NDArray) for x in inputs):
+            self._explain_inputs(inputs)
         params = {key: param.var() for key, param in self._reg_params.items()}
         with self.name_scope():
             return self.hybrid_forward(symbol, *inputs, **params)
@@ -137,7 +139,7 @@ class HybridBlock(Block):
                 f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called "
                 f"with F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
             ) from None
-        if any(isinstance(x, np.ndarray) for x in inputs):
+        if any(isinstance(x, (np.ndarray, symbol.Symbol)) for x in inputs):
             self._explain_inputs(inputs)
 
     def _explain_inputs(self, inputs: tuple[Any, ...]) -> NoReturn:
