@@ -138,8 +138,15 @@ def softmaxes(dtype: str) -> None:
         differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
 
 
+def normalizations_with_given_means(dtype: str) -> None:
+    for size in (1, 3, 33, 9000):
+        gamma, beta, mean, var = (nd.array(abs(numbers(dtype, 3)), dtype=dtype) for _ in range(4))
+        x = nd.array(numbers(dtype, 2 if size > 1 else 6000, 3, size, special=size == 33), dtype=dtype)
+        nd.BatchNorm(x, gamma, beta, mean, var, fix_gamma=False)
+
+
 def normalizations(dtype: str) -> None:
-    for size in (8, 33, 1030):
+    for size in (1, 8, 33, 1030):
         gamma, beta, zeros, ones = (numbers(dtype, 3) for _ in range(4))
         aux = nd.array(zeros * 0, dtype=dtype), nd.array(ones * 0 + 1, dtype=dtype)
         with autograd.train_mode():
@@ -291,6 +298,13 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
 
 
+def picks(dtype: str) -> None:
+    for shape, axis in (((7,), 0), ((4, 5), 1), ((3, 4, 5), 1), ((5000, 2), 1)):
+        x, kept = numbers(dtype, *shape), [1 if a == axis else n for a, n in enumerate(shape)]
+        for at in (numbers(dtype, *kept, special=True), rng.integers(-9, 9, kept)):
+            differentiate(lambda x, a=axis, at=at: nd.pick(x, nd.array(at, dtype=at.dtype), axis=a), x)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -304,7 +318,8 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
-    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
+    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
+    normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
@@ -316,6 +331,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
+    picks: ["gather.pick", "gather.put"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

@@ -41,7 +41,7 @@ class HybridBlock(Block):
                 f"the parts of {type(self).__name__} '{self.name}' must be HybridBlocks, and {type(block).__name__} "
                 f"'{getattr(block, 'name', '')}' is none; use Block, or nn.Sequential, for the whole"
             )
-        self._structure = None
+        self._clear_cached_op()
         super().register_child(block, name)
 
     def hybridize(
@@ -65,8 +65,12 @@ class HybridBlock(Block):
 
     def cast(self, dtype: Any) -> None:
         """`Block.cast`. The next inputs of a hybridized block may be of another structure."""
-        self._structure = None
+        self._clear_cached_op()
         super().cast(dtype)
+
+    def _clear_cached_op(self) -> None:
+        """Forget what earlier calls were like. Blocks written for MXNet call it when they change."""
+        self._structure = None
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Compute the output: `hybrid_forward` with the parameters' values.
@@ -86,6 +90,8 @@ class HybridBlock(Block):
 
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""
+        if any(isinstance(x, NDArray) for x in inputs):
+            self._explain_inputs(inputs)
         params = {key: param.var() for key, param in self._reg_params.items()}
         with self.name_scope():
             return self.hybrid_forward(symbol, *inputs, **params)
@@ -133,7 +139,7 @@ class HybridBlock(Block):
                 f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called "
                 f"with F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
             ) from None
-        if any(isinstance(x, np.ndarray) for x in inputs):
+        if any(isinstance(x, (np.ndarray, symbol.Symbol)) for x in inputs):
             self._explain_inputs(inputs)
 
     def _explain_inputs(self, inputs: tuple[Any, ...]) -> NoReturn:
