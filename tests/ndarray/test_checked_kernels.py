@@ -299,6 +299,13 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
 
 
+def picks(dtype: str) -> None:
+    for shape, axis in (((7,), 0), ((4, 5), 1), ((3, 4, 5), 1), ((5000, 2), 1)):
+        x, kept = numbers(dtype, *shape), [1 if a == axis else n for a, n in enumerate(shape)]
+        for at in (numbers(dtype, *kept, special=True), rng.integers(-9, 9, kept)):
+            differentiate(lambda x, a=axis, at=at: nd.pick(x, nd.array(at, dtype=at.dtype), axis=a), x)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -328,6 +335,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
+    picks: ["gather.pick", "gather.put"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""
