@@ -243,7 +243,8 @@ def matrix_products(dtype: str) -> None:
 
 
 def recurrent_layers(dtype: str) -> None:
-    for mode, gates, projected in (("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None)):
+    modes = ("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None), ("rnn_tanh", 1, None), ("rnn_relu", 1, None)
+    for mode, gates, projected in modes:
         for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
             state = projected or hidden
             count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
@@ -327,7 +328,10 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],
-    recurrent_layers: [f"recurrent.{f}" for f in ("lstm", "lstm_back", "gru", "gru_back")],
+    recurrent_layers: [
+        *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
+        *("recurrent.weight_gradients", "panels.pack", "panels.multiply"),
+    ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
