@@ -21,8 +21,8 @@ POOL_MIN_WORK = 1 << 16
 _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
-_checking = False
-"""Whether kernels run in the checked mode, in all threads."""
+_instead: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None] | None = None
+"""What is called instead of kernels, in all threads."""
 
 
 class LoopKernel(Function):
@@ -47,13 +47,13 @@ class LoopKernel(Function):
         self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
-        self._codes: dict[np.dtype[Any], _Code] = {}
+        self._codes: dict[np.dtype[Any], Code] = {}
         KERNELS.append(self)
 
     def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
-        if _checking:
-            return self.checked(tasks, work, *arguments, scratch=scratch)
-        # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
+        if _instead is not None:
+            return _instead(self, tasks, work, arguments, scratch)
+        # As in `code_for`: a function of both would be one more Python call in each call of a kernel.
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
@@ -68,13 +68,23 @@ class LoopKernel(Function):
         if numbers[0] < 0:
             raise MemoryError(f"{self.name}: no {numbers[1]} bytes for a thread's own memory")
 
-    def prepared(self, tasks: int, work: int, *arguments: Any) -> Job:
-        """The call, to be made any number of times while the arrays are alive; of a kernel without `scratch`."""
+    def prepared(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> Job:
+        """The call, to be made any number of times while the arrays are alive."""
         dtype = arguments[0].dtype
-        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+        loaded = self.code_for(dtype)
         pairs = zip(self._types, arguments, strict=True)
         values = [x if type == INT else _address(x, _INTEGERS.get(type, dtype)) for type, x in pairs]
-        return Job(loaded.address, array.array("q", [tasks, 0, loaded.gemm, *values]), work, bool(loaded.gemm))
+        words = array.array("q", [tasks, scratch * dtype.itemsize, loaded.gemm, *values])
+        return Job(loaded.address, words, work, bool(loaded.gemm))
+
+    def code_for(self, dtype: np.dtype[Any]) -> Code:
+        """The code for arrays of `dtype`."""
+        return self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+
+    @property
+    def pointers(self) -> list[bool]:
+        """Which of the arguments after `tasks` and `work` are arrays."""
+        return [type != INT for type in self._types]
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
@@ -93,12 +103,12 @@ class LoopKernel(Function):
         """The LLVM IR for arrays of `dtype`."""
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
-    def _load(self, dtype: np.dtype[Any]) -> _Code:
+    def _load(self, dtype: np.dtype[Any]) -> Code:
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
         address = code.load(text, f"native_{self.name}")
-        return _Code(gemm, runner(address), address)
+        return Code(gemm, runner(address), address)
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -125,16 +135,23 @@ def kernel(function: Callable[..., Any]) -> LoopKernel:
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
     """`with checked():` kernels run as `LoopKernel.checked` says, in all threads."""
-    global _checking
-    before, _checking = _checking, True
+    with instead(lambda k, tasks, work, arguments, scratch: k.checked(tasks, work, *arguments, scratch=scratch)):
+        yield
+
+
+@contextlib.contextmanager
+def instead(call: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None]) -> Iterator[None]:
+    """`with instead(call):` each call of a kernel is `call(kernel, tasks, work, arguments, scratch)`, in all threads."""
+    global _instead
+    before, _instead = _instead, call
     try:
         yield
     finally:
-        _checking = before
+        _instead = before
 
 
-class _Code(NamedTuple):
-    """Loaded code."""
+class Code(NamedTuple):
+    """Loaded code. It takes the address of words: tasks, bytes of scratch memory, the address of GEMM, the arguments."""
 
     gemm: int
     """The address of GEMM if the kernel calls it, else 0."""

@@ -257,13 +257,24 @@ class _BatchNorm(TwoGradientOperator):
     """`moving` are the arrays of running means and variances, which move when a gradient comes back."""
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        _, mu, var = node.output
-        momentum = node.attrs["momentum"]
+        attrs = {"moving": node.attrs["moving"], "momentum": node.attrs["momentum"]}
+        parts: list[Any] = [autograd.Part(node, 1), autograd.Part(node, 2)]
         with device_scope(node.ctx):
-            for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
-                running._data *= running._data.dtype.type(momentum)
-                running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
+            autograd.effect(_move_averages, list(node.output[1:]), attrs, node.ctx, parts)
         return super().pull(node, g)
+
+
+@Operator
+def _move_averages(mu: np.ndarray, var: np.ndarray, *, moving: tuple[NDArray, NDArray], momentum: float) -> None:
+    """`moving = momentum moving + (1 - momentum) batch`, of the mean and of the variance."""
+    for running, batch in zip(moving, (mu, var), strict=True):
+        running._data *= running._data.dtype.type(momentum)
+        running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
+
+
+@Operator
+def _set_to_one(gamma: np.ndarray) -> None:
+    gamma.fill(1)
 
 
 @_BatchNorm
@@ -361,7 +372,7 @@ def BatchNorm(
         )
     if fix_gamma:
         with device_scope(gamma._ctx):
-            gamma._data.fill(1)
+            autograd.effect(_set_to_one, [gamma._data], {}, gamma._ctx, [gamma._node])
     view = _around(data, axis)
     if use_global_stats or not autograd.is_training():
         scale = gamma.detach() if fix_gamma else gamma
