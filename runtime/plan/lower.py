@@ -134,6 +134,8 @@ class _Lowering:
     ) -> list[Array | None] | None:
         """An expression of single elements, if the operator is one."""
         text = expression(name, attrs)
+        if name == "add_n":
+            text = " + ".join(f"{{{i}}}" for i in range(len(inputs)))
         if text is None or results[0].dtype.char not in "fd":
             return None
         if name == "spread":
@@ -162,10 +164,10 @@ class _Lowering:
             return None
         outputs, calls = captured
         for call in calls:
-            for x in call.results():
+            for x in call.results(node.inputs):
                 self._new_root(x)
         for call in calls:
-            written = call.results()
+            written = call.results(node.inputs)
             places = [self._argument(x) for x in call.arguments]
             arrays = [(p, any(x is y for y in written)) for x, p in zip(call.arguments, places, strict=True)
                       if isinstance(p, Array)]  # fmt: skip

@@ -21,6 +21,7 @@ from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, n
 
 MIN_CALLS = 3
 """Fewer calls of operators than this are faster without a plan."""
+FEW_CALLS = "it has few operators"
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
@@ -76,6 +77,10 @@ class Plans:
         call = _Call(entry, function, data, [p.data(ctx) for p in params])
         return call.traced() if entry.compiled is None else call.planned()
 
+    def pays(self) -> bool:
+        """Whether there is a kind of inputs with enough operators for a plan."""
+        return any(entry.refusal is not FEW_CALLS for entry in self._entries.values())
+
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
         mode = autograd.mode
         recording = mode.recording
@@ -124,7 +129,7 @@ class _Call:
             generator.bit_generator.state = self._draws
             return self._function(*self._data)
         if len(tape.forward) < MIN_CALLS:
-            entry.refusal = "it has few operators"
+            entry.refusal = FEW_CALLS
         entry.like, entry.draws = emptied(result), tape.draws
         if autograd.mode.recording:
             self._tape = tape

@@ -10,7 +10,7 @@ from optgen.linalg.blocks import multiply
 from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
 from runtime.core.blas import block_shape
-from runtime.native.sums import COLUMNS_PER_TASK, sum_rows
+from runtime.native.sums import COLUMNS_PER_TASK, SUMS, sum_planes, sum_rows
 from runtime.plan.expressions import EXPRESSIONS
 from runtime.plan.steps import Array, ElementStep, KernelStep, Step, new
 
@@ -71,13 +71,19 @@ def _linear_backward(steps: list[Step], inputs: list[Any], attrs: Mapping[str, A
 
 
 def _sum(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
-    """Sums over the first axes."""
+    """Sums over the axes before those that stay, behind them, or both."""
     [x] = inputs
-    axes = attrs["axes"]
-    if x.dtype.char not in "fd" or axes != tuple(range(len(axes))) or not axes or len(axes) == len(x.shape):
+    kept = [axis for axis in range(len(x.shape)) if axis not in attrs["axes"]]
+    if x.dtype.char not in "fd" or not kept or kept[-1] - kept[0] + 1 != len(kept):
         return None
-    rows = math.prod(x.shape[: len(axes)])
-    return [_sum_of_rows(steps, x.reshaped((rows, x.size // rows))).reshaped(results[0].shape)]
+    before, behind = math.prod(x.shape[: kept[0]]), math.prod(x.shape[kept[-1] + 1 :])
+    channels = x.size // before // behind
+    if behind == 1:
+        return [_sum_of_rows(steps, x.reshaped((before, channels))).reshaped(results[0].shape)]
+    y = new(results[0].shape, x.dtype)
+    arguments = [x, y, before, channels, behind]
+    steps.append(KernelStep(sum_planes, channels, x.size, arguments, [x.buffer], [y.buffer], x.dtype, SUMS))
+    return [y]
 
 
 def _sum_of_rows(steps: list[Step], x: Array) -> Array:

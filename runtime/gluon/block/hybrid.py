@@ -113,7 +113,10 @@ class HybridBlock(Block):
             waiting = iter(arrays)
             return self._compute(*[next(waiting) if there else None for there in given])
 
-        return plans(function, data, params)
+        result = plans(function, data, params)
+        if not plans.pays():
+            self._plans = None
+        return result
 
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""

@@ -115,7 +115,7 @@ def _normalize_backward(
         parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
         rest = widen_half(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
         run(tasks, NORMALIZE_WORK * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
-        dgamma, dbeta = np.add.reduce(parts.reshape(2, -1, view[1]), 1)
+        dgamma, dbeta = parts if axes == BATCH else np.add.reduce(parts.reshape(2, -1, view[1]), 1)
     else:
         dx, dgamma, dbeta = _flow_in_numpy(dy, values, widen_half(gamma), mu, var, axes, eps)
     return (
