@@ -66,7 +66,15 @@ LAYERS: dict[str, list[str]] = {
         "device",
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner stages", "device"],
-    "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.loops": [
+        "language malloc",
+        "compile code",
+        "fallback_gemm",
+        "numpy_blas",
+        "trampoline",
+        "checked",
+        "kernel",
+    ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",

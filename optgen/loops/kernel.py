@@ -7,11 +7,11 @@ import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from optgen.loops import code, malloc, numpy_blas
+from optgen.loops import code, malloc, numpy_blas, trampoline
 from optgen.loops.checked import run_checked
 from optgen.loops.compile import module
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
@@ -22,7 +22,7 @@ _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
 _instead: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None] | None = None
-"""What is called instead of kernels, in all threads."""
+"""What is called instead of kernels, in all threads, while `trampoline.checking`."""
 
 
 class LoopKernel(Function):
@@ -48,25 +48,29 @@ class LoopKernel(Function):
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
         self._codes: dict[np.dtype[Any], Code] = {}
+        self._loaded = trampoline.Loaded(self._types)
+        self.loaded = 0  # its address, where `trampoline` reads it
         KERNELS.append(self)
 
-    def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
-        if _instead is not None:
+    def in_python(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        """The call made by ctypes: where there is no `trampoline`, or some argument is not what it knows."""
+        if trampoline.checking.value and _instead is not None:
             return _instead(self, tasks, work, arguments, scratch)
-        # As in `code_for`: a function of both would be one more Python call in each call of a kernel.
+        # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
         for type, value in zip(self._types, arguments, strict=True):
             values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
         numbers = array.array("q", values)
-        if loaded.gemm:
-            with numpy_blas.single:
-                loaded.run(numbers.buffer_info()[0], work)
-        else:
-            loaded.run(numbers.buffer_info()[0], work)
+        loaded.run(numbers.buffer_info()[0], work)
         if numbers[0] < 0:
-            raise MemoryError(f"{self.name}: no {numbers[1]} bytes for a thread's own memory")
+            self.no_memory(numbers[1])
+
+    __call__ = in_python  # until `trampoline.install`
+
+    def no_memory(self, size: int) -> NoReturn:
+        raise MemoryError(f"{self.name}: no {size} bytes for a thread's own memory")
 
     def prepared(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> Job:
         """The call, to be made any number of times while the arrays are alive."""
@@ -80,11 +84,6 @@ class LoopKernel(Function):
     def code_for(self, dtype: np.dtype[Any]) -> Code:
         """The code for arrays of `dtype`."""
         return self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
-
-    @property
-    def pointers(self) -> list[bool]:
-        """Which of the arguments after `tasks` and `work` are arrays."""
-        return [type != INT for type in self._types]
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
@@ -104,11 +103,17 @@ class LoopKernel(Function):
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
     def _load(self, dtype: np.dtype[Any]) -> Code:
+        if dtype not in trampoline.DTYPES:
+            raise TypeError(f"{self.name}: arrays of {dtype} were passed to a kernel for float32 and float64")
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
         address = code.load(text, f"native_{self.name}")
-        return Code(gemm, runner(address), address)
+        run = _with_blas_on_one_thread(runner(address)) if gemm else runner(address)
+        if trampoline.install(LoopKernel, POOL_MIN_WORK):
+            self._loaded.add(dtype, address, gemm, run)
+            self.loaded = ctypes.addressof(self._loaded)
+        return Code(gemm, run, address)
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -143,11 +148,12 @@ def checked() -> Iterator[None]:
 def instead(call: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None]) -> Iterator[None]:
     """`with instead(call):` each call of a kernel is `call(kernel, tasks, work, arguments, scratch)`, in all threads."""
     global _instead
-    before, _instead = _instead, call
+    before, _instead, checking = _instead, call, trampoline.checking.value
+    trampoline.checking.value = 1
     try:
         yield
     finally:
-        _instead = before
+        trampoline.checking.value, _instead = checking, before
 
 
 class Code(NamedTuple):
@@ -205,6 +211,14 @@ def runner(address: int) -> Callable[[int, int], None]:
             _pool_run()(threads.address, address, arguments, work)
 
     return run
+
+
+def _with_blas_on_one_thread(run: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def call(arguments: int, work: int) -> None:
+        with numpy_blas.single:
+            run(arguments, work)
+
+    return call
 
 
 @functools.cache

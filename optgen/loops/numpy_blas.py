@@ -118,6 +118,17 @@ def find(name: str) -> Found | None:
     return None
 
 
+def thread_functions() -> tuple[int, int] | None:
+    """The addresses of the functions that tell and set BLAS's number of threads, zeros if no BLAS is loaded.
+
+    None if it does not have them, or several libraries are loaded.
+    """
+    if not _libraries():
+        return 0, 0
+    get, set = find("openblas_get_num_threads"), find("openblas_set_num_threads")
+    return None if get is None or set is None or len(_libraries()) > 1 else (get.address, set.address)
+
+
 class Gemm(NamedTuple):
     address: int
     types: Blas

@@ -29,6 +29,7 @@ SOURCES = tuple(
         "execute/cpu/dlpack.c",
         "execute/cpu/ranges.c",
         "execute/cpu/sequence.c",
+        "loops/trampoline.c",
     )
 )
 TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")

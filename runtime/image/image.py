@@ -31,9 +31,13 @@ _BORDERS = {1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}
 
 
 def imread(filename: str | os.PathLike[str], flag: int = 1, to_rgb: bool = True) -> NDArray:
-    """The pixels of a file; see `imdecode`."""
+    """The pixels of a file; see `imdecode`. MXNetError for a file that cannot be read."""
     path = Path(filename)
-    return _decoded(path.read_bytes(), flag, to_rgb, f"'{path}'")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise MXNetError(f"imread: {error}") from error
+    return _decoded(content, flag, to_rgb, f"'{path}'")
 
 
 def imdecode(

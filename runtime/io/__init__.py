@@ -8,6 +8,7 @@ from typing import Any
 from runtime.base import not_provided
 from runtime.io.files import CSVIter, LibSVMIter
 from runtime.io.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+from runtime.io.mnist import MNISTIter
 
 __all__ = [
     "CSVIter",
@@ -15,6 +16,7 @@ __all__ = [
     "DataDesc",
     "DataIter",
     "LibSVMIter",
+    "MNISTIter",
     "NDArrayIter",
     "PrefetchingIter",
     "ResizeIter",
@@ -31,6 +33,5 @@ def __getattr__(key: str) -> Any:
 
 
 _NOT_PROVIDED = {
-    "MNISTIter": "use gluon.data.vision.MNIST, and NDArrayIter over its arrays",
     **dict.fromkeys(("ImageRecordInt8Iter", "ImageRecordUInt8Iter", "ImageRecordIter_v1"), "use ImageRecordIter"),
 }

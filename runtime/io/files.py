@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count, counts
-from runtime.io.io import DataDesc, DataIter, _csr_rows
+from runtime.io.io import DataBatch, DataDesc, DataIter, _csr_rows
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 
@@ -30,6 +30,7 @@ class _RowsIter(DataIter):
             raise MXNetError(f"{type(self).__name__}: {len(data)} samples, but {len(label)} labels")
         self._data, self._label = data, label
         self._round = round_batch
+        self._order = np.arange(len(data))
         self._next = 0
         self._rows = np.empty(0, np.int64)
         self.provide_data = [self._described("data", data)]
@@ -45,15 +46,22 @@ class _RowsIter(DataIter):
     def iter_next(self) -> bool:
         if self._next >= len(self._data):
             return False
-        self._rows = np.arange(self._next, self._next + self.batch_size) % len(self._data)
+        self._rows = self._order[np.arange(self._next, self._next + self.batch_size) % len(self._data)]
         self._next += self.batch_size
         return True
 
-    def getdata(self) -> list[NDArray]:
-        return [_rows_of(self._data, self._current())]
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
 
-    def getlabel(self) -> list[NDArray]:
-        return [_rows_of(self._label, self._current())]
+    def getdata(self) -> NDArray:
+        """The data of the batch: one array, as of all iterators that MXNet has in C++."""
+        return _rows_of(self._data, self._current())
+
+    def getlabel(self) -> NDArray:
+        """The labels of the batch."""
+        return _rows_of(self._label, self._current())
 
     def getpad(self) -> int:
         return max(self._next - len(self._data), 0)

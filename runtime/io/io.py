@@ -78,7 +78,7 @@ class DataBatch:
         self.provide_label = provide_label
 
     def __str__(self) -> str:
-        shapes = [[x.shape for x in arrays or ()] for arrays in (self.data, self.label)]
+        shapes = [arrays and [x.shape for x in arrays] for arrays in (self.data, self.label)]
         return f"{type(self).__name__}: data shapes: {shapes[0]} label shapes: {shapes[1]}"
 
 
@@ -162,6 +162,11 @@ class NDArrayIter(DataIter):
             raise NotImplementedError("NDArrayIter: sparse arrays need last_batch_handle='discard'")
         self.num_data = next(iter(sizes.values()))
         self.hard_reset()
+
+    @property
+    def idx(self) -> np.ndarray:
+        """The numbers of the samples in the order of this round, without those that 'roll_over' has left."""
+        return self._order[self._rolled :]
 
     @property
     def provide_data(self) -> list[DataDesc]:

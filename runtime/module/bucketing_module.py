@@ -14,6 +14,7 @@ from runtime.io import DataBatch, DataDesc
 from runtime.metric import EvalMetric
 from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.module import Module
+from runtime.name import NameManager
 from runtime.ndarray import NDArray
 from runtime.symbol import Symbol
 
@@ -67,8 +68,13 @@ class BucketingModule(BaseModule):
         self._curr_module: Module | None = None
         self._curr_bucket_key: Any = None
 
+    def _generated(self, key: Any) -> tuple[Symbol, Sequence[str], Sequence[str]]:
+        """What `sym_gen` gives for a bucket. Names that it leaves to be counted are so from 0."""
+        with NameManager():
+            return self._sym_gen(key)
+
     def _made(self, key: Any) -> Module:
-        symbol, data_names, label_names = self._sym_gen(key)
+        symbol, data_names, label_names = self._generated(key)
         return Module(symbol, data_names, label_names, **self._options)
 
     def _current(self, what: str, params: bool = True, optimizer: bool = False) -> Module:
@@ -80,11 +86,11 @@ class BucketingModule(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        return self._curr_module.data_names if self._curr_module else list(self._sym_gen(self._default_bucket_key)[1])
+        return self._curr_module.data_names if self._curr_module else list(self._generated(self._default_bucket_key)[1])
 
     @property
     def output_names(self) -> list[str]:
-        symbol = self.symbol or self._sym_gen(self._default_bucket_key)[0]
+        symbol = self.symbol or self._generated(self._default_bucket_key)[0]
         return symbol.list_outputs()
 
     @property

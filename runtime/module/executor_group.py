@@ -35,7 +35,8 @@ class DataParallelExecutorGroup:
     fixed_param_names: parameters without gradients.
     grad_req: 'write', 'add' or 'null', for all or by name.
     state_names: arguments that are neither data nor trained.
-    group2ctxs: accepted: all is computed in `contexts`.
+    group2ctxs: for each context, a dict: the context of operations by their attribute `ctx_group`. One dict stands for
+        all, and its values may be lists with a context for each of `contexts`.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class DataParallelExecutorGroup:
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.param_names = [name for name in self.arg_names if name in set(param_names)]
         self.state_names = list(state_names or ())
+        self._groups = _groups(group2ctxs, len(self.contexts))
         self._describe(data_shapes, label_shapes)
         self.grad_req = self._requests(grad_req, set(fixed_param_names or ()))
         self.output_axes = [DataDesc.get_batch_axis(x.attr("__layout__")) for x in symbol]
@@ -133,6 +135,7 @@ class DataParallelExecutorGroup:
             shared_arg_names=self.param_names,
             shared_exec=shared,
             shared_buffer=self.shared_data_arrays[k],
+            group2ctx=self._groups[k],
             **self._shapes(k),
         )
 
@@ -292,3 +295,17 @@ def _cut(x: NDArray, axis: int, part: slice, count: int) -> NDArray:
     if axis == 0:
         return x[part]
     return nd.slice_axis(x, axis=axis, begin=part.start, end=part.stop)
+
+
+def _groups(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
+    """For each of `count` contexts, the contexts of operations by their groups; ArgumentError for other numbers."""
+    if isinstance(group2ctxs, Mapping):
+        spread = {group: [x] if isinstance(x, Context) else list(x) for group, x in group2ctxs.items()}
+        spread = {group: x * count if len(x) == 1 else x for group, x in spread.items()}
+        if any(len(x) != count for x in spread.values()):
+            raise ArgumentError(f"group2ctxs must have 1 or {count} contexts for each group: {group2ctxs}")
+        return [{group: x[k] for group, x in spread.items()} for k in range(count)]
+    found = [{}] * count if group2ctxs is None else list(group2ctxs)
+    if len(found) != count:
+        raise ArgumentError(f"group2ctxs has {len(found)} dicts for {count} contexts")
+    return found

@@ -37,7 +37,7 @@ class Module(BaseModule):
     work_load_list: how large a part of a batch each context gets, in proportion.
     fixed_param_names: parameters that are not trained.
     state_names: arguments that are neither data nor trained; `set_states` writes to them.
-    group2ctxs: accepted: all is computed in `context`.
+    group2ctxs: contexts of operations by their attribute `ctx_group`; see `DataParallelExecutorGroup`.
     compression_params: what `KVStore.set_gradient_compression` takes.
 
     ValueError for a name of data, states or fixed parameters that is no argument of the symbol; a warning for one of
@@ -67,6 +67,7 @@ class Module(BaseModule):
             )
         self._symbol: Symbol = symbol
         self._data_names, self._label_names = list(data_names or ()), list(label_names or ())
+        self._group2ctxs = group2ctxs
         self._state_names, self._fixed_param_names = list(state_names or ()), list(fixed_param_names or ())
         arguments = symbol.list_arguments()
         for what in ("data_names", "state_names", "fixed_param_names"):
@@ -197,6 +198,7 @@ class Module(BaseModule):
             self._fixed_param_names,
             grad_req,
             self._state_names,
+            self._group2ctxs,
         )
         self.binded, self.for_training, self.inputs_need_grad = True, for_training, inputs_need_grad
         self._grad_req = grad_req

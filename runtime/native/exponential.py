@@ -1,4 +1,4 @@
-"""exp, sigmoid and tanh for use in kernels, without branches, so that loops over them become vector code.
+"""exp, log, sigmoid and tanh for use in kernels; all but log without branches, so that loops become vector code.
 
 The error is a few units in the last place, in float32 and in float64.
 """
@@ -12,6 +12,7 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693145751953125
 """log(2) to 15 bits, so that its product with an exponent is exact in float32. LN2_LOW is the rest of log(2)."""
 LN2_LOW = 1.4286068203094172e-06
+SQRT_2 = 1.4142135623730951
 MAX_ARGUMENT = 80.0
 """Arguments of expm1 are clamped to [-80, 80]: the result is then finite in float32."""
 
@@ -63,6 +64,26 @@ def exp_nonpositive(argument: float) -> float:
     r = x - n * LN2_HIGH - n * LN2_LOW
     p = expm1_series(r, series_terms_8_to_13(r) if lowest < -87.0 else 1.0 / 40320.0)
     return 0.0 if argument < lowest else (p + 1.0) * power_of_2(n)
+
+
+@function
+def log_from_1(x: float) -> float:
+    """`log(x)` for a finite x >= 1, or NaN, with an error of at most one unit in the last place.
+
+    It has a branch for each factor of 2: it is for one number of a row, not for its elements.
+    """
+    n = 0
+    while x > SQRT_2:
+        x = 0.5 * x
+        n += 1
+    # log(1 + f) = 2 artanh(t), as f - (f^2/2 - t (f^2/2 + r)): f, the largest term, has no rounding error.
+    f = x - 1.0
+    t = f / (2.0 + f)
+    r = 0.0
+    for k in range(11):
+        r = (r + 2.0 / (23.0 - 2.0 * k)) * t * t
+    half_square = 0.5 * f * f
+    return n * LN2_HIGH - (half_square - (t * (half_square + r) + n * LN2_LOW) - f)
 
 
 @function

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, total
-from runtime.native.exponential import exp_nonpositive
+from runtime.native.exponential import exp_nonpositive, log_from_1
 from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import clear
 
@@ -46,23 +46,52 @@ def divide(x: Array, by: float, n: int) -> None:
         x[i] = x[i] / by
 
 
+@function
+def exponentials_of_row(scratch: Array, e: Array, x: Array, scale: float, top: float, n: int) -> float:
+    """e becomes `exp(scale x - top)`; their sum."""
+    clear(scratch, 2)
+    for i in range(0, n, BLOCK):
+        count = min(BLOCK, n - i)
+        exp_row(e + i, x + i, scale, top, count)
+        add_compensated(scratch, total(e + i, count))
+    return scratch[0] + scratch[1]
+
+
 @kernel
-def softmax(
+def exponentials(
     task: int, scratch: Array, x: Array, scale: Array, e: Array, tops: Array, sums: Array, rows: int, n: int,
-    rows_per_task: int, divided: int,
+    rows_per_task: int,
 ) -> None:  # fmt: skip
-    """e: rows of `exp(scale x - top)`, divided by their sum if `divided` is 1. `tops` are the maxima of `scale x` and
-    `sums` the sums of the exponentials, one for each row."""
+    """e: rows of `exp(scale x - top)`. `tops` are the maxima of `scale x` and `sums` the sums of the exponentials, one
+    for each row."""
     for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         tops[r] = max_scaled(scratch, x + r * n, scale[0], n)
-        clear(scratch, 2)
-        for i in range(0, n, BLOCK):
-            count = min(BLOCK, n - i)
-            exp_row(e + (r * n + i), x + (r * n + i), scale[0], tops[r], count)
-            add_compensated(scratch, total(e + (r * n + i), count))
-        sums[r] = scratch[0] + scratch[1]
-        if divided == 1:
-            divide(e + r * n, sums[r], n)
+        sums[r] = exponentials_of_row(scratch, e + r * n, x + r * n, scale[0], tops[r], n)
+
+
+@kernel
+def softmax(task: int, scratch: Array, x: Array, scale: Array, y: Array, rows: int, n: int, rows_per_task: int) -> None:
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        top = max_scaled(scratch, x + r * n, scale[0], n)
+        sum = exponentials_of_row(scratch, y + r * n, x + r * n, scale[0], top, n)
+        divide(y + r * n, sum, n)
+
+
+@function
+def subtract_twice(to: Array, x: Array, scale: float, first: float, second: float, n: int) -> None:
+    """`scale x - first - second`."""
+    for i in range(n):
+        to[i] = scale * x[i] - first - second
+
+
+@kernel
+def log_softmax(
+    task: int, scratch: Array, x: Array, scale: Array, y: Array, rows: int, n: int, rows_per_task: int
+) -> None:
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        top = max_scaled(scratch, x + r * n, scale[0], n)
+        sum = exponentials_of_row(scratch, y + r * n, x + r * n, scale[0], top, n)
+        subtract_twice(y + r * n, x + r * n, scale[0], top, log_from_1(sum), n)
 
 
 @function

@@ -64,6 +64,8 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
         "vision.resize",
         "vision.regions",
         "vision.grid_sample",
+        "vision.deformable",
+        "vision.proposals",
         "vision.correlation",
         "vision.boxes",
         "vision.multibox",

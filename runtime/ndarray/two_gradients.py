@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -100,6 +101,12 @@ class BackwardCall:
 def widen_half(x: np.ndarray) -> np.ndarray:
     """x in the type that sums are computed in: float32 for 16-bit floats, else its own."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+@functools.lru_cache(maxsize=1024)
+def constant(value: float, dtype: np.dtype) -> np.ndarray:
+    """An array of one element, which kernels read a number from; not to be written to."""
+    return np.array([value], dtype)
 
 
 MIN_KERNEL_ELEMENTS = 1 << 14

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
+from runtime.context import Context
 from runtime.ndarray import NDArray
+from runtime.symbol import control_flow
 from runtime.symbol.functions import compute
 from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.infer import shapes_of
@@ -19,10 +22,14 @@ def run(
     arrays: Mapping[Node, NDArray],
     nodes: Sequence[Node] | None = None,
     monitor: Monitor | None = None,
+    taken: Callable[[Node, list[NDArray]], list[NDArray]] | None = None,
+    contexts: Mapping[Node, Context] | None = None,
 ) -> list[NDArray]:
     """The values of `entries`, given an array for each variable. An array is let go after its last use.
 
     `nodes` is `order(entries)`, for who has it. `monitor` is called with each operation, its inputs and its outputs.
+    `taken` gives the arrays that an operation is computed from, in the place of its inputs. Operations in `contexts`
+    are computed there, from copies of inputs that live elsewhere.
     """
     nodes = order(entries) if nodes is None else nodes
     inferred: Mapping[Entry, tuple[int, ...]] | None = None
@@ -38,8 +45,14 @@ def run(
         if not inputs and depends_on_readers(node):
             inferred = inferred or shapes_of(entries, {variable: x.shape for variable, x in arrays.items()})
             call = with_shape(node, inferred[Entry(node)])
+        if taken is not None:
+            inputs = taken(node, inputs)
+        place = contexts.get(node) if contexts else None
+        if place is not None:
+            inputs = [x.as_in_context(place) for x in inputs]
         try:
-            outputs = compute(call, inputs)
+            with place or nullcontext():
+                outputs = control_flow.compute(call, inputs, run) if node.subgraphs else compute(call, inputs)
         except Exception as error:
             error.add_note(f"in the operator {node.operator.name} '{node.name}' of the graph")
             raise

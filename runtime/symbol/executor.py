@@ -28,6 +28,7 @@ class Executor:
 
     `arg_arrays`, `grad_arrays` (None where no gradient is wanted) and `aux_arrays` are in the order of the symbol's
     names; `arg_dict`, `grad_dict` and `aux_dict` have the same arrays by name. They can be written to between calls.
+    Operations in `contexts` are computed there, others in `ctx`.
     """
 
     def __init__(
@@ -38,11 +39,12 @@ class Executor:
         grads: Sequence[NDArray | None],
         requests: Sequence[str],
         states: Sequence[NDArray],
+        contexts: Mapping[Node, Context] | None = None,
     ) -> None:
         self._entries, self._ctx = tuple(entries), ctx
         self._nodes = order(entries)
         self._arguments, self._states = variables(entries)
-        self._requests = list(requests)
+        self._requests, self._contexts = list(requests), dict(contexts or {})
         self.arg_arrays, self.grad_arrays, self.aux_arrays = list(args), list(grads), list(states)
         self._outputs: list[NDArray] | None = None
         self._recorded: list[NDArray] | None = None
@@ -50,6 +52,8 @@ class Executor:
         """Gradients of another element type than their arguments, and arrays of the arguments' types in their place."""
         self._monitor: Callable[..., object] | None = None
         self._monitor_inputs = False
+        self._passed: list[tuple[Node, int, NDArray]] = []
+        """What operations were computed from, which the monitor wants the gradients of: node, number of the input."""
 
     @property
     def arg_dict(self) -> dict[str, NDArray]:
@@ -90,7 +94,8 @@ class Executor:
                 raise ValueError(f"'{name}' must be an NDArray or a NumPy array, not {type(value).__name__}")
             if value.shape != arguments[name].shape:
                 raise ValueError(f"'{name}' has shape {arguments[name].shape}, not {value.shape}")
-            arguments[name][:] = value.as_in_context(self._ctx) if isinstance(value, NDArray) else value
+            own = arguments[name]
+            own[:] = value.as_in_context(own.context) if isinstance(value, NDArray) else value
         found = self._run(is_train, is_train)
         self._recorded = found if is_train else None
         self._outputs = [x.detach() for x in found]
@@ -107,9 +112,13 @@ class Executor:
                 if own is not grad:
                     converted.append((grad, own))
         values = dict(zip((*self._arguments, *self._states), (*given, *self.aux_arrays), strict=True))
+        self._passed = []
+        watched = self._monitor is not None
         with self._ctx, autograd.record(training) if recorded else autograd.pause(training):
             again = recorded and not training  # the monitor has seen it
-            return run(self._entries, values, self._nodes, None if self._monitor is None or again else self._watch)
+            monitor = self._watch if watched and not again else None
+            taken = self._apart if watched and recorded else None
+            return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
 
     def backward(
         self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None, is_train: bool = True
@@ -133,7 +142,7 @@ class Executor:
             own[:] = grad
         passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
-            (y, None if grads is None else grads[i].as_in_context(self._ctx))
+            (y, None if grads is None else grads[i].as_in_context(y.context))
             for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
             if y._in_graph() and entry.node in passing
         ]
@@ -141,6 +150,35 @@ class Executor:
             autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True, train_mode=is_train)
         for grad, own in self._converted:
             grad[:] = own
+        if self._passed and heads:
+            self._watch_backward(heads, passing)
+
+    def _apart(self, node: Node, inputs: list[NDArray]) -> list[NDArray]:
+        """The inputs of an operation as arrays of their own, whose gradients are what the operation passes back."""
+        own = []
+        for i, ((_, auxiliary), x) in enumerate(zip(node.input_names, inputs, strict=True)):
+            if not auxiliary and x.stype == "default" and np.issubdtype(x.dtype, np.floating):
+                if x._in_graph():
+                    x = nd.identity(x)
+                else:
+                    x = x.detach()
+                    x.attach_grad()
+                self._passed.append((node, i, x))
+            own.append(x)
+        return own
+
+    def _watch_backward(self, heads: Sequence[tuple[NDArray, NDArray | None]], passing: set[Node]) -> None:
+        """Call the monitor with what each operation passes back, the last operation first."""
+        assert self._monitor is not None
+        passed = [x for x in self._passed if x[0] in passing]
+        arrays = [x for _, _, x in passed]
+        found = autograd.grad([y for y, _ in heads], arrays, [g for _, g in heads], retain_graph=True)
+        gradients: dict[Node, list[NDArray]] = {}
+        for (node, _, _), gradient in zip(passed, found, strict=True):
+            gradients.setdefault(node, []).append(gradient)
+        for node, own in reversed(gradients.items()):
+            for i, gradient in enumerate(own):
+                self._monitor(f"{node.name}_backward_output{i if len(own) > 1 else ''}", gradient)
 
     def _watch(self, node: Node, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         assert self._monitor is not None
@@ -151,7 +189,11 @@ class Executor:
             self._monitor(f"{node.name}_{name}", y)
 
     def set_monitor_callback(self, callback: Callable[[str, NDArray], object], monitor_all: bool = False) -> None:
-        """Call `callback(name, array)` with each output of each operation, and with its inputs if `monitor_all`."""
+        """Call `callback(name, array)` with each output of each operation, and with its inputs if `monitor_all`.
+
+        `backward` calls it with the gradients that each operation passes back to its inputs, as
+        `NAME_backward_output0`, `NAME_backward_output1`, ..., or `NAME_backward_output` if it has one input.
+        """
         self._monitor, self._monitor_inputs = callback, monitor_all
 
     # ------------------------------------------------------------ arrays
@@ -166,7 +208,7 @@ class Executor:
         for given, own in ((arg_params, self.arg_dict), (aux_params or {}, self.aux_dict)):
             for name, value in given.items():
                 if name in own:
-                    own[name][:] = value.astype(own[name].dtype).as_in_context(self._ctx)
+                    own[name][:] = value.astype(own[name].dtype).as_in_context(own[name].context)
                 elif not allow_extra_params:
                     raise ValueError(f"'{name}' is in no place of the graph{did_you_mean(name, own)}")
 
@@ -193,7 +235,7 @@ class Executor:
             _resized(node.name, x, shape, allow_up_sizing)
             for node, x, shape in zip(self._states, self.aux_arrays, state_shapes, strict=True)
         ]
-        return Executor(self._entries, self._ctx, args, grads, self._requests, states)
+        return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
 
     def debug_str(self) -> str:
         """The graph as text, and the memory that the outputs of its operations take."""
@@ -235,6 +277,7 @@ def bind(
     args_grad: Arrays | None,
     grad_req: str | Sequence[str] | Mapping[str, str],
     aux_states: Arrays | None,
+    group2ctx: Mapping[str, Context] | None = None,
 ) -> Executor:
     """See `Symbol.bind`."""
     arguments, states = ([node.name for node in part] for part in variables(entries))
@@ -248,7 +291,7 @@ def bind(
     shapes = {name: x.shape for name, x in zip(arguments, given, strict=True) if x is not None}
     infer.shapes(entries, (), shapes, partial=True)  # raises an error that names what does not fit
     grads = [None if request == "null" else grad for grad, request in zip(grads, requests, strict=True)]
-    return Executor(entries, ctx, given, grads, requests, kept)
+    return Executor(entries, ctx, given, grads, requests, kept, _contexts(entries, ctx, group2ctx))
 
 
 def simple_bind(
@@ -260,6 +303,7 @@ def simple_bind(
     shared_names: Sequence[str] | None,
     shared: Executor | None,
     buffer: dict[str, NDArray] | None,
+    group2ctx: Mapping[str, Context] | None,
     shapes: Mapping[str, Sequence[int]],
 ) -> Executor:
     """See `Symbol.simple_bind`."""
@@ -274,24 +318,35 @@ def simple_bind(
     check_differentiable(
         entries, [node for node, request in zip(arguments, requests, strict=True) if request != "null"]
     )
+    contexts = _contexts(entries, ctx, group2ctx)
     args, grads = [], []
-    for name, shape, dtype, request in zip(names, found[0], types[0], requests, strict=True):
+    for node, shape, dtype, request in zip(arguments, found[0], types[0], requests, strict=True):
+        name, own = node.name, contexts.get(node, ctx)
         common = shared_names is not None and name in shared_names
         old = None if shared is None else shared.arg_dict.get(name)
         if not common and buffer is not None:
             old = buffer.get(name)
-        x = old if old is not None and old.shape == shape else _zeros(shape, ctx, dtype, stypes.get(name, "default"))
+        x = old if old is not None and old.shape == shape else _zeros(shape, own, dtype, stypes.get(name, "default"))
         if buffer is not None and not common:
             buffer.setdefault(name, x)
         args.append(x)
         reused = shared.grad_dict.get(name) if x is old and shared is not None else None
-        grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, ctx, dtype))
+        grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, own, dtype))
     kept = [] if shared is None else shared.aux_dict
     made = [
-        kept[node.name] if node.name in kept and kept[node.name].shape == shape else nd.zeros(shape, ctx, dtype)
+        kept[node.name]
+        if node.name in kept and kept[node.name].shape == shape
+        else nd.zeros(shape, contexts.get(node, ctx), dtype)
         for node, shape, dtype in zip(states, found[2], types[2], strict=True)
     ]
-    return Executor(entries, ctx, args, grads, requests, made)
+    return Executor(entries, ctx, args, grads, requests, made, contexts)
+
+
+def _contexts(entries: Sequence[Entry], ctx: Context, group2ctx: Mapping[str, Context] | None) -> dict[Node, Context]:
+    """The contexts of variables and operations, if there are several: those of their `ctx_group`, else `ctx`."""
+    if not group2ctx:
+        return {}
+    return {node: group2ctx.get(node.attributes.get("__ctx_group__", ""), ctx) for node in order(entries)}
 
 
 def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:

@@ -18,13 +18,15 @@ from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
-from runtime.symbol.table import Operator
+from runtime.symbol.table import Operator, find
 
 _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
     ("_image_", nd.image),
     ("_random_", nd.random),
+    ("_sparse_", nd.sparse),
     ("_", nd),
+    ("_", nd.contrib),
 )
 
 
@@ -61,7 +63,7 @@ def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
 
 def is_computed(name: str) -> bool:
     """Whether an operator of the table can be computed."""
-    if name in _SPELLED:
+    if name in _SPELLED or find(name).graphs:
         return True
     try:
         _function(name)
@@ -72,7 +74,7 @@ def is_computed(name: str) -> bool:
 
 def documentation(operator: Operator) -> str:
     """What `help` says of an operator: what is said of its function."""
-    if operator.name in _SPELLED or operator.open:
+    if operator.name in _SPELLED or operator.open or operator.graphs:
         return f"The operator {operator.name} of MXNet."
     return inspect.getdoc(_function(operator.name)[0]) or f"The operator {operator.name} of MXNet."
 
@@ -174,6 +176,24 @@ def _amp_multicast(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> list
     return [x.astype(dtype) for x in inputs]
 
 
+def _interleaved(function: Callable[..., Any], arrays: int, count: str) -> Spelled:
+    """An update of several weights, whose inputs are the `arrays` of the first weight, of the second, and so on.
+
+    `count` is the attribute that says how many weights there are. Behind them there may be a factor on gradients.
+    """
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> Any:
+        options = dict(values)
+        n = options.pop(count)
+        rates = options.pop("learning_rates", None)
+        if rates is not None:
+            options["lrs"] = rates
+        own = n * arrays
+        return function(*(list(inputs[i:own:arrays]) for i in range(arrays)), *inputs[own:], **options)
+
+    return call
+
+
 _SYMBOLS = {
     "plus": lambda x, a: x + a,
     "minus": lambda x, a: x - a,
@@ -253,4 +273,8 @@ _SPELLED: dict[str, Spelled] = {
     ),
     "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
     "amp_multicast": _amp_multicast,
+    "_multi_adamw_update": _interleaved(nd.contrib.multi_adamw_update, 4, "num_weights"),
+    "_multi_mp_adamw_update": _interleaved(nd.contrib.multi_mp_adamw_update, 5, "num_weights"),
+    "_multi_lamb_update": _interleaved(nd.contrib.multi_lamb_update, 4, "num_tensors"),
+    "_multi_mp_lamb_update": _interleaved(nd.contrib.multi_mp_lamb_update, 5, "num_tensors"),
 }

@@ -7,9 +7,11 @@ changed by making another one, of which unchanged nodes are the same objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from runtime.base import MXNetError
+from runtime.symbol.subgraphs import wiring
 from runtime.symbol.table import Operator
 
 
@@ -34,11 +36,15 @@ class Node:
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
     inputs: tuple[Entry, ...] = ()
+    subgraphs: tuple[tuple[Entry, ...], ...] = ()
+    """The bodies of loops and branches, each given by its outputs."""
 
     values: Mapping[str, Any] = field(init=False)
     """The attributes of the operator as Python values, with defaults."""
     input_names: Sequence[tuple[str, bool]] = field(init=False)
     """The operator's name of each input, and whether it is an auxiliary state."""
+    wiring: Sequence[tuple[int, ...]] = field(init=False, default=())
+    """For each subgraph the number of the input that each of its variables stands for."""
     _outputs: tuple[Sequence[str], int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +54,29 @@ class Node:
             found = values, self.operator.inputs_of(values, len(self.inputs)), self.operator.outputs_of(values)
         for name, value in zip(("values", "input_names", "_outputs"), found, strict=True):
             object.__setattr__(self, name, value)
+        if self.subgraphs or (self.operator is not None and self.operator.graphs):
+            self._wire()
+
+    def _wire(self) -> None:
+        """Find which input each variable of the subgraphs is, and which inputs are auxiliary states there."""
+        name, graphs = ("a variable", 0) if self.operator is None else (self.operator.name, self.operator.graphs)
+        if len(self.subgraphs) != graphs:
+            raise MXNetError(f"{name} has {graphs} subgraphs, not {len(self.subgraphs)}")
+        found = list(map(inputs_of, self.subgraphs))
+        places = wiring(name, self.values, len(self.inputs), list(map(len, found)))
+        states = {
+            place
+            for entries, nodes, reads in zip(self.subgraphs, found, places, strict=True)
+            for place, node in zip(reads, nodes, strict=True)
+            if node in auxiliaries(order(entries))
+        }
+        named = [(key, i in states) for i, (key, _) in enumerate(self.input_names)]
+        object.__setattr__(self, "wiring", places)
+        object.__setattr__(self, "input_names", named)
+
+    def reading(self, inputs: tuple[Entry, ...]) -> Node:
+        """The same operation of other inputs; itself of its own."""
+        return self if inputs == self.inputs else replace(self, inputs=inputs)
 
     @property
     def output_names(self) -> Sequence[str]:
@@ -108,6 +137,11 @@ def rebuilt(entries: Iterable[Entry], change: Callable[[Node, tuple[Entry, ...]]
     for node in order(entries):
         became[node] = change(node, tuple(map(moved, node.inputs)))
     return list(map(moved, entries))
+
+
+def inputs_of(entries: Iterable[Entry]) -> list[Node]:
+    """All variables, in the order in which a walk meets them."""
+    return [node for node in order(entries) if node.operator is None]
 
 
 def variables(entries: Iterable[Entry]) -> tuple[list[Node], list[Node]]:

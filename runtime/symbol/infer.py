@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.core.dtypes import element_type
+from runtime.symbol import control_flow
 from runtime.symbol.attributes import dtype_of_variable, parse_shape
-from runtime.symbol.graph import Entry, Node, auxiliaries, order
+from runtime.symbol.graph import Entry, Node, auxiliaries, inputs_of, order
 from runtime.symbol.shapes import shape_rule
 from runtime.symbol.shapes.common import Shape, merged
 from runtime.symbol.type_rules import type_rule
@@ -96,7 +98,11 @@ def _apply(node: Node, known: Known, rule: Callable, merge: Callable) -> bool:
     before = [known[x] for x in places]
     n = len(node.inputs)
     try:
-        inputs, outputs = rule(node, before[:n], before[n:])
+        if node.subgraphs:
+            inside = partial(_inside, rule=rule, merge=merge)
+            inputs, outputs = control_flow.rule(node, before[:n], before[n:], inside, rule is shape_rule)
+        else:
+            inputs, outputs = rule(node, before[:n], before[n:])
         after = [merge(a, b) for a, b in zip(before, [*inputs, *outputs], strict=True)]
         if any(isinstance(x, tuple) and min(x, default=0) < -1 for x in after):
             raise ValueError("a length would be negative")
@@ -107,6 +113,18 @@ def _apply(node: Node, known: Known, rule: Callable, merge: Callable) -> bool:
     for place, value in zip(places, after, strict=True):
         known[place] = merge(known[place], value) if places.count(place) > 1 else value
     return after != before
+
+
+def _inside(
+    entries: Sequence[Entry], inputs: Sequence[Any], outputs: Sequence[Any], rule: Callable, merge: Callable
+) -> tuple[list, list]:
+    """What follows for the variables and the outputs of a subgraph, from what is known of them."""
+    found = [Entry(node) for node in inputs_of(entries)]
+    known: Known = dict(zip(found, inputs, strict=True))
+    for entry, value in zip(entries, outputs, strict=True):
+        known[entry] = merge(known.get(entry), value)
+    _spread(order(entries), known, rule, merge)
+    return [known[x] for x in found], [known[x] for x in entries]
 
 
 def _one_type(a: np.dtype | None, b: np.dtype | None) -> np.dtype | None:

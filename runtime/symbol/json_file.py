@@ -12,9 +12,10 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from runtime.base import MXNetError
-from runtime.symbol.attributes import HIDDEN, stored_key
+from runtime.symbol.attributes import HIDDEN, parse_shape, stored_key
 from runtime.symbol.graph import Entry, Node, order, rebuilt
 from runtime.symbol.table import find
+from runtime.util import is_np_shape
 
 VERSION = 10901
 """The version that files get: 10000 times the major number, and so on."""
@@ -22,34 +23,42 @@ VERSION = 10901
 
 def to_json(entries: Sequence[Entry], remove_amp_cast: bool) -> str:
     """The graph as text; without casts that mixed precision put there, if `remove_amp_cast`."""
+    flags = {"is_np_shape": ["int", 1]} if is_np_shape() else {}
+    content = _content(entries, remove_amp_cast) | {"attrs": flags | {"mxnet_version": ["int", VERSION]}}
+    listed = ",\n    ".join(map(json.dumps, content.pop("nodes")))
+    others = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(x)}" for key, x in content.items())
+    return f'{{\n  "nodes": [\n    {listed}\n  ],\n  {others}\n}}'
+
+
+def _content(entries: Sequence[Entry], remove_amp_cast: bool) -> dict[str, Any]:
+    """What a file has of a graph, and a node of each of its subgraphs."""
     if remove_amp_cast:
         entries = rebuilt(entries, _without_casts)
     nodes = order(entries)
     place = {node: i for i, node in enumerate(nodes)}
-    content = {
+    return {
+        "nodes": [_node_json(node, place, remove_amp_cast) for node in nodes],
         "arg_nodes": [i for i, node in enumerate(nodes) if node.operator is None],
         "node_row_ptr": [0, *accumulate(node.output_count for node in nodes)],
         "heads": [[place[node], index, 0] for node, index in entries],
-        "attrs": {"mxnet_version": ["int", VERSION]},
     }
-    listed = ",\n    ".join(json.dumps(_node_json(node, place)) for node in nodes)
-    others = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(x)}" for key, x in content.items())
-    return f'{{\n  "nodes": [\n    {listed}\n  ],\n  {others}\n}}'
 
 
 def _without_casts(node: Node, inputs: tuple[Entry, ...]) -> Node | Entry:
     name = node.operator and node.operator.name
     if name == "amp_cast":
         return inputs[0]
-    return node if inputs == node.inputs else Node(node.operator, node.name, node.attributes, inputs)
+    return node.reading(inputs)
 
 
-def _node_json(node: Node, place: Mapping[Node, int]) -> dict[str, Any]:
+def _node_json(node: Node, place: Mapping[Node, int], remove_amp_cast: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"op": "null" if node.operator is None else node.operator.name, "name": node.name}
     if node.attributes:
         found["attrs"] = dict(sorted(node.attributes.items()))
     inputs = zip(node.inputs, node.input_names, strict=True)
     found["inputs"] = [[place[x.node], x.index, int(auxiliary)] for x, (_, auxiliary) in inputs]
+    if node.subgraphs:
+        found["subgraphs"] = [_content(entries, remove_amp_cast) for entries in node.subgraphs]
     return found
 
 
@@ -59,10 +68,9 @@ def _node_json(node: Node, place: Mapping[Node, int]) -> dict[str, Any]:
 def from_json(text: str, source: str) -> list[Entry]:
     """The heads of the graph in the text; MXNetError names `source`, the node and what is wrong with it."""
     try:
-        content = json.loads(text)
+        return _Reader(source).graph(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise MXNetError(f"{source} holds no graph: it is no JSON ({error})") from None
-    return _Reader(source).graph(content)
 
 
 class _Reader:
@@ -75,10 +83,12 @@ class _Reader:
     def fail(self, message: str) -> NoReturn:
         raise MXNetError(f"{self._source} holds no graph: {message}")
 
-    def graph(self, content: Any) -> list[Entry]:
+    def graph(self, content: Any, version: int | None = None) -> list[Entry]:
+        """The heads. A subgraph is of the `version` of the graph around it, and does not state it."""
         if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
             self.fail("there is no list of 'nodes'")
-        version = self._version(content.get("attrs"))
+        version = version or self._version(content.get("attrs"))
+        self._zero_is_unknown = is_np_shape() and "is_np_shape" not in (content.get("attrs") or {})
         for i, entry in enumerate(content["nodes"]):
             self._nodes.append(self._node(i, entry, version))
         heads = content.get("heads")
@@ -104,13 +114,18 @@ class _Reader:
         inputs = entry.get("inputs", [])
         if not isinstance(inputs, list):
             self.fail(f"{what}: 'inputs' is no list")
-        if entry.get("subgraphs"):
-            self.fail(f"{what}: the operator '{entry['op']}' has subgraphs, which are not read")
+        parts = entry.get("subgraphs") or []
+        if not isinstance(parts, list):
+            self.fail(f"{what}: 'subgraphs' is no list")
+        subgraphs = [tuple(_Reader(f"{self._source}: {what}: a subgraph").graph(x, version)) for x in parts]
         entries = [self._entry(x, f"{what}: input {k}", i) for k, x in enumerate(inputs)]
         if entry["op"] == "null":
-            return Node(None, entry["name"], {stored_key(k): x for k, x in attributes.items()})
+            stored = {stored_key(k): x for k, x in attributes.items()}
+            if self._zero_is_unknown and "__shape__" in stored:
+                stored["__shape__"] = str(tuple(n or -1 for n in parse_shape(stored["__shape__"])))
+            return Node(None, entry["name"], stored)
         try:
-            return _operation(entry["op"], entry["name"], attributes, entries, version)
+            return _operation(entry["op"], entry["name"], attributes, entries, tuple(subgraphs), version)
         except MXNetError as error:
             self.fail(f"{what}: {error}")
 
@@ -126,7 +141,14 @@ class _Reader:
         return Entry(node, numbers[1])
 
 
-def _operation(op: str, name: str, attributes: dict[str, str], entries: list[Entry], version: int) -> Node:
+def _operation(
+    op: str,
+    name: str,
+    attributes: dict[str, str],
+    entries: list[Entry],
+    subgraphs: tuple[tuple[Entry, ...], ...],
+    version: int,
+) -> Node:
     """A node of the operator `op`, as files of any version have it."""
     operator = find(op)
     if version < 905 and op in ("argmax", "argmin") and attributes.get("axis") == "-1":
@@ -147,7 +169,7 @@ def _operation(op: str, name: str, attributes: dict[str, str], entries: list[Ent
             target.node.attributes[stored_key(key.split("_", 1)[1])] = text
         else:
             own[stored_key(key)] = text
-    return Node(operator, name, own, tuple(entries))
+    return Node(operator, name, own, tuple(entries), subgraphs)
 
 
 def _of_input(key: str, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -109,7 +110,7 @@ class Symbol:
             if not isinstance(value, str):
                 raise ValueError(f"attribute '{key}' must be a string, not {type(value).__name__}")
             if key == "name":
-                heads = {x: Node(x.operator, value, x.attributes, x.inputs) for x, _ in self._entries}
+                heads = {x: replace(x, name=value) for x, _ in self._entries}
                 self._entries = tuple(Entry(heads[node], index) for node, index in self._entries)
                 continue
             for node in {entry.node for entry in self._entries}:
@@ -139,8 +140,8 @@ class Symbol:
             if node.operator is None and node.name in given:
                 return single(given[node.name], node.name)
             if name is not None and node in heads and node.operator is not None:
-                return Node(node.operator, name, node.attributes, inputs)
-            return node if inputs == node.inputs else Node(node.operator, node.name, node.attributes, inputs)
+                return replace(node, name=name, inputs=inputs)
+            return node.reading(inputs)
 
         return Symbol(rebuilt(self._entries, change))
 
@@ -148,7 +149,9 @@ class Symbol:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict) -> Symbol:
-        return Symbol(rebuilt(self._entries, lambda n, inputs: Node(n.operator, n.name, dict(n.attributes), inputs)))
+        return Symbol(
+            rebuilt(self._entries, lambda n, inputs: replace(n, attributes=dict(n.attributes), inputs=inputs))
+        )
 
     def __reduce__(self) -> tuple:
         return load_json, (self.tojson(),)
@@ -188,6 +191,11 @@ class Symbol:
         """The graph as text, a node a line."""
         return listing(self._entries)
 
+    def _gen_atomic_symbol(self) -> Symbol:
+        """The operation alone, without its inputs."""
+        node = self._entries[0].node
+        return Symbol(Node(node.operator, "", node.attributes).entries())
+
     # ------------------------------------------------------------ values
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
@@ -204,8 +212,11 @@ class Symbol:
         group2ctx: Mapping[str, Context] | None = None,
         shared_exec: Executor | None = None,
     ) -> Executor:
-        """An Executor of the graph with these arrays, which it reads, and writes gradients and states to."""
-        return executor.bind(self._entries, ctx, args, args_grad, grad_req, aux_states)
+        """An Executor of the graph with these arrays, which it reads, and writes gradients and states to.
+
+        Operations whose attribute `ctx_group` is in `group2ctx` are computed in its context, others in `ctx`.
+        """
+        return executor.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
     def simple_bind(
         self,
@@ -221,11 +232,11 @@ class Symbol:
     ) -> Executor:
         """An Executor with new arrays of 0, of shapes inferred from those in `kwargs`.
 
-        Arguments in `shared_arg_names`, and states, are taken from `shared_exec`. `group2ctx` is accepted: all is
-        computed in `ctx`.
+        Arguments in `shared_arg_names`, and states, are taken from `shared_exec`. Operations whose attribute
+        `ctx_group` is in `group2ctx` are computed in its context, where their arguments are made, others in `ctx`.
         """
         shared = shared_arg_names, shared_exec, shared_buffer
-        return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, kwargs)
+        return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, group2ctx, kwargs)
 
     def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
         """The same graph: there are no other backends to compute it, whose name is only logged."""

@@ -62,13 +62,17 @@ class Output:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the table. `open` is whether it takes attributes of any name, as `Custom` alone does."""
+    """An operator of the table.
+
+    `open` is whether it takes attributes of any name, as `Custom` alone does; `graphs` is how many subgraphs it has.
+    """
 
     name: str
     inputs: tuple[Input, ...]
     attributes: Mapping[str, Attribute]
     outputs: tuple[Output, ...]
     open: bool = False
+    graphs: int = 0
 
     def values(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """All attributes as values, from the strings of a node; other strings are left out.
@@ -176,10 +180,11 @@ def _parse(line: str) -> tuple[Operator, list[str]]:
     kind = CustomOperator if "..." in attributes else Operator
     operator = kind(
         name,
-        tuple(_input(text) for text in _split(inputs)),
+        tuple(_input(text) for text in _split(inputs) if not text.startswith("graph ")),
         {x.name: x for x in map(_attribute, _split(attributes)) if x.name != "..."},
         tuple(_outputs(outputs or "output")),
         "..." in attributes,
+        sum(text.startswith("graph ") for text in _split(inputs)),
     )
     return operator, others.split() if others else []
 

@@ -101,6 +101,11 @@ def _topk(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequenc
     return [0], {"value": [0], "mask": [0], "both": [0, indices]}.get(values["ret_typ"], [indices])
 
 
+def _master(own: int) -> Groups:
+    """The first inputs, `own` of them, and the output of one type; the other inputs float32."""
+    return lambda values, inputs, outputs: ([0] * own + [element_type()] * (inputs - own), [0] * outputs)
+
+
 _DISTRIBUTIONS = [
     "uniform",
     "normal",
@@ -134,5 +139,8 @@ _RULES: dict[str, Groups] = {
     "_random_randint": _stated("dtype", "int32"),
     "_sample_multinomial": lambda v, i, o: ([0], [element_type(v["dtype"]), 0][:o]),
     "topk": _topk,
+    **dict.fromkeys(("mp_sgd_update", "mp_sgd_mom_update", "mp_nag_mom_update", "_mp_adamw_update"), _master(2)),
+    "mp_lamb_update_phase1": lambda v, i, o: (_master(2)(v, i, o)[0], [element_type()]),
+    "mp_lamb_update_phase2": _master(1),
 }
 """The groups of inputs and outputs of operators with several: numbers, types, or None for a type of its own."""

@@ -1,20 +1,37 @@
 """Helpers of tests: random arrays, comparisons, checks of symbols, of random generators and of optimizers.
 
-`from runtime.test_utils import *` brings `os`, `np`, `rnd` (NumPy's random numbers), `mx` and `Context` along, which
-tests count on.
+`from runtime.test_utils import *` brings the modules and classes along that it does in MXNet, which tests count on:
+`np`, `npt` (`numpy.testing`), `rnd` (NumPy's random numbers), `mx`, `os`, `sys`, `time` and others of Python's.
 """
 
 # ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
+import bz2
+import errno
+import gzip
+import json
+import logging
+import numbers
 import os
+import platform
+import struct
+import sys
+import time
+import traceback
+import zipfile
+from collections import OrderedDict
+from contextlib import contextmanager
 
 import numpy as np
 from numpy import random as rnd
+from numpy import testing as npt
 
 import runtime as mx
-from runtime.context import Context
+from runtime.context import Context, current_context
 from runtime.ndarray import array
+from runtime.runtime import Features
+from runtime.symbol import Symbol
 from runtime.test_utils.blocks import check_gluon_hybridize_consistency
 from runtime.test_utils.compare import (
     almost_equal,
@@ -38,7 +55,16 @@ from runtime.test_utils.compare import (
     same_array,
 )
 from runtime.test_utils.consistency import check_consistency
-from runtime.test_utils.data import DummyIter, get_mnist, get_mnist_iterator
+from runtime.test_utils.data import (
+    DummyIter,
+    get_bz2_data,
+    get_cifar10,
+    get_mnist,
+    get_mnist_iterator,
+    get_mnist_pkl,
+    get_mnist_ubyte,
+    get_zip_data,
+)
 from runtime.test_utils.generate import (
     assign_each,
     assign_each2,
@@ -97,4 +123,4 @@ from runtime.test_utils.symbols import (
     same_symbol_structure,
     simple_forward,
 )
-from runtime.util import use_np
+from runtime.util import getenv, setenv, use_np

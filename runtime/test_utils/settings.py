@@ -83,12 +83,14 @@ def retry(n: int) -> Callable[[Callable], Callable]:
     return decorate
 
 
-def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False) -> str:
+def download(
+    url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5
+) -> str:
     """`gluon.utils.download` to the file `fname` in `dirname`; returns the file's path."""
     from runtime.gluon.utils import download as fetch
 
     name = fname or url.rpartition("/")[2]
-    return fetch(url, os.path.join(dirname, name) if dirname else name, overwrite)
+    return fetch(url, os.path.join(dirname, name) if dirname else name, overwrite, retries=retries)
 
 
 def is_cd_run() -> bool:

@@ -17,7 +17,10 @@ FOLDER = Path(__file__).parent / "exported"
 RESULTS = np.load(FOLDER / "results.npz")
 
 
-@pytest.mark.parametrize("name, inputs", [("images", ["data"]), ("words", ["data0", "data1", "data2"])])
+@pytest.mark.parametrize(
+    "name, inputs",
+    [("images", ["data"]), ("words", ["data0", "data1", "data2"]), ("loops", ["data0", "data1", "data2"])],
+)
 def test_what_mxnet_exported_runs_and_trains(name: str, inputs: list[str]) -> None:
     net = gluon.SymbolBlock.imports(FOLDER / f"{name}-symbol.json", inputs, FOLDER / f"{name}-0000.params")
     given = [nd.array(RESULTS[f"{name}_input{i}"]) for i in range(len(inputs))]
@@ -91,6 +94,36 @@ def test_unrolled_cells_are_symbols_of_symbols() -> None:
     expected, _ = stack.unroll(3, x, merge_outputs=True)
     executor.copy_params_from({key: param.data() for key, param in stack.collect_params().items()})
     np.testing.assert_allclose(executor.forward(data=x)[0].asnumpy(), expected.asnumpy(), 1e-5, 1e-6)
+
+
+class Loops(gluon.HybridBlock):
+    """A loop, whose body has weights and statistics of batches and reads arrays around it, in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.norm = nn.Dense(3, flatten=False), nn.BatchNorm()
+
+    def hybrid_forward(self, F: Any, x: Any, y: Any) -> Any:
+        twice = y * 2
+
+        def rows(row: Any, state: Any) -> tuple[Any, Any]:
+            return self.layer(row) + twice, state + row
+
+        def matrices(matrix: Any, states: list) -> tuple[Any, Any]:
+            found, last = F.contrib.foreach(rows, self.norm(matrix), states[0])
+            return [found, matrix], [last]
+
+        outputs, states = F.contrib.foreach(matrices, x, [y])
+        doubled, i = F.contrib.while_loop(lambda i: F.sum(i) < 9, lambda i: (self.layer(i), i * 2), y, max_iterations=4)
+        return [*outputs, F.contrib.cond(F.sum(i) > 9, lambda: states[0], lambda: y), doubled]
+
+
+def test_loops_come_back(tmp_path: Path) -> None:
+    before, after = exported(Loops(), tmp_path, nd.random.uniform(shape=(4, 2, 3)), nd.ones((3,)))
+    for y, z in zip(before, after, strict=True):
+        np.testing.assert_array_equal(z.asnumpy(), y.asnumpy())
+    states = mx.sym.load(str(tmp_path / "net-symbol.json")).list_auxiliary_states()
+    assert [name.split("_", 1)[1] for name in states] == ["running_mean", "running_var"]
 
 
 def test_losses_of_symbols_are_those_of_arrays() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from optgen.loops import trampoline
 from optgen.loops.kernel import checked, kernel
 from optgen.loops.language import NO_TRANS, Array, Ints, Words, function, gemm, power_of_2, short, total
 
@@ -187,6 +187,6 @@ def test_the_mode_ends_with_its_block() -> None:
     x = np.zeros(6, np.float32)
     with pytest.raises(IndexError), checked():
         one_too_many(1, 0, X, x, 6)
-    assert not sys.modules["optgen.loops.kernel"]._checking
+    assert not trampoline.checking.value
     with checked(), pytest.raises(TypeError, match="float64"):
         one_too_many(1, 0, X, x.astype(float), 1)

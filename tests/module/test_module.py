@@ -47,6 +47,23 @@ def test_the_graph_is_mxnets() -> None:
     assert ours.data_names == ["data"] and ours.output_names == ["softmax_output"]
 
 
+@pytest.mark.parametrize("groups", [{"a": mx.cpu(2), "b": [mx.cpu(3)]}, [{"a": mx.cpu(2), "b": mx.cpu(3)}] * 2])
+def test_operations_are_computed_where_their_groups_are(groups: Any) -> None:
+    with mx.AttrScope(ctx_group="a"):
+        x = mx.sym.Variable("x") * 2
+    with mx.AttrScope(ctx_group="b"):
+        net = x * mx.sym.Variable("y")
+    module = mx.mod.Module(net, ["x", "y"], None, context=contexts(2), group2ctxs=groups)
+    module.bind([("x", (4, 2)), ("y", (4, 2))], inputs_need_grad=True)
+    module.init_params()
+    module.forward(mx.io.DataBatch([nd.full((4, 2), 3), nd.full((4, 2), 5)]), is_train=True)
+    module.backward([nd.ones((4, 2))])
+    assert [g.asnumpy()[0, 0] for g in module.get_input_grads()] == [10, 6]
+    assert [x.context for x in module._exec_group.execs[1].arg_arrays] == [mx.cpu(2), mx.cpu(3)]
+    with pytest.raises(ValueError, match="group2ctxs has 1 dicts for 2 contexts"):
+        mx.mod.Module(net, ["x", "y"], None, context=contexts(2), group2ctxs=[{}]).bind([("x", (4,)), ("y", (4,))])
+
+
 @pytest.mark.parametrize(
     "count, kvstore", [(1, "local"), (1, mx.kv.create("local")), (2, "device"), (2, "local, updates in contexts")]
 )
@@ -164,7 +181,8 @@ def test_predictions_scores_and_callbacks(caplog: pytest.LogCaptureFixture, tmp_
         "Epoch[1] Time cost",
         "Epoch[1] Validation-accuracy",
     ]
-    assert [line.split()[2] for line in lines if line.startswith("Batch:")] == ["fc_bias", "fc_output", "fc_weight"] * 2
+    seen = [f"fc_backward_output{i}" for i in range(3)] + ["fc_bias", "fc_output", "fc_weight"]
+    assert [line.split()[2] for line in lines if line.startswith("Batch:")] == seen * 2
     mx.callback.module_checkpoint(module, str(tmp_path / "b"))(2)
     (a, b) = (nd.load(str(tmp_path / name)) for name in ("a-0002.params", "b-0003.params"))
     assert a.keys() == b.keys() and all((a[key].asnumpy() == b[key].asnumpy()).all() for key in a)

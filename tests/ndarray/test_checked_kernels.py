@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.loops.kernel import KERNELS, LoopKernel
+from optgen.loops import trampoline
+from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
@@ -19,6 +20,7 @@ from runtime.native import activation, softmax
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import winograd
 from runtime.ndarray.vision.boxes import survivors
 
 pytestmark = pytest.mark.cpu_only("native kernels")
@@ -37,6 +39,7 @@ def name_of(kernel: LoopKernel) -> str:
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
     """Kernels run in both ways, and what they write is compared; the names and dtypes of those that were called."""
+    trampoline.install(LoopKernel, POOL_MIN_WORK)  # else the first call would replace the method
     compiled = LoopKernel.__call__
     seen: Called = set()
 
@@ -118,7 +121,7 @@ def activations(dtype: str) -> None:
 
 
 def softmaxes(dtype: str) -> None:
-    """Rows of lengths around those of a vector, a block; operators call the kernels from some size on."""
+    """Rows of lengths around those of a vector, a block."""
     for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
         share = 2
         tasks, arguments = -(-rows // share), (rows, n, share)
@@ -126,8 +129,9 @@ def softmaxes(dtype: str) -> None:
         if n > 5:
             x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
         e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
-        for divided in (0, 1):
-            softmax.softmax(tasks, n, x, scale, e, tops, sums, *arguments, divided, scratch=SCRATCH)
+        softmax.exponentials(tasks, n, x, scale, e, tops, sums, *arguments, scratch=SCRATCH)
+        for run in (softmax.softmax, softmax.log_softmax):
+            run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
     for operator in (nd.softmax, nd.log_softmax):
@@ -185,6 +189,15 @@ def depthwise_convolutions(dtype: str) -> None:
             window = {**window, "num_group": channels, "num_filter": 2 * channels}
             weight, bias = numbers(dtype, 2 * channels, 1, *window["kernel"]), numbers(dtype, 2 * channels)
             differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
+
+
+def winograd_convolutions(dtype: str) -> None:
+    """Blocks of tile rows and of channels of which the last is smaller; images with an odd number of pixels."""
+    for n, channels, filters, image, pad in ((2, 3, 2, (5, 6), (1, 0)), (1, 2, 3, (1, 35), (2, 1))):
+        x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
+        y = winograd.convolve(x, w, numbers(dtype, filters), pad)
+        winograd.convolve_image(y, w, pad)
+        winograd.convolve_weight(y, x, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:
@@ -290,11 +303,12 @@ def gradient_compression(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
-    softmaxes: [f"softmax.{f}" for f in ("softmax", "softmax_back", "log_softmax_back")],
+    softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    winograd_convolutions: [f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import conv_small_images, convolution, windows
+from runtime.ndarray.nn import conv_small_images, convolution, windows, winograd
 from tests.ndarray import gradients
 
 FLOATS = np.random.default_rng(0)
@@ -114,6 +114,36 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
         found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
     for one, another in zip(*found, strict=True):
         np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "n, channels, filters, image, pad",
+    [
+        (3, 17, 20, (16, 15), (1, 1)),
+        (2, 24, 260, (11, 13), (0, 2)),
+        (1, 130, 16, (20, 22), (2, 1)),
+        (70, 16, 16, (2, 2), (1, 1)),
+        (2, 16, 16, (40, 300), (1, 1)),
+    ],
+)
+def test_winograd_is_what_gemm_gives(
+    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, w, b = random(n, channels, *image), random(filters, channels, 3, 3), random(filters)
+    arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]
+    given_ = dict(kernel=(3, 3), pad=pad, num_filter=filters)
+    found = []
+    for alone in (winograd.MIN_CHANNELS, 1 << 40):
+        monkeypatch.setattr(winograd, "MIN_CHANNELS", alone)
+        for v in arrays:
+            v.attach_grad()
+        with autograd.record():
+            y = nd.Convolution(*arrays, **given_)
+        y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
+        found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
+    assert not np.array_equal(found[0][0], found[1][0])
+    for one, another in zip(*found, strict=True):
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
 @pytest.mark.parametrize("stride, dilate, filters", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2)])

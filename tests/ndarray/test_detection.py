@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -70,8 +71,24 @@ GRADIENTS = {
 
 def test_gradients_of_contrib() -> None:
     check(lambda x: nd.contrib.ROIAlign(x, ROIS, (2, 3), 0.8) ** 2, IMAGES, order=2, atol=1e-7)
+    check(lambda x: nd.contrib.PSROIPooling(x, ROIS, 0.8, 2, 1) ** 2, IMAGES, order=2, atol=1e-7)
+    turned = nd.array([[1, 2.2, 1.3, 3.1, 2.4, 30]])
+    check(lambda x: nd.contrib.RROIAlign(x, turned, (2, 2), 1.0) ** 2, IMAGES, order=2, atol=1e-7)
     rows = np.array([[0, 0.9, 0, 0, 4, 4], [0, 0.2, 0, 0, 4, 3], [0, 0.5, 5, 5, 9, 9]])
     check(lambda x: nd.contrib.box_nms(x) ** 2, rows, order=2, atol=1e-6)
+
+
+def test_gradients_of_deformable_networks() -> None:
+    images, offset = IMAGES[:1, :, :3, :3], RANDOM.uniform(-1, 1, (1, 16, 2, 2))
+    mask, weight = RANDOM.uniform(0, 1, (1, 8, 2, 2)), RANDOM.normal(size=(2, 1, 2, 2))
+    options = {"kernel": (2, 2), "num_filter": 2, "num_group": 2, "num_deformable_group": 2, "no_bias": True}
+    convolve = functools.partial(nd.contrib.DeformableConvolution, bias=None, **options)
+    check(lambda x, d, w: convolve(x, d, w), images, offset, weight, order=2, atol=1e-7)
+    modulated = functools.partial(nd.contrib.ModulatedDeformableConvolution, bias=None, **options)
+    check(lambda x, d, m, w: modulated(x, d, m, w), images, offset, mask, weight, atol=1e-7)
+    shifts = RANDOM.normal(size=(2, 4, 1, 1)) / 3
+    pool = {"spatial_scale": 0.8, "output_dim": 2, "group_size": 1, "pooled_size": 2, "part_size": 1, "trans_std": 0.2}
+    check(lambda x, t: nd.contrib.DeformablePSROIPooling(x, ROIS, t, **pool), IMAGES, shifts, order=2, atol=1e-7)
 
 
 def test_what_is_chosen_has_gradient_zero() -> None:

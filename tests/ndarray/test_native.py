@@ -10,13 +10,13 @@ import pytest
 
 import optgen
 from optgen.backends import target
-from optgen.loops import fallback_gemm, numpy_blas
+from optgen.loops import fallback_gemm, numpy_blas, trampoline
 from optgen.loops.compile import module
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
-from runtime.native.exponential import exp_nonpositive
+from runtime.native.exponential import exp_nonpositive, log_from_1
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 
@@ -105,6 +105,23 @@ def test_decay(dtype: str, least: float) -> None:
     assert (abs(y[4:-1] - exact) <= np.spacing(exact.astype(dtype))).all()
 
 
+@kernel
+def of_log(task: int, x: Array, y: Array, n: int) -> None:
+    for i in range(n):
+        y[i] = log_from_1(x[i])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log(dtype: str) -> None:
+    whole = np.concatenate([np.linspace(1, 3, 20001), np.geomspace(1, 1e9, 20001)])
+    x = np.append(whole, [np.nan]).astype(dtype)
+    y = np.empty_like(x)
+    of_log(1, 0, x, y, x.size)
+    assert y[0] == 0 and np.isnan(y[-1])
+    exact = np.log(x[:-1].astype(np.longdouble))
+    assert (abs(y[:-1] - exact) <= np.spacing(exact.astype(dtype))).all()
+
+
 def test_what_is_not_in_the_subset() -> None:
     def listed(x: Array) -> None:
         [y for y in x]
@@ -171,7 +188,8 @@ def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(numpy_blas._Library, "find", lambda self, name: None)
     numpy_blas.gemm.cache_clear()
-    monkeypatch.setattr(blocks.multiply, "_codes", {})
+    for name, fresh in (("_codes", {}), ("_loaded", trampoline.Loaded(blocks.multiply._types)), ("loaded", 0)):
+        monkeypatch.setattr(blocks.multiply, name, fresh)
     try:
         assert numpy_blas.gemm(np.dtype("float64")).types == fallback_gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):

@@ -63,6 +63,8 @@ NDARRAY = [
     "vision/resize",
     "vision/regions",
     "vision/grid_sample",
+    "vision/deformable",
+    "vision/proposals",
     "vision/correlation",
     "vision/boxes",
     "vision/gpu_multibox",

@@ -118,6 +118,7 @@ def test_libsvm_and_csv(tmp_path: Path) -> None:
     batch = next(batches)
     assert batch.data[0].stype == batch.label[0].stype == "csr"
     assert batch.label[0].asnumpy()[1].tolist() == [0.125, 0, 0]
+    assert (batches.getdata().asnumpy() == batch.data[0].asnumpy()).all()  # one array
     assert np.allclose(batch.data[0].asnumpy(), [[0.5, 0, 1.2], [0, 0, 0], [0.6, 2.4, 1.2]])
     for lines, words in [
         ("1 3:1", "column 3, but there are 3"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import struct
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +48,8 @@ def test_shuffled_samples_stay_with_their_labels() -> None:
         assert (a.asnumpy() * 10 == b.asnumpy()).all() and (a.asnumpy()[:, 0] == batch.label[0].asnumpy()).all()
         seen += a.asnumpy()[: 3 - batch.pad, 0].tolist()
     assert sorted(seen) == [0, 2, 4, 6, 8]
+    it.reset()
+    assert np.concatenate([b.data[0].asnumpy()[: 3 - b.pad, 0] for b in it]).tolist() == (it.idx * 2).tolist()
 
 
 def test_sparse_rows() -> None:
@@ -55,6 +60,29 @@ def test_sparse_rows() -> None:
     assert (it.next().data[0].asnumpy() == x[:2]).all()
     with pytest.raises(NotImplementedError, match="need last_batch_handle='discard'"):
         io.NDArrayIter(nd.array(x).tostype("csr"), batch_size=2)
+
+
+@pytest.mark.parametrize("opened", [open, gzip.open])
+def test_digits(opened: Callable, tmp_path: Path) -> None:
+    pixels = np.arange(5 * 784, dtype=np.int64).astype(np.uint8).reshape(5, 28, 28)
+    for name, content in (("image", pixels), ("label", np.arange(5, dtype=np.uint8))):
+        with opened(tmp_path / name, "wb") as file:
+            file.write(struct.pack(f">HBB{content.ndim}I", 0, 8, content.ndim, *content.shape) + content.tobytes())
+    files = {"image": tmp_path / "image", "label": tmp_path / "label"}
+    it = io.MNISTIter(**files, batch_size=2, shuffle=False)
+    assert [(b.label[0].asnumpy().tolist(), b.pad) for b in it] == [([0, 1], 0), ([2, 3], 0)]
+    it.reset()
+    np.testing.assert_array_equal(it.next().data[0].asnumpy(), pixels[:2, None] / np.float32(256))
+    drawn = io.MNISTIter(**files, batch_size=5, flat=True, seed=3)
+    assert drawn.provide_data[0].shape == (5, 784)
+    order = drawn.next().label[0].asnumpy()
+    drawn.reset()
+    assert sorted(order) == [0, 1, 2, 3, 4] and (drawn.next().label[0].asnumpy() == order).all()
+    assert (drawn.getlabel().asnumpy() == order).all()  # one array
+    halves = [io.MNISTIter(**files, batch_size=2, shuffle=False, num_parts=2, part_index=k).next() for k in (0, 1)]
+    assert [b.label[0].asnumpy().tolist() for b in halves] == [[0, 1], [2, 3]]
+    with pytest.raises(MXNetError, match="labels of shape"):
+        io.MNISTIter(files["image"], files["image"])
 
 
 # ---------------------------------------------------------------- over other iterators
@@ -148,3 +176,4 @@ def test_errors() -> None:
         io.ResizeIter(io.NDArrayIter(X, batch_size=9, last_batch_handle="discard"), 1).next()
     with pytest.raises(TypeError, match="NDArrayIter: 'data': cannot make an array"):
         io.NDArrayIter("words")
+    assert str(io.DataBatch([nd.ones((2, 3))])) == "DataBatch: data shapes: [(2, 3)] label shapes: None"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
+import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -159,13 +163,35 @@ class _Doubled(mx.gluon.HybridBlock):
         return x * 2
 
 
-def test_mnist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    images, labels = np.arange(6 * 784).reshape(6, 28, 28, 1) % 256, np.arange(6)
-    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
-    monkeypatch.setattr(mx.gluon.data.vision.MNIST, "_read", lambda self, train: (images, labels))
+def test_data_that_are_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    for part in ("train", "t10k"):
+        images = struct.pack(">4i", 0x803, 7, 28, 28) + bytes(i % 256 for i in range(7 * 784))
+        for name, content in (
+            ("images-idx3", images),
+            ("labels-idx1", struct.pack(">2i", 0x801, 7) + bytes(range(7))),
+        ):
+            Path(f"data/{part}-{name}-ubyte").write_bytes(content)
+            Path(f"{part}-{name}-ubyte.gz").write_bytes(gzip.compress(content))
     found = tools.get_mnist()
-    assert found["train_data"].shape == (6, 1, 28, 28) and found["train_data"].dtype == np.float32
-    assert found["test_data"].max() == 1 and found["test_label"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert found["train_data"].shape == (7, 1, 28, 28) and found["train_data"].dtype == np.float32
+    assert found["test_data"].max() == 1 and found["test_label"].tolist() == [0, 1, 2, 3, 4, 5, 6]
     training, test = tools.get_mnist_iterator(2, (784,), num_parts=2, part_index=1)
     assert [batch.label[0].asnumpy().tolist() for batch in test] == [[3, 4]]
     assert next(training).data[0].shape == (2, 784)
+    with pytest.raises(mx.MXNetError, match=r"images of shape \(7,\), but labels of shape \(7,\)"):
+        mx.io.MNISTIter(*["data/t10k-labels-idx1-ubyte"] * 2)
+    batches = mx.io.MNISTIter("data/t10k-images-idx3-ubyte", "data/t10k-labels-idx1-ubyte", 3, shuffle=False)
+    assert batches.provide_data[0] == ("data", (3, 1, 28, 28))
+    assert next(batches).data[0][0, 0, 0, :3].asnumpy().tolist() == [0, 1 / 256, 2 / 256]
+
+
+def test_archives_are_unpacked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("x.zip", "w") as archive:
+        archive.writestr("inside/a.txt", "1")
+    Path("x.bz2").write_bytes(bz2.compress(b"2"))
+    tools.get_zip_data("there", (tmp_path / "x.zip").as_uri(), "x.zip")
+    tools.get_bz2_data("there", "b.txt", (tmp_path / "x.bz2").as_uri(), "x.bz2")
+    assert sorted(p.name for p in Path("there").rglob("*")) == ["a.txt", "b.txt", "inside", "x.zip"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 IMAGES = (2, 3, 6, 6)
@@ -11,13 +12,16 @@ IMAGES = (2, 3, 6, 6)
 class Case(NamedTuple):
     """A graph of `x` and `y`, whose shapes are given; `whole` names arguments that are whole numbers.
 
-    Without `train` there are no gradients: MXNet has none, or they depend on draws.
+    Without `train` there are no gradients: MXNet has none, or they depend on draws. Without `inferred` MXNet does not
+    find the shapes of outputs. `values` are those of arguments that are not drawn.
     """
 
     make: Callable[..., Any]
     shapes: dict[str, tuple[int, ...]]
     train: bool = True
     whole: tuple[str, ...] = ()
+    inferred: bool = True
+    values: Mapping[str, list] = MappingProxyType({})
 
 
 CASES: dict[str, Case] = {}

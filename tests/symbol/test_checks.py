@@ -159,6 +159,26 @@ def test_operators_written_in_python() -> None:
     assert arguments.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
 
 
+def test_updates_are_operators_of_graphs() -> None:
+    update = mx.sym.sgd_mom_update(X, Y, lr=0.5, momentum=0.5, name="u")
+    assert update.list_auxiliary_states() == ["u_mom"]
+    executor = update.simple_bind(mx.cpu(), grad_req="null", x=(2, 2), y=(2, 2))
+    mom = mx.nd.zeros((2, 2))
+    for _ in range(2):
+        found = executor.forward(x=A, y=B)[0]
+        np.testing.assert_array_equal(
+            found.asnumpy(), mx.nd.sgd_mom_update(mx.nd.array(A), mx.nd.array(B), mom, lr=0.5, momentum=0.5).asnumpy()
+        )
+    names = [f"x{i}" for i in range(8)]
+    lamb = mx.sym._internal._multi_lamb_update(
+        *map(mx.sym.var, names), learning_rates=(0.1, 0.2), wds=(0, 0), step_count=(1, 1), num_tensors=2
+    )
+    for y, expected in zip(lamb.eval(**{name: mx.nd.ones((2,)) for name in names}), (0.9, 0.8), strict=True):
+        np.testing.assert_allclose(y.asnumpy(), expected, 1e-6)
+    types = mx.sym.mp_sgd_update(X, Y, lr=0.5, name="u").infer_type(x="float16")
+    assert types == ([np.float16] * 2, [np.float16], [np.float32])
+
+
 def test_slices_of_lengths_that_are_not_known() -> None:
     cut = mx.sym.slice(X, begin=(None, None, 4), end=(None, 2, 1), step=(None, 1, -2))
     assert cut.infer_shape_partial(x=(0, 10, 5, 7))[1] == [(0, 2, 2, 7)]

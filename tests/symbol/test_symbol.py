@@ -133,8 +133,31 @@ def test_an_executor_trains() -> None:
     executor.set_monitor_callback(lambda name, x: seen.append(name))
     executor.forward(data=mx.nd.ones((16, 4)))
     assert seen == ["fc1_output", "relu1_output", "fc2_output", "softmax_output"]
+    passed = {}
+    executor.set_monitor_callback(lambda name, x: passed.setdefault(name, x.asnumpy()))
+    y = executor.forward(is_train=True)[0].asnumpy()
+    executor.grad_dict["fc1_weight"][:] = executor.grad_dict["fc2_weight"][:] = 0
+    executor.backward()
+    ends = ["softmax_backward_output0", "softmax_backward_output1"] + [f"fc2_backward_output{i}" for i in range(3)]
+    ends += ["relu1_backward_output"] + [f"fc1_backward_output{i}" for i in range(3)]
+    assert [name for name in passed if "backward" in name] == ends
+    np.testing.assert_allclose(passed["fc1_backward_output1"], executor.grad_dict["fc1_weight"].asnumpy(), 1e-5, 1e-6)
+    hot = np.eye(3)[executor.arg_dict["softmax_label"].asnumpy().astype(int)]
+    np.testing.assert_allclose(passed["softmax_backward_output0"], y - hot, 1e-5, 1e-6)
     with pytest.raises(TypeError, match="no argument is called 'dat'; did you mean 'data'"):
         executor.forward(dat=mx.nd.ones((16, 4)))
+
+
+def test_unknown_lengths_of_files_stay_unknown_where_0_is_a_length() -> None:
+    net = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("weight", shape=(4, 0)), num_hidden=4, no_bias=True)
+    with mx.np_shape():
+        text = net.tojson()
+        assert json.loads(text)["attrs"]["is_np_shape"] == ["int", 1]
+        assert mx.sym.load_json(text).infer_shape_partial()[0][1] == (4, 0)
+    text = net.tojson()
+    assert "is_np_shape" not in json.loads(text)["attrs"]
+    with mx.np_shape():
+        assert mx.sym.load_json(text).infer_shape(x=(2, 3))[0] == [(2, 3), (4, 3)]
 
 
 def test_reshape_shares_what_keeps_its_shape() -> None:
@@ -215,6 +238,12 @@ def test_files_of_older_versions_are_read() -> None:
 
 NODE = {"op": "null", "name": "x", "inputs": []}
 
+COND = {
+    "op": "_cond", "name": "c", "inputs": [[0, 0, 0]], "subgraphs": [{"nodes": [NODE], "heads": [[0, 0, 0]]}] * 3,
+    "attrs": {"num_args": "4", "num_outputs": "1"}
+    | dict.fromkeys(["cond_input_locs", "then_input_locs", "else_input_locs"], "[0]"),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     "content, message",
@@ -237,6 +266,11 @@ NODE = {"op": "null", "name": "x", "inputs": []}
             {"nodes": [NODE, NODE | {"op": "split", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
             "node 1, 'x': .*99999999 outputs are too many",
         ),
+        ({"nodes": [NODE | {"subgraphs": 1}]}, "node 0, 'x': 'subgraphs' is no list"),
+        ({"nodes": [NODE | {"subgraphs": [{}]}]}, "node 0, 'x': a subgraph holds no graph: there is no list"),
+        ({"nodes": [NODE, COND | {"subgraphs": []}]}, "node 1, 'c': _cond has 3 subgraphs, not 0"),
+        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[7]"}}]}, r"reads the inputs \(7,\)"),
+        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[0, 0]"}}]}, "of 1 variables reads"),
     ],
 )  # fmt: skip
 def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:

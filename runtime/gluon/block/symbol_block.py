@@ -130,4 +130,4 @@ def _placed(node: Node, inputs: tuple[Entry, ...], values: Mapping[str, Symbol])
     """The node in a graph where symbols are in the place of variables."""
     if node.operator is None:
         return values[node.name]._entries[0]
-    return node if inputs == node.inputs else Node(node.operator, node.name, node.attributes, inputs)
+    return node.reading(inputs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import array_module, device_scope, is_host
+from runtime.core.backend import array_module, device_scope
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
@@ -18,7 +18,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import places, take
-from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
+from runtime.ndarray.two_gradients import TwoGradientOperator, constant, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
 METHODS = ("log_softmax", "softmax", "softmin")
@@ -26,8 +26,6 @@ METHODS = ("log_softmax", "softmax", "softmin")
 # ---------------------------------------------------------------- softmax
 
 
-MIN_KERNEL_ELEMENTS = 1 << 11
-"""From this many elements on, a kernel is faster than the passes of NumPy."""
 TASK_ELEMENTS = 1 << 13
 """Elements of a task, about."""
 EXP_WORK = 5
@@ -37,56 +35,66 @@ EXP_WORK = 5
 def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
     """The number of rows along the axis, their length, and the rows of one task of a kernel.
 
-    None if no kernel is used: NumPy is as fast, rows are not contiguous, the type has no kernel, or x is on a GPU.
+    None if no kernel is used: rows are empty or not contiguous, the type has no kernel, or x is on a GPU.
     """
-    n = x.shape[axis]
-    if (
-        x.size < MIN_KERNEL_ELEMENTS
-        or math.prod(x.shape[axis + 1 :]) != 1
-        or x.dtype.char not in "fd"
-        or not is_host(x)
-    ):
+    size, n = x.size, x.shape[axis]
+    if not size or x.dtype.char not in "fd" or type(x) is not np.ndarray:
         return None
-    return x.size // n, n, max(1, TASK_ELEMENTS // n)
+    if axis + 1 < x.ndim and math.prod(x.shape[axis + 1 :]) != 1:
+        return None
+    return size // n, n, max(1, TASK_ELEMENTS // n)
 
 
-def _exponentials(
-    x: np.ndarray, axis: int, scale: float, divided: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`exp(scale x - top)`, divided by its sum if asked; the tops, `max(scale x)`; and the sums."""
+def _run(run: LoopKernel, x: np.ndarray, scale: float, rows: tuple[int, int, int], *others: np.ndarray) -> np.ndarray:
+    """The result, of the shape of x, of a kernel of `native.softmax`; `others` are arrays that it reads, too."""
+    y = np.empty_like(x)
+    run(-(-rows[0] // rows[2]), EXP_WORK * x.size, x, *others, constant(scale, x.dtype), y, *rows, scratch=SCRATCH)
+    return y
+
+
+def _exponentials(x: np.ndarray, axis: int, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`exp(scale x - top)`; the tops, `max(scale x)`; and the sums."""
     if rows := _rows(x, axis):
         e = np.empty_like(x)
         tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
-        arrays = x, np.array([scale], x.dtype), e, tops, sums
-        native.softmax(-(-rows[0] // rows[2]), EXP_WORK * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
+        arrays = x, constant(scale, x.dtype), e, tops, sums
+        native.exponentials(-(-rows[0] // rows[2]), EXP_WORK * x.size, *arrays, *rows, scratch=SCRATCH)
         return e, tops, sums
+    return _exponentials_in_numpy(x, axis, scale)
+
+
+@ignore_fp_errors
+def _exponentials_in_numpy(x: np.ndarray, axis: int, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if scale != 1:
         x = x * x.dtype.type(scale)
     tops = (x.max if x.size else x.sum)(axis=axis, keepdims=True)  # nothing has no maximum
     e = x - tops
     np.exp(e, out=e)
-    sums = e.sum(axis=axis, keepdims=True)
-    if divided:
-        e /= sums
-    return e, tops, sums
-
-
-def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
-    """What flows into the scores, by a kernel of `native.softmax`."""
-    dx = np.empty_like(y)
-    run(-(-rows[0] // rows[2]), EXP_WORK * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
-    return dx
+    return e, tops, e.sum(axis=axis, keepdims=True)
 
 
 @TwoGradientOperator
 @in_float32
-@ignore_fp_errors
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
     """Softmax of `scale x`; 0 where `masked`, of the shape of x."""
-    if masked is None:
-        return _exponentials(x, axis, scale, divided=True)[0]
+    if masked is not None:
+        return _masked_softmax(x, axis, scale, masked)
+    if rows := _rows(x, axis):
+        return _run(native.softmax, x, scale, rows)
+    return _softmax_in_numpy(x, axis, scale)
+
+
+@ignore_fp_errors
+def _softmax_in_numpy(x: np.ndarray, axis: int, scale: float) -> np.ndarray:
+    e, _, sums = _exponentials_in_numpy(x, axis, scale)
+    e /= sums
+    return e
+
+
+@ignore_fp_errors
+def _masked_softmax(x: np.ndarray, axis: int, scale: float, masked: np.ndarray) -> np.ndarray:
     scores = np.where(masked, x.dtype.type(-np.inf), x * x.dtype.type(scale))
-    y = _exponentials(scores, axis, 1.0, divided=True)[0]
+    y = _softmax.forward(scores, axis=axis, scale=1.0, masked=None)
     np.copyto(y, 0, where=masked)  # also where all of a row is
     return y
 
@@ -95,7 +103,7 @@ def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | Non
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float, masked: Any) -> tuple[np.ndarray]:
     wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
-        dx = _back(native.softmax_back, wide_g, wide_y, scale, rows)
+        dx = _run(native.softmax_back, wide_y, scale, rows, wide_g)
     else:
         dx = wide_g * wide_y
         total = dx.sum(axis=axis, keepdims=True)
@@ -114,27 +122,38 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
 
 @TwoGradientOperator
 @in_float32
-@ignore_fp_errors
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
-    _, tops, sums = _exponentials(x, axis, scale)
+    if rows := _rows(x, axis):
+        return _run(native.log_softmax, x, scale, rows)
+    return _log_softmax_in_numpy(x, axis, scale)
+
+
+@ignore_fp_errors
+def _log_softmax_in_numpy(x: np.ndarray, axis: int, scale: float) -> np.ndarray:
+    _, tops, sums = _exponentials_in_numpy(x, axis, scale)
     y = x - tops if scale == 1 else x * x.dtype.type(scale) - tops
     y -= np.log(sums)
     return y
 
 
 @_log_softmax.backward
-@ignore_fp_errors
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
     wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
-        dx = _back(native.log_softmax_back, wide_g, wide_y, scale, rows)
+        dx = _run(native.log_softmax_back, wide_y, scale, rows, wide_g)
     else:
-        dx = np.exp(wide_y)
-        dx *= wide_g.sum(axis=axis, keepdims=True)
-        np.subtract(wide_g, dx, out=dx)
-        if scale != 1:
-            dx *= dx.dtype.type(scale)
+        dx = _log_softmax_back_in_numpy(wide_g, wide_y, axis, scale)
     return (dx.astype(x.dtype, copy=False),)
+
+
+@ignore_fp_errors
+def _log_softmax_back_in_numpy(g: np.ndarray, y: np.ndarray, axis: int, scale: float) -> np.ndarray:
+    dx = np.exp(y)
+    dx *= g.sum(axis=axis, keepdims=True)
+    np.subtract(g, dx, out=dx)
+    if scale != 1:
+        dx *= dx.dtype.type(scale)
+    return dx
 
 
 @_log_softmax.gradient
@@ -183,9 +202,12 @@ def SoftmaxActivation(data: NDArray, mode: str = "instance") -> NDArray:
 
 
 def _axis(name: str, data: NDArray, axis: int) -> int:
-    if not -data.ndim <= count(f"{name}: axis", axis, None) < data.ndim:
-        raise MXNetError(f"{name}: axis {axis} of an array of shape {data.shape}: there are {data.ndim} axes")
-    return axis % data.ndim
+    ndim = data._data.ndim
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis % ndim
+    if not -ndim <= count(f"{name}: axis", axis, None) < ndim:
+        raise MXNetError(f"{name}: axis {axis} of an array of shape {data.shape}: there are {ndim} axes")
+    return axis % ndim
 
 
 def _scale(temperature: float | None) -> float:

@@ -67,17 +67,16 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
     at = reshape(grid, (batch, 2, points))
     corners = [(i, j) for i in (0, 1) for j in (0, 1)]
     with device_scope(data._ctx):
-        columns, across = _neighbours(at[:, 0], width)
-        rows, down = _neighbours(at[:, 1], height)
+        columns, across = neighbours((at[:, 0] + 1) * ((width - 1) / 2), width)
+        rows, down = neighbours((at[:, 1] + 1) * ((height - 1) / 2), height)
         places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
         sources = sources_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
     weights = stack(*(down[i] * across[j] for i, j in corners), axis=2)
     return reshape(weighted_sum(data, reshape(weights, (-1,)), sources=sources), (batch, channels, *grid.shape[2:]))
 
 
-def _neighbours(at: NDArray, n: int) -> tuple[list[np.ndarray], list[NDArray]]:
-    """The indices and weights of the two elements around each point, on an axis of length n."""
-    at = (at + 1) * ((n - 1) / 2)
+def neighbours(at: NDArray, n: int) -> tuple[list[np.ndarray], list[NDArray]]:
+    """The indices and weights of the two elements around each point, on an axis of length n; 0 for those outside."""
     low = np.floor(at._data)
     above = at - NDArray(low, at._ctx)
     inside = (NDArray(((x >= 0) & (x <= n - 1)).astype(low.dtype), at._ctx) for x in (low, low + 1))

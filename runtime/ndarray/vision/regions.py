@@ -16,7 +16,7 @@ from runtime.ndarray.two_gradients import widen_half
 from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["ROIPooling"]
-CONTRIB = ("ROIAlign",)
+CONTRIB = ("PSROIPooling", "ROIAlign", "RROIAlign")
 
 MAX_SOURCES = 1 << 24
 """The most sources of one region. More are refused: its corners must be wrong."""
@@ -42,12 +42,12 @@ def ROIAlign(
     position_sensitive: each bin reads channels of its own: channel c of bin p is number c*bins + p of `data`.
     aligned: pixels have their centres at halves. Else regions are at least one pixel wide and high.
     """
-    rows, columns = _checked("ROIAlign", data, rois, pooled_size)
+    rows, columns = checked("ROIAlign", data, rois, pooled_size)
     bins = rows * columns
     _, channels, height, width = data.shape
     if position_sensitive and channels % bins:
         raise MXNetError(f"ROIAlign: {channels} channels of data cannot be shared among {rows} by {columns} bins")
-    images, corners = _regions("ROIAlign", rois, len(data))
+    images, corners = regions_of("ROIAlign", rois, len(data))
     corners = corners * corners.dtype.type(spatial_scale) - (0.5 if aligned else 0)
     sizes = corners[:, 2:] - corners[:, :2]
     if aligned and (sizes <= 0).any():
@@ -68,8 +68,7 @@ def ROIAlign(
         places.append((row[:, None, :, None] * width + column[:, None] + offset).ravel())
         weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
-    sources = sources_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
-    y = weighted_sum(data, NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx), sources=sources)
+    y = _summed(data, images, counts, places, weights, sets)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
@@ -95,14 +94,14 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     rois: (regions, 5): the number of the image, and the corner pixels x, y, x, y, both within the region, which
         `spatial_scale` brings to the pixels of `data`, rounded.
     """
-    rows, columns = _checked("ROIPooling", data, rois, pooled_size)
-    images, corners = _regions("ROIPooling", rois, len(data))
+    rows, columns = checked("ROIPooling", data, rois, pooled_size)
+    images, corners = regions_of("ROIPooling", rois, len(data))
     if (images < 0).any():
         raise MXNetError("ROIPooling: the number of an image in rois must not be negative")
     _, channels, height, width = data.shape
     corners = corners * corners.dtype.type(spatial_scale)
     limit = 2.0**31  # far beyond any image
-    corners = np.clip(np.trunc(corners + np.copysign(0.5, corners)), -limit, limit).astype(np.int64)
+    corners = np.clip(rounded(corners), -limit, limit).astype(np.int64)
     sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
     tops, bottoms = _bins(corners[:, 1], sizes[:, 1], rows, height, data.dtype)
     lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
@@ -121,6 +120,120 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     return reshape(y, found.shape)
 
 
+def PSROIPooling(
+    data: NDArray, rois: NDArray, spatial_scale: float, output_dim: int, pooled_size: int, group_size: int = 0
+) -> NDArray:
+    """(regions, output_dim, pooled_size, pooled_size): means of bins of each region; 0 if empty (R-FCN).
+
+    Parameters
+    ----------
+    data: (batch, output_dim*group_size^2, height, width): a bin reads, of each set of group_size^2 channels, that of
+        its place in the region.
+    rois: (regions, 5): the number of the image, and the corner pixels x, y, x, y, both within the region, which
+        `spatial_scale` brings to the pixels of `data`.
+    group_size: by default `pooled_size`.
+    """
+    bins, _ = checked("PSROIPooling", data, rois, (pooled_size, pooled_size))
+    images, corners = regions_of("PSROIPooling", rois, len(data))
+    (group,) = counts("PSROIPooling: group_size", group_size or pooled_size)
+    sets = group * group
+    _, channels, height, width = data.shape
+    if channels != output_dim * sets or (images < 0).any():
+        raise MXNetError(
+            f"PSROIPooling: data of {output_dim * sets} channels and images from 0 are expected, not {channels} and "
+            f"{images.min(initial=0)}"
+        )
+    scale = corners.dtype.type(spatial_scale)
+    corners = rounded(corners)
+    start, end = corners[:, :2] * scale, (corners[:, 2:] + 1) * scale
+    each = np.maximum(end - start, corners.dtype.type(0.1)) / bins
+    edges = start[:, None] + np.arange(bins + 1, dtype=corners.dtype)[:, None] * each[:, None]
+    limits = np.array([width, height])
+    low = np.clip(np.floor(edges[:, :-1]), 0, limits).astype(np.int64)
+    high = np.clip(np.ceil(edges[:, 1:]), 0, limits).astype(np.int64)
+    place = np.minimum(np.arange(bins) * group // bins, group - 1)
+    counted = np.zeros((len(images), bins * bins), np.int64)
+    places, weights = [np.empty(0, np.int64)], [np.empty(0, data.dtype)]
+    for n, i, j in np.ndindex(len(images), bins, bins):
+        (left, right), (top, bottom) = ((low[n, at, axis], high[n, at, axis]) for axis, at in ((0, j), (1, i)))
+        found = np.add.outer(np.arange(top, bottom) * width, np.arange(left, right)).ravel()
+        counted[n, i * bins + j] = len(found)
+        places.append(found + (place[i] * group + place[j]) * height * width)
+        weights.append(np.full(len(found), 1 / max(len(found), 1), data.dtype))
+    y = _summed(data, images, counted, places, weights, sets)
+    return reshape(y, (len(images), output_dim, bins, bins))
+
+
+def RROIAlign(
+    data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial_scale: float, sampling_ratio: int = -1
+) -> NDArray:
+    """(regions, channels, height, width): means over `pooled_size` bins of turned regions, of interpolated samples.
+
+    Parameters
+    ----------
+    data: (batch, channels, height, width).
+    rois: (regions, 6): the number of the image, the centre x, y, width and height, which `spatial_scale` brings to the
+        pixels of `data`, and the angle in degrees by which the region is turned.
+    sampling_ratio: samples along each side of a bin; by default one for each pixel that it is long, rounded up.
+    """
+    rows, columns = checked("RROIAlign", data, rois, pooled_size, 6)
+    images, boxes = regions_of("RROIAlign", rois, len(data))
+    _, channels, height, width = data.shape
+    counted = np.zeros((len(images), rows * columns), np.int64)
+    places, weights = [np.empty(0, np.int64)], [np.empty(0, data.dtype)]
+    for n, (x, y, w, h, angle) in enumerate(boxes):
+        x, y, w, h = (k * boxes.dtype.type(spatial_scale) for k in (x, y, w, h))
+        w, h = max(w, 1), max(h, 1)
+        samples = [sampling_ratio if sampling_ratio > 0 else int(np.ceil(a / k)) for a, k in ((h, rows), (w, columns))]
+        if 4 * samples[0] * samples[1] * rows * columns > MAX_SOURCES:
+            raise MXNetError(f"RROIAlign: region {n} of rois is {w:g} by {h:g} pixels large, too many to sample")
+        cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+        # Bins down and across, then samples down and across.
+        steps = (
+            ((np.arange(k)[:, None] + (np.arange(s) + 0.5) / s) * (a / k) - a / 2)
+            for a, k, s in ((h, rows, samples[0]), (w, columns, samples[1]))
+        )
+        down, across = (
+            z.reshape(shape) for z, shape in zip(steps, ((rows, 1, -1, 1), (1, columns, 1, -1)), strict=True)
+        )
+        found, weight = _between(down * cos - across * sin + y, across * cos + down * sin + x, height, width)
+        counted[n] = 4 * samples[0] * samples[1]
+        places.append(found.ravel())
+        weights.append((weight / (samples[0] * samples[1])).astype(data.dtype).ravel())
+    return reshape(_summed(data, images, counted, places, weights, 1), (len(images), channels, rows, columns))
+
+
+def _between(y: np.ndarray, x: np.ndarray, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights of the four pixels around each point, on a new last axis.
+
+    What lies more than a pixel outside counts nothing, and what lies less than that outside is moved to the edge.
+    """
+    inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+    pairs = []
+    for at, n in ((y, height), (x, width)):
+        at = np.clip(at, 0, n - 1)
+        low = at.astype(np.int64)
+        pairs.append(((low, np.minimum(low + 1, n - 1)), (1 - (at - low), at - low)))
+    (rows, above), (columns, beside) = pairs
+    corners = [(i, j) for i in (0, 1) for j in (0, 1)]
+    places = np.stack([rows[i] * width + columns[j] for i, j in corners], -1)
+    return places, np.stack([above[i] * beside[j] * inside for i, j in corners], -1)
+
+
+def _summed(
+    data: NDArray,
+    images: np.ndarray,
+    counted: np.ndarray,
+    places: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    sets: int,
+) -> NDArray:
+    """(regions, channels/sets, points): `weighted_sum` of sources that are listed region by region."""
+    sources = sources_of(np.maximum(images, 0), counted, np.concatenate(places), data.shape, sets)
+    factors = NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx)
+    return weighted_sum(data, factors, sources=sources)
+
+
 def _bins(start: np.ndarray, size: np.ndarray, bins: int, n: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     """(regions, bins): where they start, and end, along an axis of length n. Neighbours may share an element."""
     each = (size.astype(dtype) / dtype(bins))[:, None]
@@ -130,11 +243,17 @@ def _bins(start: np.ndarray, size: np.ndarray, bins: int, n: int, dtype: type) -
     return tuple(np.ascontiguousarray(x) for x in ends)
 
 
-def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]) -> tuple[int, int]:
-    """The bins' rows and columns."""
-    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
+def rounded(x: np.ndarray) -> np.ndarray:
+    """The nearest whole numbers; of two the one farther from 0."""
+    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+
+
+def checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int], numbers: int = 5) -> tuple[int, int]:
+    """The bins' rows and columns. `numbers` is how many describe a region."""
+    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != numbers:
         raise MXNetError(
-            f"{name}: data is (batch, channels, height, width) and rois (regions, 5), not {data.shape} and {rois.shape}"
+            f"{name}: data is (batch, channels, height, width) and rois (regions, {numbers}), not {data.shape} and "
+            f"{rois.shape}"
         )
     floating(name, data)
     bins = counts(f"{name}: pooled_size", pooled_size)
@@ -143,7 +262,7 @@ def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]
     return bins
 
 
-def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
+def regions_of(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images, and corners."""
     values = widen_half(to_host(floating(name, rois)._data))
     if not np.isfinite(values).all():

@@ -7,7 +7,7 @@ zeros, when the shapes of all their inputs are known.
 from __future__ import annotations
 
 from runtime.symbol.graph import Node
-from runtime.symbol.shapes import custom, elementwise, layers, views
+from runtime.symbol.shapes import custom, detection, elementwise, layers, views
 from runtime.symbol.shapes.common import Rule, Shapes
 from runtime.symbol.shapes.trial import output_shapes
 
@@ -19,7 +19,9 @@ _logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _m
 ones_like _contrib_quadratic _np_cumsum _contrib_div_sqrt_dim _contrib_gradientmultiplier _contrib_round_ste
 _contrib_sign_ste _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin
 sinh smooth_l1 SoftmaxActivation softmin softsign sqrt square tan tanh trunc zeros_like _shuffle _linalg_potrf
-_linalg_potri _linalg_inverse
+_linalg_potri _linalg_inverse adam_update ftml_update ftrl_update lamb_update_phase1 mp_lamb_update_phase1
+mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars nag_mom_update rmsprop_update rmspropalex_update
+sgd_mom_update sgd_update signsgd_update signum_update _sparse_adagrad_update
 """
 _SAME = frozenset(_SAME_NAMES.split())
 """Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
@@ -72,6 +74,10 @@ RULES: dict[str, Rule] = {
     "slice_axis": views.cut_axis,
     "_linalg_trsm": views.second,
     "UpSampling": layers.upsampling,
+    **dict.fromkeys(
+        ("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution"), detection.deformable
+    ),
+    **dict.fromkeys(("_contrib_MultiProposal", "_contrib_Proposal"), detection.proposal),
 }
 """The rule of each operator that is none of those in the sets above."""
 

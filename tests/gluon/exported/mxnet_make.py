@@ -44,6 +44,22 @@ class Words(mx.gluon.HybridBlock):
         return F.softmax(self.out(y * 2 - F.mean(y, axis=2, keepdims=True).broadcast_like(y))), states[0]
 
 
+class Loops(mx.gluon.HybridBlock):
+    """A loop over a cell, and a branch."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.cell = rnn.LSTMCell(4, input_size=3)
+            self.scale = self.params.get("scale", shape=(1, 4), init="ones")
+
+    def hybrid_forward(self, F, x, h, c, scale):
+        y, states = F.contrib.foreach(self.cell, x, [h, c])
+        twice = F.broadcast_mul(states[0], scale * 2)
+        less = F.slice(y, begin=(0, 0, 0), end=(1, 1, 1)).reshape((1,)) < 0
+        return y, F.contrib.cond(less, lambda: states[1] * 2, lambda: states[1] - twice)
+
+
 if __name__ == "__main__":
     mx.random.seed(1)
     results = {}
@@ -52,6 +68,8 @@ if __name__ == "__main__":
         "images": (images(), [mx.nd.random.uniform(shape=(2, 2, 12, 12))]),
         "words": (Words(prefix="words_"), [mx.nd.array([[1, 2], [3, 6], [0, 5]]), *states]),
     }
+    inputs = [mx.nd.random.uniform(shape=shape) for shape in [(5, 2, 3), (2, 4), (2, 4)]]
+    networks["loops"] = (Loops(prefix="loops_"), inputs)
     for name, (net, inputs) in networks.items():
         net.initialize(mx.init.Uniform(0.5))
         net.hybridize()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import tarfile
 import warnings
@@ -15,7 +14,7 @@ import numpy as np
 from runtime import image
 from runtime import ndarray as nd
 from runtime.base import MXNetError, data_dir
-from runtime.core import files
+from runtime.core import files, idx_file
 from runtime.gluon.data.dataset import Dataset, RecordFileDataset
 from runtime.gluon.utils import _get_repo_file_url, check_sha1, download
 from runtime.ndarray import NDArray
@@ -81,7 +80,9 @@ class MNIST(_Downloaded):
 
     def _read(self, train: bool) -> tuple[np.ndarray, np.ndarray]:
         part = "train" if train else "t10k"
-        images, labels = (_idx(self._file(name, sha1)) for name, sha1 in self.files.items() if name.startswith(part))
+        images, labels = (
+            idx_file.read(self._file(name, sha1)) for name, sha1 in self.files.items() if name.startswith(part)
+        )
         if len(images) != len(labels):
             raise MXNetError(f"{self._root}: {len(images)} images, but {len(labels)} labels")
         return images[..., None], labels.astype(np.int32)
@@ -97,20 +98,6 @@ class FashionMNIST(MNIST):
         "t10k-images-idx3-ubyte.gz": "626ed6a7c06dd17c0eec72fa3be1740f146a2863",
         "t10k-labels-idx1-ubyte.gz": "17f9ab60e7257a1620f4ad76bbbaf857c3920701",
     }
-
-
-def _idx(path: str) -> np.ndarray:
-    """The array of bytes in a compressed file of the IDX format (yann.lecun.com/exdb/mnist)."""
-    try:
-        with gzip.open(path, "rb") as file:
-            content = file.read()
-    except (OSError, EOFError) as error:
-        raise MXNetError(f"'{path}' cannot be read: {error}") from None
-    axes = content[3] if content[:3] == b"\0\0\x08" else 0
-    shape = np.frombuffer(content[4 : 4 + 4 * axes], ">u4").tolist() if len(content) >= 4 + 4 * axes else []
-    if not shape or len(content) - 4 - 4 * axes != np.prod(shape, dtype=object):
-        raise MXNetError(f"'{path}' is no complete IDX file of bytes")
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
 
 
 class CIFAR10(_Downloaded):
