@@ -46,6 +46,7 @@ class KernelCall:
             raise MemoryError(f"{self.kernel.name}: no {job.arguments[1]} bytes for a thread's own memory")
 
 
+_watching = threading.Lock()
 _known: dict[Any, bool] = {}
 """By operator, attributes and inputs: whether an operator consists of calls of kernels."""
 
@@ -91,7 +92,7 @@ def _watched(
             calls.append(call)
         call.run(arguments)
 
-    with loops.instead(watch):
+    with _watching, loops.instead(watch):
         output = forward(*inputs, **attrs)
     return output if type(output) is tuple else (output,), calls
 

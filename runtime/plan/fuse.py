@@ -110,7 +110,9 @@ class _Group:
 def _axes(members: Sequence[ElementStep]) -> tuple[Shape, list[int], dict[Shape, tuple[bool, ...]]] | None:
     """The shape that the group is computed in, its axes, and along which of them operands of other sizes vary, by
     their shapes. None if the expressions have broadcast operands in different shapes, or need too many axes."""
-    shapes = {m.output.shape for m in members if any(isinstance(x, Array) and x.size != m.output.size for x in m.operands)}
+    shapes = {
+        m.output.shape for m in members if any(isinstance(x, Array) and x.size != m.output.size for x in m.operands)
+    }
     if len(shapes) > 1:
         return None
     shape = next(iter(shapes), members[0].output.shape)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.autograd import NoGradient, Node
+from runtime.autograd import Node, NoGradient
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan.broadcast import groups_of
@@ -70,6 +70,8 @@ class _Lowering:
             raise NotTraceable(f"it calls {type(operator).__name__}, which is Python of its own")
         if not node.ctx.on_cpu:
             raise NotTraceable("its arrays are on a GPU")
+        if not _is_plain(node.attrs):
+            raise NotTraceable(f"{operator.name} depends on the values of an array")
         self._constants(node)
         inputs = [self.place(x, operator.name) if isinstance(x, np.ndarray) else x for x in node.inputs]
         results = node.output if type(node.output) is tuple else () if node.output is None else (node.output,)
@@ -173,8 +175,14 @@ class _Lowering:
                       if isinstance(p, Array)]  # fmt: skip
             self.steps.append(
                 KernelStep(
-                    call.kernel, call.tasks, call.work, places, [p.buffer for p, _ in arrays],
-                    [p.buffer for p, w in arrays if w], call.arguments[0].dtype, call.scratch,
+                    call.kernel,
+                    call.tasks,
+                    call.work,
+                    places,
+                    [p.buffer for p, _ in arrays],
+                    [p.buffer for p, w in arrays if w],
+                    call.arguments[0].dtype,
+                    call.scratch,
                 )  # fmt: skip
             )
         return [None if x is None else self.place(x, operator.name) for x in outputs]
@@ -194,3 +202,10 @@ class _Lowering:
             found = self.places.find(x)
             assert found is not None
         return Array(*found, x.shape, x.dtype)
+
+
+def _is_plain(attrs: Any) -> bool:
+    """Whether attributes hold no NumPy array: such ones have been computed from values that may be others next time."""
+    if isinstance(attrs, dict):
+        return all(map(_is_plain, attrs.values()))
+    return all(map(_is_plain, attrs)) if isinstance(attrs, (tuple, list)) else not isinstance(attrs, np.ndarray)

@@ -39,8 +39,13 @@ def _product(steps: list[Step], a: Array, b: Array, ta: bool, tb: bool) -> Array
     flags = [TRANS if t else NO_TRANS for t in (ta, tb)]
     steps.append(
         KernelStep(
-            multiply, tasks, 2 * batch * m * n * k // FLOPS, [a, b, y, *flags, m, n, k, rows, columns, 0],
-            [a.buffer, b.buffer], [y.buffer], a.dtype,
+            multiply,
+            tasks,
+            2 * batch * m * n * k // FLOPS,
+            [a, b, y, *flags, m, n, k, rows, columns, 0],
+            [a.buffer, b.buffer],
+            [y.buffer],
+            a.dtype,
         )  # fmt: skip
     )
     return y

@@ -17,7 +17,6 @@ from runtime.plan.places import address
 from runtime.plan.steps import Array, KernelStep, PythonStep, Step
 
 
-
 class Program:
     """The steps of one part of a plan, for memory anywhere: what differs from call to call is filled in by `Run`."""
 
@@ -159,9 +158,10 @@ class Run:
                 start = self._block.start + buffer.offset + x.offset
                 known = self._views[x] = np.ndarray(x.shape, x.dtype, self._block.memory, start)
             return known
-        whole = {"input": inputs, "output": outputs}[buffer.kind][buffer.index] if buffer.array is None else buffer.array
+        whole = (
+            {"input": inputs, "output": outputs}[buffer.kind][buffer.index] if buffer.array is None else buffer.array
+        )
         if whole.dtype == x.dtype and whole.nbytes == x.nbytes:
             return whole if whole.shape == x.shape else whole.reshape(x.shape)
         part = whole.reshape(-1).view(np.uint8)[x.offset : x.offset + x.nbytes]
         return part.view(x.dtype).reshape(x.shape)
-

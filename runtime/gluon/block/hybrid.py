@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from runtime.gluon.block.shape_inference import infer
 from runtime.gluon.block.signature import Calls, check_structure
 from runtime.gluon.parameter import DeferredInitializationError, Parameter
 from runtime.ndarray import NDArray
-from runtime.plan.plans import Plans
+
+if TYPE_CHECKING:
+    from runtime.plan.plans import Plans
 
 _calls = Calls()
 _NO_GRAPH = "graphs are computed by this library's own operators"
@@ -70,8 +72,11 @@ class HybridBlock(Block):
         static_shape: keep what was compiled for the last kind of inputs alone.
         inline_limit, forward_bulk_size, backward_bulk_size, backend, clear: accepted for code that gives them.
         """
-        self._active, self._structure = active, None
-        self._plans = Plans(static_alloc, static_shape) if active else None
+        self._active, self._structure, self._plans = active, None, None
+        if active:
+            from runtime.plan.plans import Plans  # takes long to import, and is for blocks that are hybridized
+
+            self._plans = Plans(static_alloc, static_shape)
         super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
 
     def cast(self, dtype: Any) -> None:
