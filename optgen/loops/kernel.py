@@ -146,7 +146,7 @@ def checked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def instead(call: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None]) -> Iterator[None]:
-    """`with instead(call):` each call of a kernel is `call(kernel, tasks, work, arguments, scratch)`, in all threads."""
+    """`with instead(call):` calls of kernels are `call(kernel, tasks, work, arguments, scratch)`, in all threads."""
     global _instead
     before, _instead, checking = _instead, call, trampoline.checking.value
     trampoline.checking.value = 1
@@ -157,7 +157,7 @@ def instead(call: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None]) 
 
 
 class Code(NamedTuple):
-    """Loaded code. It takes the address of words: tasks, bytes of scratch memory, the address of GEMM, the arguments."""
+    """Loaded code. It takes the address of words: tasks, bytes of scratch memory, GEMM's address, the arguments."""
 
     gemm: int
     """The address of GEMM if the kernel calls it, else 0."""

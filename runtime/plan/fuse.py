@@ -90,7 +90,7 @@ class _Group:
                    or m.output.buffer.kind != "block"]  # fmt: skip
         found = _axes(self.members)
         assert found is not None
-        shape, lengths, patterns = found
+        lengths, patterns = found
         kernel, inputs = fused_kernel(self.members, outputs, len(lengths), patterns)
         arrays = [*inputs, *outputs]
         if len(lengths) <= 1:
@@ -107,20 +107,17 @@ class _Group:
         )  # fmt: skip
 
 
-def _axes(members: Sequence[ElementStep]) -> tuple[Shape, list[int], dict[Shape, tuple[bool, ...]]] | None:
-    """The shape that the group is computed in, its axes, and along which of them operands of other sizes vary, by
-    their shapes. None if the expressions have broadcast operands in different shapes, or need too many axes."""
-    shapes = {
-        m.output.shape for m in members if any(isinstance(x, Array) and x.size != m.output.size for x in m.operands)
-    }
-    if len(shapes) > 1:
-        return None
-    shape = next(iter(shapes), members[0].output.shape)
+def _axes(members: Sequence[ElementStep]) -> tuple[list[int], dict[Shape, tuple[bool, ...]]] | None:
+    """The axes that the group is computed in, and along which of them operands of other sizes vary, by their shapes.
+
+    None if the expressions have broadcast operands in different shapes, or need too many axes.
+    """
     size = members[0].output.size
-    smaller = {x.shape for m in members for x in m.operands if isinstance(x, Array) and x.size != size}
-    ordered = sorted(smaller)
-    found = groups_of(shape, [*ordered, shape])
-    if found is None:
+    arrays = [(x, m.output.shape) for m in members for x in m.operands if isinstance(x, Array)]
+    smaller = [(x.shape, shape) for x, shape in arrays if x.size != size]
+    if len({shape for _, shape in smaller}) > 1:
         return None
-    lengths, patterns = found
-    return shape, lengths, dict(zip(ordered, patterns, strict=False))
+    shape = smaller[0][1] if smaller else members[0].output.shape
+    ordered = sorted({operand for operand, _ in smaller})
+    found = groups_of(shape, [*ordered, shape])
+    return found and (found[0], dict(zip(ordered, found[1], strict=False)))

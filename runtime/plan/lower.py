@@ -169,22 +169,13 @@ class _Lowering:
             for x in call.results(node.inputs):
                 self._new_root(x)
         for call in calls:
-            written = call.results(node.inputs)
+            written = [id(x) for x in call.results(node.inputs)]
             places = [self._argument(x) for x in call.arguments]
-            arrays = [(p, any(x is y for y in written)) for x, p in zip(call.arguments, places, strict=True)
-                      if isinstance(p, Array)]  # fmt: skip
-            self.steps.append(
-                KernelStep(
-                    call.kernel,
-                    call.tasks,
-                    call.work,
-                    places,
-                    [p.buffer for p, _ in arrays],
-                    [p.buffer for p, w in arrays if w],
-                    call.arguments[0].dtype,
-                    call.scratch,
-                )  # fmt: skip
-            )
+            pairs = [(x, p) for x, p in zip(call.arguments, places, strict=True) if isinstance(p, Array)]
+            reads, writes = [p.buffer for _, p in pairs], [p.buffer for x, p in pairs if id(x) in written]
+            dtype = call.arguments[0].dtype
+            step = KernelStep(call.kernel, call.tasks, call.work, places, reads, writes, dtype, call.scratch)
+            self.steps.append(step)
         return [None if x is None else self.place(x, operator.name) for x in outputs]
 
     def _new_root(self, x: np.ndarray) -> None:

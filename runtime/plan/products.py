@@ -37,17 +37,9 @@ def _product(steps: list[Step], a: Array, b: Array, ta: bool, tb: bool) -> Array
     batch = math.prod(a.shape[:-2])
     tasks = batch * -(-m // rows) * -(-n // columns)
     flags = [TRANS if t else NO_TRANS for t in (ta, tb)]
-    steps.append(
-        KernelStep(
-            multiply,
-            tasks,
-            2 * batch * m * n * k // FLOPS,
-            [a, b, y, *flags, m, n, k, rows, columns, 0],
-            [a.buffer, b.buffer],
-            [y.buffer],
-            a.dtype,
-        )  # fmt: skip
-    )
+    arguments = [a, b, y, *flags, m, n, k, rows, columns, 0]
+    work = 2 * batch * m * n * k // FLOPS
+    steps.append(KernelStep(multiply, tasks, work, arguments, [a.buffer, b.buffer], [y.buffer], a.dtype))
     return y
 
 

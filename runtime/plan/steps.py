@@ -67,7 +67,7 @@ class KernelStep:
 
 @dataclass(eq=False)
 class PythonStep:
-    """A call of `forward(*inputs, **attrs)` in Python, whose results are copied to `outputs` (None: it is not needed)."""
+    """A call of `forward(*inputs, **attrs)` in Python. Its results are copied to `outputs`, where that is not None."""
 
     forward: Callable[..., Any]
     inputs: list[Any]
