@@ -1,8 +1,11 @@
-"""Time a training iteration of small networks: forward, backward and the update, beside PyTorch.
+"""Time a training iteration of networks: forward, backward and the update, beside PyTorch and MXNet. Our networks are
+trained as they are written and, in the column "hybridized", compiled; those of MXNet are hybridized.
 
 examples:
   python benchmarks/train.py                                       PyTorch too, if it is installed
   python benchmarks/train.py --pytorch ~/torch/bin/python          with the PyTorch of another environment
+  python benchmarks/train.py --mxnet ~/mxnet/bin/python            with MXNet 1.9.1
+  python benchmarks/train.py --networks resnet18-224 dcgan --reps 7
   python benchmarks/train.py --json train.json --plot train.png --markdown benchmarks/README.md
 
 Each library trains in a process of its own. They take turns, each for a sample at a time, while the others wait and
@@ -12,6 +15,7 @@ their threads sleep; what is compared is samples of the same round.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -31,8 +35,9 @@ from tqdm import tqdm
 from optgen import files
 
 HERE = Path(__file__).resolve().parent
+PACKAGES = {"pytorch": "torch", "mxnet": "mxnet"}
 SAMPLE_SECONDS = 0.3
-OURS, PEER = "runtime", "pytorch"
+OURS, PEERS = ("runtime", "hybridized"), ("pytorch", "mxnet")
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,12 @@ class Result:
     seconds: dict[str, list[float]]
     first: dict[str, float]
 
-    def ratio(self) -> float:
-        """Median of the paired ratios of our seconds to the peer's."""
-        pairs = zip(self.seconds[OURS], self.seconds[PEER], strict=True)
-        return statistics.median(ours / peer for ours, peer in pairs)
+    def ratio(self, ours: str, peer: str) -> str:
+        """Median of the paired ratios of our seconds to the peer's; "-" where there is no peer."""
+        if peer not in self.seconds:
+            return "-"
+        pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
+        return f"{statistics.median(a / b for a, b in pairs):.2f}"
 
 
 class Process:
@@ -81,13 +88,14 @@ def main() -> int:
     args = arguments()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
     description = machine.describe(args.threads)
-    peer = peer_version(args.pytorch)
-    description["packages"]["torch"] = peer or "absent"
+    interpreters = {"pytorch": args.pytorch, "mxnet": args.mxnet}
+    versions = {peer: version(peer, interpreters[peer]) for peer in PEERS if interpreters[peer] is not None}
+    description["packages"] |= {PACKAGES[peer]: found or "absent" for peer, found in versions.items()}
+    peers = {peer: interpreters[peer] for peer, found in versions.items() if found is not None}
     print(machine.text(description), end="\n\n", flush=True)
-    results = [
-        measure(network, args, peer is not None) for network in tqdm(args.networks, disable=not sys.stderr.isatty())
-    ]
-    print("\n".join("  ".join(f"{cell:>24}" for cell in row) for row in table(results)))
+    results = [measure(network, args, peers) for network in tqdm(args.networks, disable=not sys.stderr.isatty())]
+    for row in table(results):
+        print("  ".join(f"{cell:>{12 if k < len(row) - 1 else 0}}" for k, cell in enumerate(row)))
     if args.json is not None:
         args.json.write_text(json.dumps({"machine": description, "results": list(map(asdict, results))}, indent=1))
     if args.plot is not None:
@@ -97,14 +105,17 @@ def main() -> int:
     return 0
 
 
-def measure(network: str, args: argparse.Namespace, with_peer: bool) -> Result:
-    """Both libraries in turn; ours starts as a fresh install does, with no compiled kernels."""
+def measure(network: str, args: argparse.Namespace, peers: dict[str, str]) -> Result:
+    """All libraries in turn; each of ours starts as a fresh install does, with no compiled kernels."""
     threads = {name: str(args.threads) for name in ("OPTGEN_NUM_THREADS", "OMP_NUM_THREADS")}
-    with tempfile.TemporaryDirectory() as cache:
-        environment = threads | {"OPTGEN_CACHE_DIR": cache, "PYTHONPATH": str(HERE.parent)}
-        processes = {OURS: Process(sys.executable, OURS, network, environment)}
-        if with_peer:
-            processes[PEER] = Process(args.pytorch, PEER, network, threads)
+    with contextlib.ExitStack() as stack:
+        processes = {}
+        for ours in OURS:
+            cache = stack.enter_context(tempfile.TemporaryDirectory())
+            environment = threads | {"OPTGEN_CACHE_DIR": cache, "PYTHONPATH": str(HERE.parent)}
+            processes[ours] = Process(sys.executable, ours, network, environment)
+        for peer, python in peers.items():
+            processes[peer] = Process(python, peer, network, threads)
         seconds: dict[str, list[float]] = {name: [] for name in processes}
         for _ in range(args.reps):
             for name, process in processes.items():
@@ -114,9 +125,9 @@ def measure(network: str, args: argparse.Namespace, with_peer: bool) -> Result:
     return Result(network, seconds, {name: process.first for name, process in processes.items()})
 
 
-def peer_version(python: str) -> str | None:
-    """Of PyTorch, for that interpreter; None where it has none."""
-    code = "import torch; print(torch.__version__)"
+def version(peer: str, python: str) -> str | None:
+    """Of a peer, for that interpreter; None where it has none."""
+    code = f"import {PACKAGES[peer]} as package; print(package.__version__)"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
@@ -125,19 +136,20 @@ def peer_version(python: str) -> str | None:
 
 
 def table(results: Sequence[Result]) -> list[list[str]]:
-    rows = [["network", OURS, PEER, "ratio", "first iteration"]]
+    libraries = [*OURS, *(peer for peer in PEERS if any(peer in r.seconds for r in results))]
+    pairs = [(ours, peer) for peer in libraries[len(OURS) :] for ours in OURS]
+    rows = [["network", *libraries, *(f"{ours}/{peer}" for ours, peer in pairs), "first iteration"]]
     for r in results:
-        medians = {name: report.duration(statistics.median(times)) for name, times in r.seconds.items()}
-        ratio = f"{r.ratio():.2f}" if PEER in r.seconds else "-"
+        medians = [report.duration(statistics.median(r.seconds[name])) for name in libraries]
         first = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in r.first.items())
-        rows.append([r.network, medians[OURS], medians.get(PEER, "-"), ratio, first])
+        rows.append([r.network, *medians, *(r.ratio(*pair) for pair in pairs), first])
     return rows
 
 
 def markdown(results: Sequence[Result], description: dict[str, Any]) -> str:
     head, *body = table(results)
     body = [[networks.NETWORKS[row[0]], *row[1:]] for row in body]
-    lines = [head, [":--", "--:", "--:", "--:", ":--"], *body]
+    lines = [head, [":--", *(["--:"] * (len(head) - 2)), ":--"], *body]
     return machine.text(description).replace("\n", "  \n") + "\n\n" + "\n".join(f"| {' | '.join(x)} |" for x in lines)
 
 
@@ -149,7 +161,7 @@ def plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> 
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(
-        1, len(results), figsize=(2.6 * len(results), 3.2), layout="constrained", squeeze=False
+        1, len(results), figsize=(3.2 * len(results), 3.2), layout="constrained", squeeze=False
     )
     for axis, r in zip(axes[0], results, strict=True):
         for k, (name, times) in enumerate(r.seconds.items()):
@@ -171,6 +183,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=networks.NETWORKS, default=list(networks.NETWORKS))
     parser.add_argument("--pytorch", default=sys.executable, metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet 1.9.1")
     parser.add_argument("--reps", type=int, default=21, help="rounds (default %(default)s)")
     parser.add_argument("--threads", type=int, default=min(2, available), help="CPUs for each (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample and the machine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import os
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
 """The element type of arrays that are created without one."""
+NDArrayHandle = ctypes.c_void_p
+"""The type of MXNet's pointers to arrays, which modules import. Nothing here takes one."""
 
 
 class MXNetError(RuntimeError):
@@ -46,9 +49,9 @@ class NotSupportedForSparseNDArray(MXNetError):
         super().__init__(f"{called}{also} is not there for sparse arrays: convert with tostype('default') first")
 
 
-def py_str(x: bytes) -> str:
-    """The text of UTF-8 bytes."""
-    return x.decode("utf-8")
+def py_str(x: bytes | str) -> str:
+    """The text of UTF-8 bytes; a text itself, as names are here."""
+    return x if isinstance(x, str) else x.decode("utf-8")
 
 
 def data_dir() -> str:

@@ -145,6 +145,25 @@ def planes_back(
         input_gradient(dx + at, g + at, x + at, mu, along, dbeta[task] / count, rate * gamma[task % channels], size)
 
 
+@kernel
+def scaled_planes(
+    task: int, x: Array, gamma: Array, beta: Array, mean: Array, var: Array, eps: Array, y: Array, planes: int,
+    channels: int, size: int, planes_per_task: int,
+) -> None:  # fmt: skip
+    """`(x - mean)/sqrt(var + eps) gamma + beta`, where mean and var, (channels,), are given."""
+    for p in range(task * planes_per_task, min(task * planes_per_task + planes_per_task, planes)):
+        c = p % channels
+        scale = gamma[c] / sqrt(var[c] + eps[0])
+        scale_and_shift(y + p * size, x + p * size, mean[c], scale, beta[c], size)
+
+
+@kernel
+def move(task: int, running: Array, batch: Array, rates: Array, n: int) -> None:
+    """`running` becomes `running rates[0] + batch rates[1]`."""
+    for i in range(n):
+        running[i] = running[i] * rates[0] + batch[i] * rates[1]
+
+
 # ---------------------------------------------------------------- rows
 
 
@@ -216,3 +235,26 @@ def input_gradient_in_place(
     """`input_gradient`, where `to` holds g."""
     for i in range(n):
         to[i] = (to[i] - ((x[i] - mean) * along + across)) * scale
+
+
+@function
+def rates_of(to: Array, gamma: Array, var: Array, eps: float, n: int) -> None:
+    for i in range(n):
+        to[i] = gamma[i] / sqrt(var[i] + eps)
+
+
+@function
+def scale_and_shift_each(to: Array, x: Array, mean: Array, scale: Array, shift: Array, n: int) -> None:
+    for i in range(n):
+        to[i] = (x[i] - mean[i]) * scale[i] + shift[i]
+
+
+@kernel
+def scaled_rows(
+    task: int, scratch: Array, x: Array, gamma: Array, beta: Array, mean: Array, var: Array, eps: Array, y: Array,
+    rows: int, n: int, rows_per_task: int,
+) -> None:  # fmt: skip
+    """`scaled_planes` for planes of one element: rows of n channels. `scratch` has n elements."""
+    rates_of(scratch, gamma, var, eps[0], n)
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        scale_and_shift_each(y + r * n, x + r * n, mean, scratch, beta, n)

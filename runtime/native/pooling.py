@@ -165,8 +165,51 @@ def unpool_2x2(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) 
         to1[2 * i + 1] = g0[i] if c < d and top < bottom else 0.0
 
 
+@function
+def prefer(
+    best: Array, rows: Array, columns: Array, x: Array, row: int, k: int, start: int, stop: int, stride: int
+) -> None:
+    """For windows `start` to `stop`: if element x[i * stride], of column k of the window, is the first or larger than
+    the best of those before, it is the best, in this row and column. Without branches, so that it becomes vector code.
+    """
+    for i in range(start, stop):
+        a = x[i * stride]
+        b = best[i]
+        r = rows[i]
+        c = columns[i]
+        new = 1.0 if a > b else (1.0 if r < 0.0 else 0.0)
+        best[i] = a if new > 0.5 else b
+        rows[i] = float(row) if new > 0.5 else r
+        columns[i] = float(k) if new > 0.5 else c
+
+
+@function
+def unpool_row(plane: Array, of: Array, y: Array, scratch: Array, od: int, oh: int, g: Ints) -> None:
+    """`unpool_max` of one row of windows: first the places of the largest elements, then the additions."""
+    n = g[OUT_WIDTH]
+    rows = scratch + n
+    columns = scratch + 2 * n
+    for i in range(n):
+        rows[i] = -1.0
+    d0 = low(od, 0, g)
+    first_row = d0 * g[HEIGHT] + low(oh, 1, g)
+    for d in range(d0, high(od, 0, g)):
+        for h in range(low(oh, 1, g), high(oh, 1, g)):
+            row = d * g[HEIGHT] + h
+            for k in range(g[KERNEL + 2]):
+                x = of + (row * g[WIDTH] + k - g[PAD + 2])
+                if g[STRIDE + 2] == 2:  # a constant makes vector code
+                    prefer(scratch, rows, columns, x, row - first_row, k, first(k, g), last(k, g), 2)
+                else:
+                    prefer(scratch, rows, columns, x, row - first_row, k, first(k, g), last(k, g), g[STRIDE + 2])
+    for i in range(n):
+        if rows[i] >= 0.0:
+            left = i * g[STRIDE + 2] - g[PAD + 2] + int(columns[i])
+            plane[(first_row + int(rows[i])) * g[WIDTH] + left] += y[i]
+
+
 @kernel
-def unpool_max(task: int, y: Array, x: Array, to: Array, two_by_two: int, g: Ints) -> None:
+def unpool_max(task: int, scratch: Array, y: Array, x: Array, to: Array, two_by_two: int, g: Ints) -> None:
     """Add each output, to zeros, at the place of the largest element of its window in x.
 
     `two_by_two` is 1 if the windows are those of `unpool_2x2`, in a plane with two axes.
@@ -184,10 +227,7 @@ def unpool_max(task: int, y: Array, x: Array, to: Array, two_by_two: int, g: Int
     else:
         for od in range(g[OUT_DEPTH]):
             for oh in range(g[OUT_HEIGHT]):
-                for ow in range(g[OUT_WIDTH]):
-                    place = largest(of, od, oh, ow, g)
-                    if place >= 0:
-                        plane[place] += outputs[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + ow]
+                unpool_row(plane, of, outputs + (od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH], scratch, od, oh, g)
 
 
 @kernel

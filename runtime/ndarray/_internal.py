@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
+from runtime.base import MXNetError, count, counts
+from runtime.context import cpu
 from runtime.ndarray.elementwise import binary
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
+from runtime.ndarray.random import distributions
 from runtime.ndarray.shape import slicing
 from runtime.ndarray.shape.subscript import setitem
 
@@ -29,6 +35,29 @@ def _scatter_set_nd(lhs: NDArray, rhs: NDArray, indices: NDArray, shape: Any = N
     copy = lhs.copy()
     setitem(copy, tuple(indices), rhs)
     return copy
+
+
+def _sample_unique_zipfian(range_max: int, shape: tuple[int, ...]) -> list[NDArray]:
+    """Different classes below `range_max` in each row, (batch, n), and how many draws a row took, (batch,); int64.
+
+    Class k is drawn with the probability log((k + 2)/(k + 1)) divided by log(range_max + 1).
+    """
+    batch, n = counts("_sample_unique_zipfian: shape", shape)
+    if count("_sample_unique_zipfian: range_max", range_max) < n:
+        raise MXNetError(f"_sample_unique_zipfian: there are no {n} different classes below {range_max}")
+    found, tries = np.empty((batch, n), np.int64), np.zeros(batch, np.int64)
+    whole = math.log(range_max + 1)
+    for row in range(batch):
+        kept: dict[int, None] = {}
+        while len(kept) < n:
+            drawn = np.exp(distributions.uniform(0, whole, n, "float64", cpu())._data)
+            for k in ((drawn - 1).astype(np.int64) % range_max).tolist():
+                kept[k] = None
+                tries[row] += 1
+                if len(kept) == n:
+                    break
+        found[row] = list(kept)
+    return [NDArray(found, cpu()), NDArray(tries, cpu())]
 
 
 _crop_assign = _slice_assign

@@ -126,9 +126,9 @@ class Operator:
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
-        """The context of the result of inputs in two; MXNetError unless both are CPU memory, of different kinds."""
+        """The context of the result of inputs in two; ArgumentError unless both are CPU memory, of different kinds."""
         if ctx.device_type == other.device_type or not (ctx.on_cpu and other.on_cpu):
-            raise MXNetError(
+            raise ArgumentError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
             )
         return cpu(ctx.device_id)

@@ -104,9 +104,9 @@ def widen_half(x: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1024)
-def constant(value: float, dtype: np.dtype) -> np.ndarray:
-    """An array of one element, which kernels read a number from; not to be written to."""
-    return np.array([value], dtype)
+def constants(dtype: np.dtype, *values: float) -> np.ndarray:
+    """An array of numbers for kernels to read; not to be written to."""
+    return np.array(values, dtype)
 
 
 MIN_KERNEL_ELEMENTS = 1 << 14

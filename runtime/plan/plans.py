@@ -61,13 +61,15 @@ class Plans:
         self._max = 1 if static_shape else MAX_PLANS
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lists: list[Any] = []
+        self.pays = True
+        """False once it was seen that the function has too few operators for a plan."""
 
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
         ctx = data[0]._ctx
         lists = list(map(_LISTS, params))
         if len(lists) != len(self._lists) or not all(map(operator.is_, lists, self._lists)):
-            self._entries.clear()
+            self.clear()
             self._lists = lists
         entry = self._entry(ctx, data)
         if entry.refusal is None and entry.tape is not None:
@@ -75,11 +77,16 @@ class Plans:
         if entry.refusal is not None:
             return function(*data)
         call = _Call(entry, function, data, [p.data(ctx) for p in params])
-        return call.traced() if entry.compiled is None else call.planned()
+        if entry.compiled is not None:
+            return call.planned()
+        result = call.traced()
+        self.pays = entry.refusal is not FEW_CALLS
+        return result
 
-    def pays(self) -> bool:
-        """Whether there is a kind of inputs with enough operators for a plan."""
-        return any(entry.refusal is not FEW_CALLS for entry in self._entries.values())
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self.pays = True
 
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
         mode = autograd.mode
@@ -200,15 +207,9 @@ class _Call:
 
         The function is computed once more, with the random numbers that it drew.
         """
-        after = generator.bit_generator.state
-        try:
-            if self._draws is not None:
-                generator.bit_generator.state = self._draws
-            with autograd.Scope(True, None):
-                handles = [handle(x) if x._in_graph() else x.detach() for x in self._data]
-                outputs = flat(self._function(*handles))
-        finally:
-            generator.bit_generator.state = after
+        with generator.replayed(self._draws), autograd.Scope(True, None):
+            handles = [handle(x) if x._in_graph() else x.detach() for x in self._data]
+            outputs = flat(self._function(*handles))
         pairs = [(y, g) for y, g in zip(outputs, flows, strict=True) if g is not None]
         return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params])
 

@@ -10,7 +10,7 @@ The functions of this module are the operators whose names begin with no undersc
 # ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
-from runtime.symbol import _internal, contrib, image, linalg, methods, op, random, sparse
+from runtime.symbol import _internal, contrib, image, imperative, linalg, methods, op, random, sparse
 from runtime.symbol.creation import (
     Variable,
     arange,
@@ -63,3 +63,4 @@ __all__ = [
 
 __getattr__, __dir__ = offering(__name__, "")
 methods.install()
+imperative.install()

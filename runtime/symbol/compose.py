@@ -49,6 +49,7 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
 
 
 _INITIAL = {
+    "moving_avg": '["zero", {}]',
     "moving_mean": '["zero", {}]',
     "moving_var": '["one", {}]',
     "LeakyReLU gamma": '["Constant", {"value": 0.25}]',

@@ -30,6 +30,10 @@ _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
 )
 
 
+_OWN = {name: function for name, function in vars(nd._internal).items() if name.startswith("_")}
+"""Functions that `nd._internal` has itself: others there call operators of graphs."""
+
+
 def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
     """The outputs of a node that others can take, from its inputs."""
     assert node.operator is not None
@@ -52,7 +56,7 @@ def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
 @cache
 def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
     """The function of `nd` with an operator's name, and the names of its parameters."""
-    function = getattr(nd, name, None) or getattr(nd._internal, name, None)
+    function = getattr(nd, name, None) or _OWN.get(name)
     for prefix, module in _PREFIXES:
         if function is None and name.startswith(prefix):
             function = getattr(module, name.removeprefix(prefix), None)
@@ -228,6 +232,9 @@ _SPELLED: dict[str, Spelled] = {
     "_grad_add": _binary(_SYMBOLS["plus"]),
     "smooth_l1": lambda inputs, values: nd.smooth_l1(inputs[0], scalar=values["scalar"]),
     "_copy": lambda inputs, values: nd.identity(inputs[0]),
+    "_copyto": lambda inputs, values: nd.identity(inputs[0]),
+    "_onehot_encode": lambda inputs, values: nd.one_hot(inputs[0], inputs[1].shape[1], dtype=inputs[1].dtype),
+    "_zeros_without_dtype": lambda inputs, values: nd.zeros(values["shape"], ctx=_context(values["ctx"])),
     "_identity_with_attr_like_rhs": lambda inputs, values: nd.identity(inputs[0]),
     "_zeros": _made(nd.zeros, "shape"),
     "_ones": _made(nd.ones, "shape"),

@@ -23,7 +23,7 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     """The types that follow for the inputs and outputs of a node."""
     assert node.operator is not None
     name = node.operator.name
-    if name in ("BatchNorm", "_contrib_SyncBatchNorm"):
+    if name in ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"):
         return _batch_norm(inputs, outputs)
     if node.operator.open:
         return _custom(node.values, inputs, outputs)
@@ -126,11 +126,15 @@ _RULES: dict[str, Groups] = {
     "where": _own(0),
     "RNN": _own(4),
     "CTCLoss": _own(1, 2, 3),
+    "_contrib_hawkesll": _own(5),
     "scatter_nd": _own(1),
     "_contrib_boolean_mask": _own(1),
     "_contrib_index_copy": _own(1),
     **dict.fromkeys(("reshape_like", "broadcast_like", "slice_like"), _own(1)),
-    **dict.fromkeys(("shape_array", "size_array", "_contrib_index_array"), _given("int64")),
+    **dict.fromkeys(
+        ("shape_array", "size_array", "_contrib_index_array", "_contrib_getnnz", "_sample_unique_zipfian"),
+        _given("int64"),
+    ),
     "_histogram": lambda v, i, o: ([0] * i, [element_type("int64"), 0]),
     **dict.fromkeys(("log_softmax", "softmin"), _stated("dtype", None)),
     "norm": _stated("out_dtype", None),

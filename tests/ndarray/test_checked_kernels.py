@@ -147,8 +147,15 @@ def sums_of_axes(dtype: str) -> None:
         sums.sum_rows(tasks, rows * columns, numbers(dtype, rows, columns), np.empty(columns, dtype), rows, columns)
 
 
+def normalizations_with_given_means(dtype: str) -> None:
+    for size in (1, 3, 33, 9000):
+        gamma, beta, mean, var = (nd.array(abs(numbers(dtype, 3)), dtype=dtype) for _ in range(4))
+        x = nd.array(numbers(dtype, 2 if size > 1 else 6000, 3, size, special=size == 33), dtype=dtype)
+        nd.BatchNorm(x, gamma, beta, mean, var, fix_gamma=False)
+
+
 def normalizations(dtype: str) -> None:
-    for size in (8, 33, 1030):
+    for size in (1, 8, 33, 1030):
         gamma, beta, zeros, ones = (numbers(dtype, 3) for _ in range(4))
         aux = nd.array(zeros * 0, dtype=dtype), nd.array(ones * 0 + 1, dtype=dtype)
         with autograd.train_mode():
@@ -314,7 +321,8 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
     sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
-    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
+    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
+    normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],

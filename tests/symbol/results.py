@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tests.symbol import cases, loop_cases, vision_cases
+from tests.symbol import cases, loop_cases, rare_cases, vision_cases
 from tests.symbol.cases import Case
 
-FAMILIES = {"operators": cases.CASES, "loops": loop_cases.CASES, "vision": vision_cases.CASES}
+FAMILIES = {
+    "operators": cases.CASES,
+    "loops": loop_cases.CASES,
+    "vision": vision_cases.CASES,
+    "rare": rare_cases.CASES,
+}
 """The cases by the file in `data` that has what MXNet finds."""
 
 

@@ -46,7 +46,7 @@ class HybridBlock(Block):
                 f"the parts of {type(self).__name__} '{self.name}' must be HybridBlocks, and {type(block).__name__} "
                 f"'{getattr(block, 'name', '')}' is none; use Block, or nn.Sequential, for the whole"
             )
-        self._structure = self._plan_params = None
+        self._clear_cached_op()
         super().register_child(block, name)
 
     def hybridize(
@@ -81,8 +81,14 @@ class HybridBlock(Block):
 
     def cast(self, dtype: Any) -> None:
         """`Block.cast`. The next inputs of a hybridized block may be of another structure."""
-        self._structure = None
+        self._clear_cached_op()
         super().cast(dtype)
+
+    def _clear_cached_op(self) -> None:
+        """Forget what earlier calls were like. Blocks written for MXNet call it when they change."""
+        self._structure = self._plan_params = None
+        if self._plans is not None:
+            self._plans.clear()
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Compute the output: `hybrid_forward` with the parameters' values.
@@ -104,7 +110,7 @@ class HybridBlock(Block):
         """The output, computed by a plan where there can be one."""
         data = [x for x in inputs if x is not None]
         plans = self._plans
-        if plans is None or self._monitor is not None or not all(type(x) is NDArray for x in data):
+        if not (plans and plans.pays and self._monitor is None and all(type(x) is NDArray for x in data)):
             return self._compute(*inputs)
         params = self._plan_params
         if params is None:
@@ -118,13 +124,12 @@ class HybridBlock(Block):
             waiting = iter(arrays)
             return self._compute(*[next(waiting) if there else None for there in given])
 
-        result = plans(function, data, params)
-        if not plans.pays():
-            self._plans = None
-        return result
+        return plans(function, data, params)
 
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""
+        if any(isinstance(x, NDArray) for x in inputs):
+            self._explain_inputs(inputs)
         params = {key: param.var() for key, param in self._reg_params.items()}
         with self.name_scope():
             return self.hybrid_forward(symbol, *inputs, **params)
@@ -172,7 +177,7 @@ class HybridBlock(Block):
                 f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called "
                 f"with F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
             ) from None
-        if any(isinstance(x, np.ndarray) for x in inputs):
+        if any(isinstance(x, (np.ndarray, symbol.Symbol)) for x in inputs):
             self._explain_inputs(inputs)
 
     def _explain_inputs(self, inputs: tuple[Any, ...]) -> NoReturn:

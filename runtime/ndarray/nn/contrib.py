@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime.base import ArgumentError
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn.normalization import BatchNorm
+from runtime.ndarray.nn.batch_norm import BatchNorm
 from runtime.ndarray.shape.gather import Embedding
 
 __all__: list[str] = []

@@ -12,6 +12,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.core import optgen_bridge
 from runtime.core.backend import array_module
 from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
@@ -21,6 +22,7 @@ from runtime.ndarray.operator import Operator, on_own_device
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [
+    "IdentityAttachKLSparseReg",
     "LinearRegressionOutput",
     "LogisticRegressionOutput",
     "MAERegressionOutput",
@@ -217,3 +219,43 @@ def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, 
     valid = int((data._data > valid_thresh).sum()) if normalization == "valid" else 0
     count = {"null": 1, "batch": math.prod(data.shape[:-1]), "valid": max(1, valid)}[normalization]
     return _make_loss(data, slope=grad_scale / count)
+
+
+# ---------------------------------------------------------------- sparse activations
+
+
+@Operator
+def _with_sparseness(
+    x: np.ndarray, moving: np.ndarray, *, target: float, penalty: float, momentum: float
+) -> np.ndarray:
+    return optgen_bridge.copied(x)
+
+
+@_with_sparseness.gradient
+def _(
+    g: NDArray, y: NDArray, x: NDArray, moving: NDArray, *, target: float, penalty: float, momentum: float
+) -> NDArray:
+    with autograd.pause():
+        moving[:] = moving * momentum + reshape(x, (len(x), -1)).mean(axis=0) * (1 - momentum)
+        push = ((1 - target) / (1 - moving) - target / moving) * penalty
+    return g + reshape(push, (1, *x.shape[1:]))
+
+
+def IdentityAttachKLSparseReg(
+    data: NDArray,
+    moving_avg: NDArray,
+    sparseness_target: float = 0.1,
+    penalty: float = 0.001,
+    momentum: float = 0.9,
+) -> NDArray:
+    """`data`, whose gradient gets that of a penalty: `penalty` times the divergence (Kullback-Leibler) of the mean
+    activation of each unit, from 0 to 1, from `sparseness_target`.
+
+    The mean is `moving_avg`, one number for each value of a sample, which takes a step of `1 - momentum` towards the
+    mean of the batch when the gradient is computed.
+    """
+    if moving_avg.size * len(data) != data.size:
+        raise MXNetError(
+            f"IdentityAttachKLSparseReg: moving_avg has {moving_avg.size} elements, samples {data.size // len(data)}"
+        )
+    return _with_sparseness(data, moving_avg, target=sparseness_target, penalty=penalty, momentum=momentum)

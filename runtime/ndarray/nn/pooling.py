@@ -94,7 +94,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
         2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
     )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params)
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=3 * pool.outputs[-1])
     return to
 
 

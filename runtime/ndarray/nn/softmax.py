@@ -18,7 +18,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import places, take
-from runtime.ndarray.two_gradients import TwoGradientOperator, constant, widen_half
+from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
 METHODS = ("log_softmax", "softmax", "softmin")
@@ -48,7 +48,7 @@ def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
 def _run(run: LoopKernel, x: np.ndarray, scale: float, rows: tuple[int, int, int], *others: np.ndarray) -> np.ndarray:
     """The result, of the shape of x, of a kernel of `native.softmax`; `others` are arrays that it reads, too."""
     y = np.empty_like(x)
-    run(-(-rows[0] // rows[2]), EXP_WORK * x.size, x, *others, constant(scale, x.dtype), y, *rows, scratch=SCRATCH)
+    run(-(-rows[0] // rows[2]), EXP_WORK * x.size, x, *others, constants(x.dtype, scale), y, *rows, scratch=SCRATCH)
     return y
 
 
@@ -57,7 +57,7 @@ def _exponentials(x: np.ndarray, axis: int, scale: float) -> tuple[np.ndarray, n
     if rows := _rows(x, axis):
         e = np.empty_like(x)
         tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
-        arrays = x, constant(scale, x.dtype), e, tops, sums
+        arrays = x, constants(x.dtype, scale), e, tops, sums
         native.exponentials(-(-rows[0] // rows[2]), EXP_WORK * x.size, *arrays, *rows, scratch=SCRATCH)
         return e, tops, sums
     return _exponentials_in_numpy(x, axis, scale)

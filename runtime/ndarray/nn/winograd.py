@@ -57,7 +57,7 @@ def _plan(
     down, across = (-(-size // 2) for size in outputs)
     wide = -(-across // 16) * 16
     part = -(-n * down // parts)
-    rows = min(part, max(1, BLOCK_TILES // across))
+    rows = _block(part, max(1, BLOCK_TILES // across))
     columns = -(-(rows * across + wide) // 32) * 32 + 16  # rows a power of 2 apart would share few lines of the cache
     numbers = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns]
     sizes = np.array([*numbers, filter_block, channel_block, part], np.int64)

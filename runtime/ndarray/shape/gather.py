@@ -338,7 +338,8 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
     with backend.device_scope(data._ctx):
         coordinates = backend.xp_for(data._ctx).indices(data.shape, np.int64)
-        return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
+        chosen = coordinates[np.array(axes, np.intp)]
+        return NDArray(backend.xp_for(data._ctx).moveaxis(chosen, 0, -1), data._ctx)
 
 
 # ---------------------------------------------------------------- conditions

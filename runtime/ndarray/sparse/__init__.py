@@ -26,11 +26,11 @@ from runtime.ndarray.sparse.creation import (
 )
 from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, retain, sum_rows
-from runtime.ndarray.sparse.rules import getnnz, sparse_aware
+from runtime.ndarray.sparse.rules import edge_id, getnnz, sparse_aware
 
 __all__ = ["cast_storage"]
 METHODS = ("tostype",)
-CONTRIB = ("getnnz",)
+CONTRIB = ("edge_id", "getnnz")
 
 retain = public(retain)
 

@@ -241,6 +241,26 @@ def _stored(x: NDArray, stype: str) -> NDArray:
     return x if x.stype == stype else tostype(x, stype)
 
 
+def edge_id(data: CSRNDArray, u: NDArray, v: NDArray) -> NDArray:
+    """What a csr array, (n, m), stores at the places (u_i, v_i); -1 where it stores nothing.
+
+    Of the adjacency of a graph these are the numbers of edges.
+    """
+    if not isinstance(data, CSRNDArray) or u.ndim != 1 or u.shape != v.shape:
+        raise MXNetError(f"edge_id: a csr array and vectors of one length are expected, not {u.shape} and {v.shape}")
+    starts, columns, values = (backend.to_host(x) for x in (data._indptr, data._indices, data._values))
+    found = np.full(len(u), -1, values.dtype)
+    rows, wanted = (backend.to_host(x._data).astype(np.int64) for x in (u, v))
+    if ((rows < 0) | (rows >= len(starts) - 1)).any():
+        raise MXNetError(f"edge_id: u has rows that are none of {len(starts) - 1}")
+    for i, (row, column) in enumerate(zip(rows, wanted, strict=True)):
+        own = slice(starts[row], starts[row + 1])
+        hit = np.flatnonzero(columns[own] == column)
+        if len(hit):
+            found[i] = values[own][hit[0]]
+    return NDArray(backend.to_device_of(data._values, found), data._ctx)
+
+
 def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
     """How many values a csr array stores, zeros included: in all (None), or in each row (1); int64."""
     if not isinstance(data, CSRNDArray) or axis not in (None, 1):

@@ -19,7 +19,7 @@ _logical_and logical_not _logical_or _logical_xor make_loss MakeLoss _maximum _m
 ones_like _contrib_quadratic _np_cumsum _contrib_div_sqrt_dim _contrib_gradientmultiplier _contrib_round_ste
 _contrib_sign_ste _power radians rcbrt reciprocal relu reverse rint round rsqrt _scatter_elemwise_div sigmoid sign sin
 sinh smooth_l1 SoftmaxActivation softmin softsign sqrt square tan tanh trunc zeros_like _shuffle _linalg_potrf
-_linalg_potri _linalg_inverse adam_update ftml_update ftrl_update lamb_update_phase1 mp_lamb_update_phase1
+_linalg_potri _linalg_inverse _copyto adam_update ftml_update ftrl_update lamb_update_phase1 mp_lamb_update_phase1
 mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars nag_mom_update rmsprop_update rmspropalex_update
 sgd_mom_update sgd_update signsgd_update signum_update _sparse_adagrad_update
 """
@@ -32,10 +32,11 @@ RULES: dict[str, Rule] = {
     ),
     "_identity_with_attr_like_rhs": views.like,
     "FullyConnected": layers.fully_connected,
-    "Convolution": layers.convolution,
+    **dict.fromkeys(("Convolution", "Convolution_v1"), layers.convolution),
     "Deconvolution": layers.deconvolution,
-    "Pooling": layers.pooling,
-    **dict.fromkeys(("BatchNorm", "_contrib_SyncBatchNorm", "InstanceNorm"), layers.normalization),
+    **dict.fromkeys(("Pooling", "Pooling_v1"), layers.pooling),
+    "IdentityAttachKLSparseReg": layers.with_sparseness,
+    **dict.fromkeys(("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "InstanceNorm"), layers.normalization),
     "GroupNorm": layers.group_norm,
     "LayerNorm": layers.layer_norm,
     "LeakyReLU": layers.leaky,
@@ -67,7 +68,7 @@ RULES: dict[str, Rule] = {
     "where": views.where,
     "SequenceLast": views.sequence_last,
     "stack": views.stack,
-    **dict.fromkeys(("_zeros", "_ones", "_full"), views.stated),
+    **dict.fromkeys(("_zeros", "_ones", "_full", "_zeros_without_dtype"), views.stated),
     "_arange": views.arange,
     "sort": views.sort,
     "slice": views.cut,

@@ -87,7 +87,7 @@ def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sh
     data = inputs[0]
     if data is None:
         return inputs, outputs
-    last = _channels_at(values["layout"]) == -1
+    last = _channels_at(values.get("layout")) == -1
     image = data[1:-1] if last else data[2:]
     if values["global_pool"]:
         spatial = [1] * len(image)
@@ -114,6 +114,12 @@ def normalization(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
     length = -1 if data is None else data[values.get("axis", 1)]
     others = [merged(x, (length,)) for x in inputs[1:]]
     return [data, *others], [data, *[merged(y, (length,)) for y in outputs[1:]]]
+
+
+def with_sparseness(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """A moving average of each value of a sample."""
+    data = merged(inputs[0], outputs[0])
+    return [data, inputs[1] if data is None else merged(inputs[1], (product(data[1:]),))], [data]
 
 
 def group_norm(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:

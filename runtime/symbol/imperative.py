@@ -1,0 +1,61 @@
+"""`nd._internal`: every operator of the table as a function of arrays, with MXNet's name, inputs and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.base import MXNetError, did_you_mean
+from runtime.ndarray import NDArray, _internal
+from runtime.ndarray.operator import public
+from runtime.symbol import table
+from runtime.symbol.functions import compute, documentation
+from runtime.symbol.graph import Entry, Node
+
+_ANY = Entry(Node(None, "array"))
+"""What nodes here have as inputs: their number counts alone."""
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function that computes the operator `name`."""
+    operator = table.find(name)
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return _computed(operator, args, kwargs)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = documentation(operator)
+    return public(create)
+
+
+def _computed(operator: table.Operator, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The output, or several, of arrays and attributes in order or by name."""
+    many = any(x.many for x in operator.inputs)
+    parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
+    given = dict(kwargs) if many else dict(zip(parameters, args, strict=False)) | kwargs
+    arrays = {key: x for key, x in given.items() if isinstance(x, NDArray)}
+    texts = {}
+    for key, x in given.items():
+        attribute = operator.attributes.get(key)
+        if key not in arrays and x is not None:
+            if attribute is None:
+                raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
+            texts[key] = attribute.text(x)
+    if many and "num_args" in operator.attributes:
+        texts.setdefault("num_args", str(len(args)))
+    inputs = list(args) if many else [arrays[x.name] for x in operator.inputs if x.name in arrays]
+    found = compute(Node(operator, operator.name, texts, (_ANY,) * len(inputs)), inputs)
+    return found[0] if len(found) == 1 else found
+
+
+def _find(name: str) -> Any:
+    if name.startswith("__") or name not in table.names():
+        raise AttributeError(f"module '{_internal.__name__}' has no attribute '{name}'")
+    made = function(name)
+    setattr(_internal, name, made)
+    return made
+
+
+def install() -> None:
+    """Make the operators attributes of `nd._internal`, each when it is first used."""
+    _internal.__getattr__ = _find  # type: ignore[attr-defined]
