@@ -252,7 +252,8 @@ def matrix_products(dtype: str) -> None:
 
 
 def recurrent_layers(dtype: str) -> None:
-    for mode, gates, projected in (("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None)):
+    modes = ("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None), ("rnn_tanh", 1, None), ("rnn_relu", 1, None)
+    for mode, gates, projected in modes:
         for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
             state = projected or hidden
             count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
@@ -307,6 +308,13 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
 
 
+def picks(dtype: str) -> None:
+    for shape, axis in (((7,), 0), ((4, 5), 1), ((3, 4, 5), 1), ((5000, 2), 1)):
+        x, kept = numbers(dtype, *shape), [1 if a == axis else n for a, n in enumerate(shape)]
+        for at in (numbers(dtype, *kept, special=True), rng.integers(-9, 9, kept)):
+            differentiate(lambda x, a=axis, at=at: nd.pick(x, nd.array(at, dtype=at.dtype), axis=a), x)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -330,10 +338,14 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],
-    recurrent_layers: [f"recurrent.{f}" for f in ("lstm", "lstm_back", "gru", "gru_back")],
+    recurrent_layers: [
+        *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
+        *("recurrent.weight_gradients", "panels.pack", "panels.multiply"),
+    ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
+    picks: ["gather.pick", "gather.put"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

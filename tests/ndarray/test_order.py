@@ -40,6 +40,7 @@ NDARRAY = [
     "methods",
     "shape/sequence",
     "shape/gather",
+    "shape/pick",
     "reduce/ordering",
     "linalg/products",
     "linalg/diagonals",

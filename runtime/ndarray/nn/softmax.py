@@ -17,7 +17,8 @@ from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
-from runtime.ndarray.shape.gather import places, take
+from runtime.ndarray.shape.gather import take
+from runtime.ndarray.shape.pick import places
 from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
