@@ -68,7 +68,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner stages", "device"],
     "optgen.loops": [
         "language malloc",
-        "compile code",
+        "compile code writes",
         "fallback_gemm",
         "numpy_blas",
         "trampoline",
@@ -102,7 +102,7 @@ LAYERS: dict[str, list[str]] = {
         "context name attribute",
         "util runtime autograd",
         "ndarray",
-        "random lr_scheduler",
+        "plan random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
         "kvstore image model monitor onnx operator profiler visualization",

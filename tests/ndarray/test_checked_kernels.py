@@ -16,7 +16,7 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, softmax
+from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -128,14 +128,23 @@ def softmaxes(dtype: str) -> None:
         x, g, scale = numbers(dtype, rows, n), numbers(dtype, rows, n), np.array([-0.5], dtype)
         if n > 5:
             x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
-        e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
-        softmax.exponentials(tasks, n, x, scale, e, tops, sums, *arguments, scratch=SCRATCH)
+        e, tops, totals = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
+        softmax.exponentials(tasks, n, x, scale, e, tops, totals, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax, softmax.log_softmax):
             run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
     for operator in (nd.softmax, nd.log_softmax):
         differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
+
+
+def sums_of_axes(dtype: str) -> None:
+    for images, channels, size in ((1, 1, 1), (3, 2, 7), (2, 3, 1030)):
+        x = numbers(dtype, images, channels, size)
+        sums.sum_planes(channels, x.size, x, np.empty(channels, dtype), images, channels, size, scratch=sums.SUMS)
+    for rows, columns in ((1, 1), (3, 255), (2, 257)):
+        tasks = -(-columns // sums.COLUMNS_PER_TASK)
+        sums.sum_rows(tasks, rows * columns, numbers(dtype, rows, columns), np.empty(columns, dtype), rows, columns)
 
 
 def normalizations_with_given_means(dtype: str) -> None:
@@ -319,6 +328,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
+    sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],

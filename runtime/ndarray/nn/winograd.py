@@ -32,11 +32,13 @@ GRADIENT_TASKS = 8
 
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
     """Whether the algorithm can be used, and saves time."""
-    if window.kernel != (3, 3) or (window.stride, window.dilate, window.groups) != ((1, 1), (1, 1), 1):
+    if min(channels, filters) < MIN_CHANNELS or window.kernel != (3, 3):
+        return False
+    if (window.stride, window.dilate, window.groups) != ((1, 1), (1, 1), 1):
         return False
     tiles = math.prod(-(-n // 2) for n in g.outputs)
     enough = images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
-    return enough and min(channels, filters) >= MIN_CHANNELS and max(window.pad) <= 2
+    return enough and max(window.pad) <= 2
 
 
 class _Plan(NamedTuple):

@@ -108,7 +108,6 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)
 
 
-@ignore_fp_errors
 def positions(
     name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
 ) -> NDArray:
@@ -117,15 +116,20 @@ def positions(
         raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
     if not length and index.size:
         raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
-    with backend.device_scope(index._ctx):
-        at = index._data.astype(np.int64)
-        if mode == "wrap":
-            at %= length
-        elif mode == "clip":
-            at = np.minimum(np.maximum(at, 0), length - 1)
-        elif at.size and not 0 <= at.min() <= at.max() < length:
-            raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
-        return NDArray(at if shape is None else at.reshape(shape), index._ctx)
+    return _position(index, of=name, length=length, mode=mode, shape=index._data.shape if shape is None else shape)
+
+
+@Operator
+@ignore_fp_errors
+def _position(index: np.ndarray, *, of: str, length: int, mode: str, shape: Shape) -> np.ndarray:
+    at = index.astype(np.int64)
+    if mode == "wrap":
+        at %= length
+    elif mode == "clip":
+        at = np.minimum(np.maximum(at, 0), length - 1)
+    elif at.size and not 0 <= at.min() <= at.max() < length:
+        raise MXNetError(f"{of}: indices from {at.min()} to {at.max()} for an axis of length {length}")
+    return at.reshape(shape)
 
 
 # ---------------------------------------------------------------- elements by all their coordinates
@@ -288,11 +292,13 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
             "have their shape, or be a vector as long as they are"
         )
-    with backend.device_scope(condition._ctx):
-        chosen = condition._data != 0
-        if rows:
-            chosen = chosen.reshape(-1, *[1] * (x.ndim - 1))
-    return _where(NDArray(chosen, condition._ctx), x, y)
+    shape = (-1, *[1] * (x.ndim - 1)) if rows else condition._data.shape
+    return _where(_is_true(condition, shape=shape), x, y)
+
+
+@Operator
+def _is_true(condition: np.ndarray, *, shape: Shape) -> np.ndarray:
+    return (condition != 0).reshape(shape)
 
 
 def one_hot(
@@ -302,9 +308,13 @@ def one_hot(
 
     An index outside of the axis names none.
     """
-    depth = count("one_hot: depth", depth, 0)
-    dtype = element_type(dtype)
-    with backend.device_scope(indices._ctx):
-        hot = indices._data.astype(np.int64)[..., None] == backend.xp_for(indices._ctx).arange(depth)
-        values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
-        return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16
+    return _one_hot(
+        indices, depth=count("one_hot: depth", depth, 0), on=on_value, off=off_value, dtype=element_type(dtype)
+    )
+
+
+@Operator
+def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: np.dtype) -> np.ndarray:
+    hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
+    values = np.where(hot, dtype.type(on), dtype.type(off))
+    return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16
