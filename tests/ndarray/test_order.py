@@ -64,6 +64,7 @@ NDARRAY = [
     "nn/output_ops",
     "nn/contrib",
     "nn/first_versions",
+    "nn/quantized",
     "nn/point_processes",
     "vision/interpolation",
     "vision/resize",
