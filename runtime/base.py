@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import os
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
 """The element type of arrays that are created without one."""
+NDArrayHandle = ctypes.c_void_p
+"""The type of MXNet's pointers to arrays, which modules import. Nothing here takes one."""
 
 
 class MXNetError(RuntimeError):

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.gluon import data, loss, nn, rnn, utils
 from runtime.gluon.block import Block, HybridBlock, SymbolBlock
-from runtime.gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
+from runtime.gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict, tensor_types
 from runtime.gluon.trainer import Trainer
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "loss",
     "nn",
     "rnn",
+    "tensor_types",
     "utils",
 ]
 

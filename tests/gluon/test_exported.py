@@ -160,6 +160,17 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         block(nd.ones((1, 3)), nd.ones((1, 3)))
 
 
+def test_initialize_decides_over_the_parameters_of_a_graph() -> None:
+    """As in MXNet, initializers in the graph are not theirs, and what a layer keeps fixed can be shared."""
+    y = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, name="c", attr={"__init__": "xavier"})
+    shared = gluon.ParameterDict("")
+    shared.get("c_weight", grad_req="null", allow_deferred_init=True)
+    net = gluon.SymbolBlock(y, mx.sym.var("data"), shared)
+    net.initialize(mx.init.Constant(3))
+    assert net(nd.ones((1, 1, 1, 1))).asnumpy().ravel().tolist() == [6, 6]
+    assert net.params["c_weight"].grad_req == "null" and net.params["c_bias"].grad_req == "write"
+
+
 def test_a_symbol_block_is_a_part_of_others() -> None:
     data = mx.sym.var("data")
     hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")

@@ -367,3 +367,31 @@ def test_weights_and_gradients_begin_with_pages_and_cache_lines() -> None:
         param = Parameter("w", shape=shape)
         param.initialize(mx.init.Normal())
         assert param.data()._data.ctypes.data % unit == param.grad()._data.ctypes.data % unit == 0
+
+
+class Halved(Parameter):
+    """A parameter that MXNet's users wrote: it takes over another, and hands out other values."""
+
+    def __init__(self, of: Parameter) -> None:
+        super().__init__(of.name, of.grad_req, of._shape, of.dtype, init=of.init)
+        self._deferred_init, self._data, self._grad = of._deferred_init, of._data, of._grad
+        self._ctx_list, self._ctx_map, self._trainer = of._ctx_list, of._ctx_map, of._trainer
+
+    def data(self, ctx: mx.Context | None = None) -> nd.NDArray:
+        assert self._check_and_get(self._data, list) is self._data
+        return self._check_and_get(self._data, ctx) / 2
+
+
+def test_a_subclass_written_for_mxnet_takes_the_place_of_a_parameter() -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(1, in_units=2, use_bias=False, weight_initializer="ones"))
+    net.initialize()
+    net[0].params._params[net[0].weight.name] = net[0]._reg_params["weight"] = Halved(net[0].weight)
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    for wanted in (1, 0.5):
+        with autograd.record():
+            y = net(nd.ones((1, 2)))
+        y.backward()
+        trainer.step(1)
+        assert y.asscalar() == wanted

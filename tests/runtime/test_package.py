@@ -74,6 +74,9 @@ def test_names_that_libraries_import() -> None:
     assert mx.metric.ndarray is mx.nd
     assert mx.autograd.set_recording(is_recording=False) is False
     assert x.broadcast_like(other=mx.nd.ones((2, 3))).shape == (2, 3)
+    assert mx.gluon.nn.conv_layers.GlobalAvgPool2D is mx.gluon.nn.GlobalAvgPool2D
+    assert mx.gluon.tensor_types == (mx.nd.NDArray,) and mx.base.NDArrayHandle().value is None
+    assert mx.contrib.amp.amp._amp_initialized is False
 
 
 class Symbol:

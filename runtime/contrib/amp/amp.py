@@ -21,6 +21,13 @@ _loss_scaler: LossScaler | None = None
 """That of the first trainer, which scales `lists.LOSS_OUTPUTS` too."""
 
 
+def __getattr__(name: str) -> bool:
+    """`_amp_initialized`, whether `init` was called: layers written for MXNet read it to choose numbers that fit."""
+    if name == "_amp_initialized":
+        return casting._everywhere is not None
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 def init(
     target_dtype: Any = "float16",
     target_precision_ops: Iterable[str] | None = None,

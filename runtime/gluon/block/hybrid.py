@@ -41,7 +41,7 @@ class HybridBlock(Block):
                 f"the parts of {type(self).__name__} '{self.name}' must be HybridBlocks, and {type(block).__name__} "
                 f"'{getattr(block, 'name', '')}' is none; use Block, or nn.Sequential, for the whole"
             )
-        self._structure = None
+        self._clear_cached_op()
         super().register_child(block, name)
 
     def hybridize(
@@ -65,8 +65,12 @@ class HybridBlock(Block):
 
     def cast(self, dtype: Any) -> None:
         """`Block.cast`. The next inputs of a hybridized block may be of another structure."""
-        self._structure = None
+        self._clear_cached_op()
         super().cast(dtype)
+
+    def _clear_cached_op(self) -> None:
+        """Forget what earlier calls were like. Blocks written for MXNet call it when they change."""
+        self._structure = None
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Compute the output: `hybrid_forward` with the parameters' values.

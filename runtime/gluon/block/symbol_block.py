@@ -23,7 +23,8 @@ Files = str | os.PathLike[str]
 
 
 class SymbolBlock(HybridBlock):
-    """A block that computes a graph. Variables that are none of its inputs are its parameters.
+    """A block that computes a graph. Variables that are none of its inputs are its parameters. `initialize` alone
+    gives them first values: initializers in the graph are those of `Module`.
 
     Parameters
     ----------
@@ -56,10 +57,8 @@ class SymbolBlock(HybridBlock):
     def _parameter(self, node: Node, dtype: Any, state: bool) -> Parameter:
         text = node.attributes.get("__shape__")
         shape = None if text is None else tuple(symbol.attributes.parse_shape(text))
-        return self.params.get(
-            node.name, shape=shape, dtype=dtype, allow_deferred_init=True, grad_req="null" if state else "write",
-            init=node.attributes.get("__init__"),
-        )  # fmt: skip
+        wanted = {"grad_req": "null"} if state else {}
+        return self.params.get(node.name, shape=shape, dtype=dtype, allow_deferred_init=True, **wanted)
 
     @staticmethod
     def imports(

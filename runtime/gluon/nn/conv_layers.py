@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from runtime.base import ArgumentError, count, counts, numeric_types
+from runtime.base import ArgumentError, count, numeric_types
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.nn.activations import Activation
+from runtime.gluon.nn.layouts import Size, check_layout, per_axis
+from runtime.gluon.nn.pool_layers import (  # noqa: F401 (scripts find poolings here, where MXNet has them)
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    GlobalAvgPool1D,
+    GlobalAvgPool2D,
+    GlobalAvgPool3D,
+    GlobalMaxPool1D,
+    GlobalMaxPool2D,
+    GlobalMaxPool3D,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+)
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
 
-Size = int | Sequence[int]
 Init = str | Initializer | None
-
-
-def per_axis(block: str, what: str, value: Size, axes: int, least: int = 1) -> tuple[int, ...]:
-    """A whole number for each axis, at least `least`, given as one for all or as that many."""
-    sizes = counts(f"{block}: {what}", (value,) * axes if isinstance(value, numeric_types) else value, least)
-    if len(sizes) != axes:
-        raise ArgumentError(f"{block}: {what} is a number, or {axes} of them, not {value!r}")
-    return sizes
-
-
-def check_layout(block: str, layout: str, known: tuple[str, ...]) -> None:
-    if layout not in known:
-        raise ArgumentError(f"{block}: layout is {' or '.join(map(repr, known))}, not {layout!r}")
 
 
 class _Conv(HybridBlock):

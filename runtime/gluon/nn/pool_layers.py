@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.core.signatures import REQUIRED, with_signature
 from runtime.gluon.block import HybridBlock
-from runtime.gluon.nn.conv_layers import check_layout, per_axis
+from runtime.gluon.nn.layouts import check_layout, per_axis
 from runtime.ndarray import NDArray
 
 

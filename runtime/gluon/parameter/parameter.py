@@ -57,6 +57,10 @@ class Parameter:
     Whenever arrays are replaced, or get or lose their gradients, the lists `_data` and `_grad` are new objects.
     """
 
+    _ctx_list: list[Context] | None = None
+    _ctx_map: list[list[int]] | None = None
+    """Where MXNet keeps the contexts, which are here those of `_data`. Subclasses written for MXNet copy them."""
+
     def __init__(
         self,
         name: str,
@@ -350,6 +354,10 @@ class Parameter:
     def _all(self, arrays: list[NDArray] | None) -> list[NDArray]:
         return arrays if arrays is not None else self._explain_no_data()
 
+    def _check_and_get(self, arrays: list[NDArray] | None, ctx: Context | type[list] | None) -> Any:
+        """The one of `arrays` that is in `ctx`; all of them for `list`. Subclasses written for MXNet call it."""
+        return self._all(arrays) if ctx is list else self._in(arrays, ctx)
+
     def _in(self, arrays: list[NDArray] | None, ctx: Context | None) -> NDArray:
         """The one of `arrays` that is in `ctx`; all kinds of CPU memory are one."""
         arrays = self._all(arrays)
@@ -374,6 +382,10 @@ class Parameter:
     def _trainer(self) -> Any:
         """The trainer that updates the parameter; None if there is none, or no longer."""
         return self._trainer_of and self._trainer_of()
+
+    @_trainer.setter
+    def _trainer(self, trainer: Any) -> None:
+        self._set_trainer(trainer)
 
     def _set_trainer(self, trainer: Any) -> None:
         """Note the trainer, or None. A row-sparse parameter, whose rows are in the trainer's store, keeps it for ever;

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from runtime.base import MXNetError, counts
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn.batch_norm import BatchNorm
 from runtime.ndarray.nn.convolution import Convolution
-from runtime.ndarray.nn.normalization import BatchNorm
 from runtime.ndarray.nn.pooling import Pooling
 from runtime.ndarray.shape.slicing import pad as pad_with
 

@@ -10,7 +10,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn import BatchNorm, HybridSequential, Sequential
-from runtime.gluon.nn.conv_layers import per_axis
+from runtime.gluon.nn.layouts import per_axis
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.base import MXNetError, count
-from runtime.gluon.nn.conv_layers import per_axis
+from runtime.gluon.nn.layouts import per_axis
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States, gru_step, lstm_step
 from runtime.ndarray import NDArray
 
