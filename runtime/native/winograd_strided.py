@@ -1,17 +1,15 @@
-"""Convolution with kernels of 3 by 3 or 4 by 4 that move by two pixels, and its two adjoints, by Winograd's algorithm.
+"""Convolution with kernels of 4 by 4 that move by two pixels, and its two adjoints, by Winograd's algorithm.
 
-Along an axis, the elements of the kernel with even numbers meet the pixels with even numbers, and the odd the odd: two
-phases, each a convolution that moves by one pixel, with two elements of the kernel or, in the odd phase of a kernel of
-3, with one. Of two elements p and q, two outputs are made of three pixels a, b, c with three products,
+Along an axis, the two elements of the kernel with even numbers meet the pixels with even numbers, and the odd the odd:
+two phases, each a convolution that moves by one pixel. Of its elements p and q, two outputs are made of three pixels
+a, b, c with three products,
 
-    m0 = (a - b) p    m1 = b (p + q)    m2 = (b - c) q    outputs m0 + m1 and m1 - m2,
+    m0 = (a - b) p    m1 = b (p + q)    m2 = (b - c) q    outputs m0 + m1 and m1 - m2.
 
-and of a single element with two: m0 = a p, m2 = -b p. In two axes, product i of one with product j of the other is
-element (i, j) of 9. Each is a matrix product that sums over channels and phases: 36 multiplications (of kernels of 3:
-25) for 4 outputs and 4 phases of a channel, not 64 (36). Rows of a matrix are ordered by channel, then phase.
-
-The gradient of the image is made of phases as well, from pixels of the output: a single element there has m1 = b p and
-m2 = (b - c) p. The product which a single element lacks is called `lone`. `g` is as in `winograd`, with:
+In two axes, product i of one with product j of the other is element (i, j) of 9. Each is a matrix product that sums
+over channels and the four phases of both axes: 36 multiplications for 4 outputs and a channel, not 64. A matrix has
+four rows for each channel of the image, its phases. The gradient of the image consists of phases as well, which are
+made of the same pixels of the output. `g` is as in `winograd`.
 """
 
 from __future__ import annotations
@@ -41,58 +39,25 @@ from runtime.native.winograd import (
     write_tiles,
 )  # fmt: skip
 
-ODD = 17  # elements of the kernel in its odd phase: 2 or 1
-MIDDLE, FIRST = 1, 0
-"""`lone`, in the convolution and in the gradient of the image."""
-
-
-@function
-def phases(i: int, lone: int, odd: int) -> int:
-    """The number of phases that have product i."""
-    return odd if i == lone else 2
-
-
-@function
-def phases_before(i: int, lone: int, odd: int) -> int:
-    return 2 * i - (2 - odd if lone < i else 0)
-
-
-@function
-def rows_before(i: int, j: int, lone: int, odd: int) -> int:
-    """The rows of the matrices before matrix (i, j), for each channel."""
-    return phases_before(i, lone, odd) * (4 + odd) + phases(i, lone, odd) * phases_before(j, lone, odd)
-
-
-@function
-def rows_each(i: int, j: int, lone: int, odd: int) -> int:
-    """The rows of matrix (i, j), for each channel."""
-    return phases(i, lone, odd) * phases(j, lone, odd)
-
-
 # ---------------------------------------------------------------- transforms
 
 
 @function
-def mix_columns(to: Array, x: Array, wide: int, odd: int) -> None:
+def mix_columns(to: Array, x: Array, wide: int) -> None:
     """Of a row of the image with its padding: what is multiplied in products 0 to 2 of the even phase, and of the odd.
     Six runs of `wide` elements."""
     for i in range(wide):
         to[i] = x[4 * i] - x[4 * i + 2]
         to[wide + i] = x[4 * i + 2]
         to[2 * wide + i] = x[4 * i + 2] - x[4 * i + 4]
-    if odd == 2:
-        for i in range(wide):
-            to[3 * wide + i] = x[4 * i + 1] - x[4 * i + 3]
-            to[4 * wide + i] = x[4 * i + 3]
-            to[5 * wide + i] = x[4 * i + 3] - x[4 * i + 5]
-    else:
-        for i in range(wide):
-            to[3 * wide + i] = x[4 * i + 1]
-            to[5 * wide + i] = -x[4 * i + 3]
+    for i in range(wide):
+        to[3 * wide + i] = x[4 * i + 1] - x[4 * i + 3]
+        to[4 * wide + i] = x[4 * i + 3]
+        to[5 * wide + i] = x[4 * i + 3] - x[4 * i + 5]
 
 
 @function
-def mix_three(to_0: Array, to_1: Array, to_2: Array, a: Array, b: Array, c: Array, n: int) -> None:
+def mix_rows(to_0: Array, to_1: Array, to_2: Array, a: Array, b: Array, c: Array, n: int) -> None:
     for i in short(n):
         to_0[i] = a[i] - b[i]
         to_1[i] = b[i]
@@ -100,39 +65,13 @@ def mix_three(to_0: Array, to_1: Array, to_2: Array, a: Array, b: Array, c: Arra
 
 
 @function
-def mix_two(to_0: Array, to_2: Array, a: Array, b: Array, n: int) -> None:
-    for i in short(n):
-        to_0[i] = a[i]
-        to_2[i] = -b[i]
-
-
-@function
-def mix_rows(v: Array, rows: Array, at: int, j: int, phase: int, c: int, channels: int, down: int, g: Ints) -> None:
-    """What is multiplied in the matrices (0, j) to (2, j), in a phase of the columns and both of the rows. `rows` are
-    the runs of the six rows of the image that the tiles have, `at` the place of the tiles in the matrices."""
-    odd = g[ODD]
-    across = phases(j, MIDDLE, odd)
-    for ph in range(2):
-        a = rows + ((4 * down + ph) % 6 * 6 + 3 * phase + j) * g[WIDE]
-        b = rows + ((4 * down + ph + 2) % 6 * 6 + 3 * phase + j) * g[WIDE]
-        d = rows + ((4 * down + ph + 4) % 6 * 6 + 3 * phase + j) * g[WIDE]
-        row = ph * across + phase
-        to_0 = v + ((rows_before(0, j, MIDDLE, odd) * channels + c * 2 * across + row) * g[COLUMNS] + at)
-        to_2 = v + ((rows_before(2, j, MIDDLE, odd) * channels + c * 2 * across + row) * g[COLUMNS] + at)
-        if ph == 0 or odd == 2:
-            to_1 = v + ((rows_before(1, j, MIDDLE, odd) * channels + c * odd * across + row) * g[COLUMNS] + at)
-            mix_three(to_0, to_1, to_2, a, b, d, g[ACROSS])
-        else:
-            mix_two(to_0, to_2, a, b, g[ACROSS])
-
-
-@function
 def transform(x: Array, v: Array, scratch: Array, channels: int, first: int, last: int, g: Ints) -> None:
-    """What is multiplied with the kernel, for the tiles from tile row `first` to before `last` of `channels` channels:
-    x is the first of them in the first image. The next tile row uses two rows of the image again."""
+    """What is multiplied with the kernel, 9 matrices (4 * channels, COLUMNS), for the tiles from tile row `first` to
+    before `last`: x is the first channel in the first image. The next tile row uses two rows of the image again."""
     wide = g[WIDE]
     row = scratch + 36 * wide
     clear(row, 4 * wide + 16)
+    matrix = 4 * channels * g[COLUMNS]
     for c in range(channels):
         for tiles in range(first, last):
             down = tiles % g[DOWN]
@@ -142,13 +81,18 @@ def transform(x: Array, v: Array, scratch: Array, channels: int, first: int, las
                 into = scratch + (4 * down + k) % 6 * 6 * wide
                 if h >= 0 and h < g[HEIGHT]:
                     copy(row + g[PAD_WIDTH], plane + h * g[WIDTH], g[WIDTH])
-                    mix_columns(into, row, wide, g[ODD])
+                    mix_columns(into, row, wide)
                 else:
                     clear(into, 6 * wide)
-            for phase in range(2):
-                for j in range(3):
-                    if phase < phases(j, MIDDLE, g[ODD]):
-                        mix_rows(v, scratch, (tiles - first) * g[ACROSS], j, phase, c, channels, down, g)
+            at = v + (4 * c * g[COLUMNS] + (tiles - first) * g[ACROSS])
+            for ph in range(2):
+                upper = scratch + (4 * down + ph) % 6 * 6 * wide
+                middle = scratch + (4 * down + ph + 2) % 6 * 6 * wide
+                lower = scratch + (4 * down + ph + 4) % 6 * 6 * wide
+                for k in range(6):
+                    to = at + (k % 3 * matrix + (2 * ph + k // 3) * g[COLUMNS])
+                    r = k * wide
+                    mix_rows(to, to + 3 * matrix, to + 6 * matrix, upper + r, middle + r, lower + r, g[ACROSS])
 
 
 @function
@@ -168,46 +112,34 @@ def combine(to_00: Array, to_01: Array, to_10: Array, to_11: Array, m: Array, ma
 
 
 @function
-def mix_elements(to: Array, a: float, b: float, c: float, d: float, odd: int, turned: int) -> None:
-    """What the elements a to d of a kernel along an axis multiply: in products 0 to 2, each in the even phase and then
-    in the odd. `turned`: in the gradient of the image."""
-    to[0] = c if turned == 1 else a
-    to[2] = a + c
-    to[4] = a if turned == 1 else c
-    to[1] = d if turned == 1 and odd == 2 else b
-    to[3] = b + d
-    to[5] = d if turned == 0 and odd == 2 else b
+def mix_elements(to: Array, k: Array, apart: int, turned: int) -> None:
+    """What four elements of a kernel along an axis, `apart`, multiply: in products 0 to 2, each in the even phase and
+    then in the odd. `turned`: in the gradient of the image, where the elements of a phase change places."""
+    for ph in range(2):
+        p = k[ph * apart]
+        q = k[(2 + ph) * apart]
+        to[ph] = q if turned == 1 else p
+        to[2 + ph] = p + q
+        to[4 + ph] = p if turned == 1 else q
 
 
 @kernel
-def transform_weights(
-    task: int, scratch: Array, w: Array, u: Array, turned: int, filters: int, channels: int, odd: int
-) -> None:  # fmt: skip
-    """What the pixels are multiplied with: 9 matrices (filters, channels * phases). `turned`: for the gradient of the
-    image. One task for each filter. `scratch` has 40 elements, and then the filter's rows, each with 16 more."""
-    size = 2 + odd
-    lone = FIRST if turned == 1 else MIDDLE
-    rows = scratch + 40
+def transform_weights(task: int, scratch: Array, w: Array, u: Array, turned: int, filters: int, channels: int) -> None:
+    """What the pixels are multiplied with: 9 matrices (filters, 4 * channels). `turned`: for the gradient of the image.
+    One task for each filter. `scratch` has 32 elements, and then the filter's rows, each with 16 more."""
+    along = scratch + 24
+    rows = scratch + 32
+    apart = 4 * channels + 16
     for c in range(channels):
-        k = w + (task * channels + c) * size * size
-        for s in range(size):
-            last = k[3 * size + s] if odd == 2 else 0.0
-            mix_elements(scratch + 6 * s, k[s], k[size + s], k[2 * size + s], last, odd, turned)
-        for i in range(3):
-            for ph in range(phases(i, lone, odd)):
-                r = scratch + (2 * i + ph)
-                mix_elements(scratch + 24, r[0], r[6], r[12], r[18] if odd == 2 else 0.0, odd, turned)
-                for j in range(3):
-                    each = rows_each(i, j, lone, odd)
-                    n = phases(j, lone, odd)
-                    to = rows + (rows_before(i, j, lone, odd) * channels + 16 * (3 * i + j) + c * each + ph * n)
-                    for phase in range(n):
-                        to[phase] = scratch[24 + 2 * j + phase]
-    for i in range(3):
-        for j in range(3):
-            before = rows_before(i, j, lone, odd) * channels
-            n = rows_each(i, j, lone, odd) * channels
-            copy(u + (before * filters + task * n), rows + (before + 16 * (3 * i + j)), n)
+        for s in range(4):
+            mix_elements(scratch + 6 * s, w + (task * channels + c) * 16 + s, 4, turned)
+        for r in range(6):
+            mix_elements(along, scratch + r, 6, turned)
+            to = rows + (r // 2 * 3 * apart + 4 * c + r % 2 * 2)
+            for k in range(6):
+                to[k // 2 * apart + k % 2] = along[k]
+    for k in range(9):
+        copy(u + (k * filters + task) * 4 * channels, rows + k * apart, 4 * channels)
 
 
 # ---------------------------------------------------------------- the convolution
@@ -224,19 +156,15 @@ def convolve(task: int, scratch: Array, x: Array, u: Array, bias: Array, y: Arra
     last = min(first + g[ROWS], g[IMAGES] * g[DOWN])
     columns = g[COLUMNS]
     channels = g[CHANNELS]
-    odd = g[ODD]
-    m = scratch + (4 + odd) * (4 + odd) * channels * columns
+    m = scratch + 36 * channels * columns
     rest = m + 9 * filters * columns
     transform(x, scratch, rest, channels, first, last, g)
-    for i in range(3):
-        for j in range(3):
-            before = rows_before(i, j, MIDDLE, odd) * channels
-            k = rows_each(i, j, MIDDLE, odd) * channels
-            gemm(
-                NO_TRANS, NO_TRANS, filters, (last - first) * g[ACROSS], k,
-                u + (before * g[FILTERS] + f * k), k, scratch + before * columns, columns,
-                0.0, m + (3 * i + j) * filters * columns, columns,
-            )  # fmt: skip
+    rows = 4 * channels
+    for k in range(9):
+        gemm(
+            NO_TRANS, NO_TRANS, filters, (last - first) * g[ACROSS], rows, u + (k * g[FILTERS] + f) * rows, rows,
+            scratch + k * rows * columns, columns, 0.0, m + k * filters * columns, columns,
+        )  # fmt: skip
     for i in range(filters):
         channel = y + (f + i) * g[OUT_HEIGHT] * g[OUT_WIDTH]
         combine(
@@ -283,20 +211,15 @@ def transform_output(y: Array, v: Array, scratch: Array, first: int, last: int, 
                 a = scratch + (2 * down % 3 * 3 + j) * wide
                 b = scratch + ((2 * down + 1) % 3 * 3 + j) * wide
                 d = scratch + ((2 * down + 2) % 3 * 3 + j) * wide
-                mix_three(at, at + 3 * matrix, at + 6 * matrix, a, b, d, g[ACROSS])
+                mix_rows(at, at + 3 * matrix, at + 6 * matrix, a, b, d, g[ACROSS])
 
 
 @function
-def join(to_0: Array, to_1: Array, m_0: Array, m_1: Array, m_2: Array, whole: int, n: int) -> None:
-    """Two outputs of products 0 to 2, or without 0 if not `whole`."""
-    if whole == 1:
-        for i in short(n):
-            to_0[i] = m_0[i] + m_1[i]
-            to_1[i] = m_1[i] - m_2[i]
-    else:
-        for i in short(n):
-            to_0[i] = m_1[i]
-            to_1[i] = m_1[i] - m_2[i]
+def join(to_0: Array, to_1: Array, m_0: Array, m_1: Array, m_2: Array, n: int) -> None:
+    """Two outputs of products 0 to 2."""
+    for i in short(n):
+        to_0[i] = m_0[i] + m_1[i]
+        to_1[i] = m_1[i] - m_2[i]
 
 
 @function
@@ -309,26 +232,18 @@ def interleave_4(to: Array, a: Array, b: Array, c: Array, d: Array, n: int) -> N
 
 
 @function
-def join_phase(
-    m: Array, pixels: Array, sums: Array, ph: int, phase: int, c: int, channels: int, n: int, g: Ints
-) -> None:
-    """The pixels of n tiles in one phase of the rows and one of the columns, of a channel: 16 runs of COLUMNS elements
-    are for the four pixels of each phase, of both axes, from those of the first row on."""
-    odd = g[ODD]
-    columns = g[COLUMNS]
-    for j in range(3):
-        if phase < phases(j, FIRST, odd):
-            across = phases(j, FIRST, odd)
-            row = ph * across + phase
-            m_0 = m + (rows_before(0, j, FIRST, odd) * channels + c * odd * across + row) * columns
-            m_1 = m + (rows_before(1, j, FIRST, odd) * channels + c * 2 * across + row) * columns
-            m_2 = m + (rows_before(2, j, FIRST, odd) * channels + c * 2 * across + row) * columns
-            whole = 1 if ph < odd else 0
-            join(sums + j * columns, sums + (3 + j) * columns, m_0 if whole == 1 else m_1, m_1, m_2, whole, n)
-    for k in range(2):
-        s = sums + 3 * k * columns
-        to = pixels + (4 * (2 * k + ph) + phase) * columns
-        join(to, to + 2 * columns, s, s + columns, s + 2 * columns, 1 if phase < odd else 0, n)
+def join_phases(m: Array, pixels: Array, sums: Array, matrix: int, n: int, columns: int) -> None:
+    """The pixels of n tiles of a channel: 16 runs of COLUMNS elements, those of a row of a tile after those of the row
+    above. m is the channel's first row in the first matrix."""
+    for k in range(4):
+        at = m + k * columns
+        for j in range(3):
+            z = at + j * matrix
+            join(sums + j * columns, sums + (3 + j) * columns, z, z + 3 * matrix, z + 6 * matrix, n)
+        for row in range(2):
+            s = sums + 3 * row * columns
+            to = pixels + (4 * (2 * row + k // 2) + k % 2) * columns
+            join(to, to + 2 * columns, s, s + columns, s + 2 * columns, n)
 
 
 @kernel
@@ -342,25 +257,18 @@ def convolve_image(task: int, scratch: Array, y: Array, u: Array, x: Array, g: I
     last = min(first + g[ROWS], g[IMAGES] * g[DOWN])
     columns = g[COLUMNS]
     channels = g[CHANNELS]
-    odd = g[ODD]
     n = (last - first) * g[ACROSS]
     m = scratch + 9 * channels * columns
-    rest = m + (4 + odd) * (4 + odd) * filters * columns
+    rest = m + 36 * filters * columns
     row = rest + 22 * columns
     transform_output(y, scratch, rest, first, last, g)
-    for i in range(3):
-        for j in range(3):
-            before = rows_before(i, j, FIRST, odd)
-            each = rows_each(i, j, FIRST, odd)
-            gemm(
-                TRANS, NO_TRANS, filters * each, n, channels,
-                u + (before * g[FILTERS] * channels + f * each), g[FILTERS] * each,
-                scratch + (3 * i + j) * channels * columns, columns, 0.0, m + before * filters * columns, columns,
-            )  # fmt: skip
+    for k in range(9):
+        gemm(
+            TRANS, NO_TRANS, 4 * filters, n, channels, u + (k * channels * g[FILTERS] + f) * 4, 4 * g[FILTERS],
+            scratch + k * channels * columns, columns, 0.0, m + 4 * k * filters * columns, columns,
+        )  # fmt: skip
     for c in range(filters):
-        for ph in range(2):
-            for phase in range(2):
-                join_phase(m, rest, rest + 16 * columns, ph, phase, c, filters, n, g)
+        join_phases(m + 4 * c * columns, rest, rest + 16 * columns, 4 * filters * columns, n, columns)
         for tiles in range(first, last):
             plane = x + (tiles // g[DOWN] * g[FILTERS] + f + c) * g[OUT_HEIGHT] * g[OUT_WIDTH]
             for k in range(4):
@@ -392,36 +300,21 @@ def spread(to: Array, matrix: int, a: Array, b: Array, c: Array, d: Array, n: in
 
 
 @function
-def finish_kernel(w: Array, u: Array, sums: Array, c: int, filter: int, filters: int, channels: int, odd: int) -> None:
+def finish_kernel(w: Array, u: Array, sums: Array, matrix: int) -> None:
     """The transpose of `transform_weights`: one kernel, of the products of one filter and channel. `sums` has 24
-    elements, for four rows of the kernel and both phases of the three products along them."""
+    elements: six for each row of the kernel."""
     for j in range(3):
-        across = phases(j, MIDDLE, odd)
-        for phase in range(across):
+        for phase in range(2):
             for ph in range(2):
-                row = ph * across + phase
-                a = u[(rows_before(0, j, MIDDLE, odd) * filters + filter * 2 * across) * channels + 16 * j
-                      + c * 2 * across + row]  # fmt: skip
-                d = u[(rows_before(2, j, MIDDLE, odd) * filters + filter * 2 * across) * channels + 16 * (6 + j)
-                      + c * 2 * across + row]  # fmt: skip
+                z = u + (j * matrix + 2 * ph + phase)
                 to = sums + (6 * ph + 2 * j + phase)
-                if ph < odd:
-                    b = u[(rows_before(1, j, MIDDLE, odd) * filters + filter * odd * across) * channels
-                          + 16 * (3 + j) + c * odd * across + row]  # fmt: skip
-                    to[0] = a + b
-                    to[12] = b + d
-                else:
-                    to[0] = a + d
-    size = 2 + odd
-    for r in range(size):
+                to[0] = z[0] + z[3 * matrix]
+                to[12] = z[3 * matrix] + z[6 * matrix]
+    for r in range(4):
         s = sums + 6 * r
-        w[r * size] = s[0] + s[2]
-        w[r * size + 2] = s[2] + s[4]
-        if odd == 2:
-            w[r * size + 1] = s[1] + s[3]
-            w[r * size + 3] = s[3] + s[5]
-        else:
-            w[r * size + 1] = s[1] + s[5]
+        for phase in range(2):
+            w[4 * r + phase] = s[phase] + s[2 + phase]
+            w[4 * r + 2 + phase] = s[2 + phase] + s[4 + phase]
 
 
 @kernel
@@ -435,10 +328,10 @@ def convolve_weight(task: int, scratch: Array, y: Array, x: Array, parts: Array,
     filters = min(g[FILTER_BLOCK], g[FILTERS] - f)
     channels = min(g[CHANNEL_BLOCK], g[CHANNELS] - c)
     columns = g[COLUMNS]
-    odd = g[ODD]
-    rows = (4 + odd) * (4 + odd)
-    v = scratch + (rows * filters * channels + 144)
-    m = v + rows * channels * columns
+    rows = 4 * channels
+    matrix = rows * filters + 16
+    v = scratch + 9 * matrix
+    m = v + 9 * rows * columns
     rest = m + 9 * filters * columns
     end = min(task // blocks * g[PART_ROWS] + g[PART_ROWS], g[IMAGES] * g[DOWN])
     beta = 0.0
@@ -451,17 +344,13 @@ def convolve_weight(task: int, scratch: Array, y: Array, x: Array, parts: Array,
             spread(
                 m + i * columns, filters * columns, rest, rest + columns, rest + 2 * columns, rest + 3 * columns, n
             )  # fmt: skip
-        for i in range(3):
-            for j in range(3):
-                before = rows_before(i, j, MIDDLE, odd) * channels
-                k = rows_each(i, j, MIDDLE, odd) * channels
-                gemm(
-                    NO_TRANS, TRANS, filters, k, n, m + (3 * i + j) * filters * columns, columns,
-                    v + before * columns, columns, beta, scratch + (before * filters + 16 * (3 * i + j)), k,
-                )  # fmt: skip
+        for k in range(9):
+            gemm(
+                NO_TRANS, TRANS, filters, rows, n, m + k * filters * columns, columns, v + k * rows * columns, columns,
+                beta, scratch + k * matrix, rows,
+            )  # fmt: skip
         beta = 1.0
-    size = 2 + odd
     for i in range(filters):
-        to = parts + ((task // blocks * g[FILTERS] + f + i) * g[CHANNELS] + c) * size * size
+        to = parts + ((task // blocks * g[FILTERS] + f + i) * g[CHANNELS] + c) * 16
         for j in range(channels):
-            finish_kernel(to + j * size * size, scratch, rest, j, i, filters, channels, odd)
+            finish_kernel(to + j * 16, scratch + (i * channels + j) * 4, rest, matrix)

@@ -106,7 +106,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if winograd.pays(len(x), channels, filters, g, window):
         if max(window.stride) == 1:
             return winograd.convolve_weight(y, x, window.pad)
-        return winograd_strided.convolve_weight(y, x, window.pad, window.kernel[0])
+        return winograd_strided.convolve_weight(y, x, window.pad)
     if conv_small_images.pays(len(x), filters, window.groups, g):
         return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
     if g.depthwise:

@@ -1,4 +1,7 @@
-"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`."""
+"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`.
+
+Of kernels of 4 by 4 that move by two, `winograd_strided` is the same.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,10 @@ from runtime.core.blas import FLOPS
 from runtime.native import winograd as native
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
-KERNELS = {((3, 3), (1, 1)), ((3, 3), (2, 2)), ((4, 4), (2, 2))}
-"""Kernels and their strides."""
+MIN_TILES = {((3, 3), (1, 1)): 64, ((4, 4), (2, 2)): 512}
+"""Kernels with their strides, and the fewest tiles of a batch that outweigh the transforms of the weights."""
 MIN_CHANNELS = 16
-"""The fewest channels, and filters, whose products outweigh the transforms,"""
-MIN_TILES = 64
-"""and the fewest tiles of the batch, for those of the weights."""
+"""The fewest channels, and filters, whose products outweigh the transforms of tiles."""
 MAX_TILES_PER_PIXEL = 0.4
 """The most tiles for each pixel of the output. A tile has 4, but those at the margins may lie half outside."""
 BLOCK_TILES = 128
@@ -34,10 +35,11 @@ GRADIENT_TASKS = 8
 
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
     """Whether the algorithm can be used, and saves time."""
-    if (window.kernel, window.stride) not in KERNELS or window.dilate != (1, 1) or window.groups != 1:
+    least = MIN_TILES.get((window.kernel, window.stride))
+    if least is None or window.dilate != (1, 1) or window.groups != 1:
         return False
-    tiles = math.prod(-(-n // 2) for n in g.outputs)
-    enough = images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
+    tiles = math.prod(halves(g.outputs))
+    enough = images * tiles >= least and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
     return enough and min(channels, filters) >= MIN_CHANNELS and max(window.pad) <= 2
 
 
@@ -53,17 +55,17 @@ class Plan(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def plan(
-    n: int, channels: int, image: Shape, filters: int, outputs: Shape, pad: Shape, grid: Shape, block: Shape, parts: int,
-    odd: int,
+    n: int, channels: int, image: Shape, filters: int, outputs: Shape, pad: Shape, grid: Shape, block: Shape,
+    parts: int,
 ) -> Plan:  # fmt: skip
     """For n images with `channels` channels and outputs with `filters`, in tiles of which there are `grid` down and
-    across. A task has `block` filters and channels. `odd` is for `native.winograd_strided`."""
+    across. A task has `block` filters and channels."""
     down, across = grid
     wide = -(-across // 16) * 16
     part = -(-n * down // parts)
     rows = block_length(part, max(1, BLOCK_TILES // across))
     columns = -(-(rows * across + wide) // 32) * 32 + 16  # rows a power of 2 apart would share few lines of the cache
-    sizes = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns, *block, part, odd]
+    sizes = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns, *block, part]
     return Plan(np.array(sizes, np.int64), -(-n * down // rows), -(-n * down // part), columns, wide)
 
 
@@ -89,7 +91,7 @@ def _product(
     n, channels, *image = x.shape
     outputs = tuple(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))
     block = block_length(filters, MAX_FILTERS)
-    p = plan(n, channels, tuple(image), filters, outputs, pad, halves(outputs), (block, channels), 1, 0)
+    p = plan(n, channels, tuple(image), filters, outputs, pad, halves(outputs), (block, channels), 1)
     u = np.empty((16, *w.shape[:2]), w.dtype)
     native.transform_weights(
         len(w), TRANSFORM_WORK * len(w) * w.shape[1], w, u, turned, *w.shape[:2], scratch=16 * (w.shape[1] + 16)
@@ -110,7 +112,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, pad: Shape) -> np.ndarray:
     n, channels, *image = x.shape
     filters, *outputs = y.shape[1:]
     f, c, parts = gradient_blocks(filters, channels)
-    p = plan(n, channels, tuple(image), filters, tuple(outputs), pad, halves(tuple(outputs)), (f, c), parts, 0)
+    p = plan(n, channels, tuple(image), filters, tuple(outputs), pad, halves(tuple(outputs)), (f, c), parts)
     w = np.empty((p.parts, filters, channels, 3, 3), x.dtype)
     tasks = p.parts * -(-filters // f) * -(-channels // c)
     scratch = 16 * (f * c + 16 + (f + c) * p.columns) + max(20 * p.wide, 4 * p.columns + 2 * p.wide)
