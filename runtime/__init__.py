@@ -60,6 +60,7 @@ _ON_FIRST_USE = {
             "runtime",
             "symbol",
             "test_utils",
+            "visualization",
         )
     },
     "kv": "kvstore",
@@ -67,6 +68,7 @@ _ON_FIRST_USE = {
     "mod": "module",
     "mon": "monitor",
     "sym": "symbol",
+    "viz": "visualization",
 }
 
 __all__ = [
@@ -75,7 +77,6 @@ __all__ = [
 
 _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
 }
 
 

@@ -49,9 +49,9 @@ class NotSupportedForSparseNDArray(MXNetError):
         super().__init__(f"{called}{also} is not there for sparse arrays: convert with tostype('default') first")
 
 
-def py_str(x: bytes) -> str:
-    """The text of UTF-8 bytes."""
-    return x.decode("utf-8")
+def py_str(x: bytes | str) -> str:
+    """The text of UTF-8 bytes; a text itself, as names are here."""
+    return x if isinstance(x, str) else x.decode("utf-8")
 
 
 def data_dir() -> str:

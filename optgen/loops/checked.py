@@ -174,6 +174,7 @@ class Arithmetic:
             "int": lambda x: as_int(int(x)),
             "power_of_2": self._power_of_2,
             "gemm": self._gemm,
+            "packed_gemm": self._packed_gemm,
         }
 
     def float(self, x: Any) -> Any:
@@ -224,6 +225,24 @@ class Arithmetic:
         if m * n > 0:
             x, y, z = (p.memory.data.ctypes.data + p.offset * self.dtype.itemsize for p in (a, b, c))
             _blas(self.dtype)(101, trans_a, trans_b, m, n, k, 1.0, x, lda, y, ldb, float(beta), z, ldc)
+
+    def _packed_gemm(
+        self, code: int, m: int, n: int, k: int, a: Pointer, lda: int, panels: Pointer, adds: int, c: Pointer, ldc: int
+    ) -> None:
+        """The function that compiled code calls, on matrices in bounds, but for what fills up the last panel."""
+        if min(m, n, k) < 0:
+            raise ValueError(f"packed_gemm: a product of ({m}, {k}) and ({k}, {n})")
+        for i in a.matrix(m, k, lda):
+            a.memory.read(i)
+        for i in panels.matrix(1, n * k, n * k):
+            panels.memory.read(i)
+        for i in c.matrix(m, n, ldc):
+            if adds:
+                c.memory.read(i)
+            c.memory.note_write(i)
+        x, y, z = (p.memory.data.ctypes.data + p.offset * self.dtype.itemsize for p in (a, panels, c))
+        s, p = ctypes.c_int64, ctypes.c_void_p
+        ctypes.CFUNCTYPE(None, s, s, s, p, s, p, s, p, s)(code)(m, n, k, x, lda, y, adds, z, ldc)
 
 
 def _blas(dtype: np.dtype[Any]) -> Callable[..., None]:

@@ -21,6 +21,8 @@ POOL_MIN_WORK = 1 << 16
 _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
+_instead: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None] | None = None
+"""What is called instead of kernels, in all threads, while `trampoline.checking`."""
 
 
 class LoopKernel(Function):
@@ -45,15 +47,15 @@ class LoopKernel(Function):
         self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
-        self._codes: dict[np.dtype[Any], _Code] = {}
+        self._codes: dict[np.dtype[Any], Code] = {}
         self._loaded = trampoline.Loaded(self._types)
         self.loaded = 0  # its address, where `trampoline` reads it
         KERNELS.append(self)
 
     def in_python(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The call made by ctypes: where there is no `trampoline`, or some argument is not what it knows."""
-        if trampoline.checking.value:
-            return self.checked(tasks, work, *arguments, scratch=scratch)
+        if trampoline.checking.value and _instead is not None:
+            return _instead(self, tasks, work, arguments, scratch)
         # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
@@ -70,13 +72,18 @@ class LoopKernel(Function):
     def no_memory(self, size: int) -> NoReturn:
         raise MemoryError(f"{self.name}: no {size} bytes for a thread's own memory")
 
-    def prepared(self, tasks: int, work: int, *arguments: Any) -> Job:
-        """The call, to be made any number of times while the arrays are alive; of a kernel without `scratch`."""
+    def prepared(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> Job:
+        """The call, to be made any number of times while the arrays are alive."""
         dtype = arguments[0].dtype
-        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+        loaded = self.code_for(dtype)
         pairs = zip(self._types, arguments, strict=True)
         values = [x if type == INT else _address(x, _INTEGERS.get(type, dtype)) for type, x in pairs]
-        return Job(loaded.address, array.array("q", [tasks, 0, loaded.gemm, *values]), work, bool(loaded.gemm))
+        words = array.array("q", [tasks, scratch * dtype.itemsize, loaded.gemm, *values])
+        return Job(loaded.address, words, work, bool(loaded.gemm))
+
+    def code_for(self, dtype: np.dtype[Any]) -> Code:
+        """The code for arrays of `dtype`."""
+        return self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
@@ -95,7 +102,7 @@ class LoopKernel(Function):
         """The LLVM IR for arrays of `dtype`."""
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
-    def _load(self, dtype: np.dtype[Any]) -> _Code:
+    def _load(self, dtype: np.dtype[Any]) -> Code:
         if dtype not in trampoline.DTYPES:
             raise TypeError(f"{self.name}: arrays of {dtype} were passed to a kernel for float32 and float64")
         malloc.keep_freed_memory()
@@ -106,7 +113,7 @@ class LoopKernel(Function):
         if trampoline.install(LoopKernel, POOL_MIN_WORK):
             self._loaded.add(dtype, address, gemm, run)
             self.loaded = ctypes.addressof(self._loaded)
-        return _Code(gemm, run, address)
+        return Code(gemm, run, address)
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -133,15 +140,24 @@ def kernel(function: Callable[..., Any]) -> LoopKernel:
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
     """`with checked():` kernels run as `LoopKernel.checked` says, in all threads."""
-    before, trampoline.checking.value = trampoline.checking.value, 1
+    with instead(lambda k, tasks, work, arguments, scratch: k.checked(tasks, work, *arguments, scratch=scratch)):
+        yield
+
+
+@contextlib.contextmanager
+def instead(call: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None]) -> Iterator[None]:
+    """`with instead(call):` calls of kernels are `call(kernel, tasks, work, arguments, scratch)`, in all threads."""
+    global _instead
+    before, _instead, checking = _instead, call, trampoline.checking.value
+    trampoline.checking.value = 1
     try:
         yield
     finally:
-        trampoline.checking.value = before
+        trampoline.checking.value, _instead = checking, before
 
 
-class _Code(NamedTuple):
-    """Loaded code."""
+class Code(NamedTuple):
+    """Loaded code. It takes the address of words: tasks, bytes of scratch memory, GEMM's address, the arguments."""
 
     gemm: int
     """The address of GEMM if the kernel calls it, else 0."""

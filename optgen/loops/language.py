@@ -6,7 +6,8 @@ A function may contain:
   elements are left over; `while`; `if`; `return` at the end;
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
-- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `total` and `power_of_2`.
+- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `total` and
+  `power_of_2`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -78,6 +79,16 @@ def gemm(
 ) -> None:  # fmt: skip
     """BLAS: c = op(a) op(b) + beta*c, with op(a) (m, k), op(b) (k, n) and c (m, n), row-major. `trans_a` and `trans_b`
     are NO_TRANS or TRANS; lda, ldb and ldc are the strides of the rows in memory, in elements."""
+
+
+def packed_gemm(
+    code: int, m: int, n: int, k: int, a: Array, lda: int, panels: Array, adds: int, c: Array, ldc: int
+) -> None:
+    """c = a b, or c + a b if `adds`, with a (m, k) and c (m, n), row-major, and b (k, n), whose columns are in panels.
+
+    The k products of an element are added up in order, from 0, so its bits do not depend on m or n. `code` is
+    `linalg.own.packed.address` of the type of elements; lda and ldc are the strides of the rows in memory, in elements.
+    """
 
 
 def total(x: Array, n: int) -> float:

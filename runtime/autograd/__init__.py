@@ -6,7 +6,8 @@ its output, and the nodes of the inputs. A `Variable` is the node of an array wi
 are computed by operators, so the walk can be recorded, and differentiated, too.
 
 Recording and training mode belong to the thread. The graph belongs to its arrays and is freed with them. `modes` has
-the scopes, `graph` the nodes, `traversal` the walk, `function` functions whose gradient the user writes.
+the scopes, `graph` the nodes, `traversal` the walk, `function` functions whose gradient the user writes, `trace` what
+plans of hybridized blocks are made from.
 """
 
 # ruff: noqa: F401, F811 (this file gathers names, of which train_mode is also that of an argument)
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd.function import Function
-from runtime.autograd.graph import Node, Part, Variable, check_arrays
+from runtime.autograd.graph import Gradients, Node, NoGradient, Part, Variable, check_arrays
 from runtime.autograd.modes import (
     Scope,
     is_recording,
@@ -31,6 +32,7 @@ from runtime.autograd.modes import (
     set_training,
     train_mode,
 )
+from runtime.autograd.trace import Placeholder, Trace, effect, reads_values, writes_values
 from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.protocols import NDArray
@@ -118,17 +120,10 @@ def grad(
     return gradients
 
 
-class _Constant:
-    """In the place of a node's operator: no gradient flows to its inputs."""
-
-    def pull(self, node: Node, gradient: Any) -> Iterable[tuple[Any, NDArray]]:
-        return ()
-
-
 def _constant(value: NDArray, x: NDArray) -> NDArray:
     """`value` as computed from x, though it does not depend on it: its gradient is 0, not an error."""
     result = value.detach()
-    result._node = Node(_Constant(), [x._node], [], None, {}, value._ctx)
+    result._node = Node(NoGradient(None), [x._node], [], None, {}, value._ctx)
     return result
 
 

@@ -47,6 +47,18 @@ class Node:
         self.parents = []
 
 
+class NoGradient:
+    """In the place of a node's operator: no gradient flows to its inputs. `operator` computed the output."""
+
+    __slots__ = ("operator",)
+
+    def __init__(self, operator: Any) -> None:
+        self.operator = operator
+
+    def pull(self, node: Node, gradient: Any) -> Iterable[tuple[Any, Any]]:
+        return ()
+
+
 class Part:
     """The node of one output of a call with several outputs. Its gradient is passed on to the node of the call."""
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 
 class _Mode(threading.local):
     recording = False
     training = False
+    trace: Any = None
+    """The `Trace` that the thread's calls are noted for, or None."""
+    noting = False
+    """Whether calls leave nodes: while the thread records, or is traced."""
 
 
 mode = _Mode()
+
+
+def _set_recording(recording: bool) -> None:
+    mode.recording = recording
+    mode.noting = recording or mode.trace is not None
 
 
 class Scope:
@@ -23,12 +33,13 @@ class Scope:
         self._outer = (mode.recording, mode.training)
         recording, training = self._inner
         if recording is not None:
-            mode.recording = recording
+            _set_recording(recording)
         if training is not None:
             mode.training = training
 
     def __exit__(self, *exception: object) -> None:
-        mode.recording, mode.training = self._outer
+        recording, mode.training = self._outer
+        _set_recording(recording)
 
 
 def record(train_mode: bool = True) -> Scope:
@@ -61,7 +72,8 @@ def is_training() -> bool:
 
 def set_recording(is_recording: bool) -> bool:
     """Switch recording on or off; returns what it was. `record` and `pause` are the usual way."""
-    before, mode.recording = mode.recording, bool(is_recording)
+    before = mode.recording
+    _set_recording(bool(is_recording))
     return before
 
 

@@ -51,10 +51,17 @@ def _in_blocks(a: np.ndarray, b: np.ndarray, m: int, n: int, k: int) -> np.ndarr
     c = np.empty((m, n), a.dtype)
     a, trans_a = _stored(a)
     b, trans_b = _stored(b)
-    rows, columns = (m, _block_length(n, m * k)) if n >= m else (_block_length(m, n * k), n)
+    rows, columns = block_shape(m, n, k)
     count = -(-m // rows) * -(-n // columns)
     blocks.multiply(count, 2 * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, rows, columns, 0)
     return c
+
+
+def block_shape(m: int, n: int, k: int) -> tuple[int, int]:
+    """The rows and columns of the blocks of a product (m, n), which threads share; of a small one, all."""
+    if m * n * k < BLOCKED_MIN_MULTIPLICATIONS:
+        return m, n
+    return (m, _block_length(n, m * k)) if n >= m else (_block_length(m, n * k), n)
 
 
 def _block_length(length: int, each: int) -> int:

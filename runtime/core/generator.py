@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,19 @@ class _Generator:
     def let_go(self) -> None:
         """After a fork, in both processes: allow draws again."""
         self._forking.lock.release()
+
+    @contextmanager
+    def replayed(self, state: Any) -> Iterator[None]:
+        """`with generator.replayed(state):` the draws inside are those that came after `bit_generator.state` was
+        `state`; None changes nothing. Outside, the draws go on where they were."""
+        if state is None:
+            yield
+            return
+        now, self.bit_generator.state = self.bit_generator.state, state
+        try:
+            yield
+        finally:
+            self.bit_generator.state = now
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)

@@ -2,58 +2,132 @@
 
 The sequences of a batch do not depend on each other, so a task takes `rows` of them, from row `task*rows` on, through
 all steps, and threads never wait for each other. The first axis is time: (steps, batch, ...). n is the number of hidden
-units, and `state` the length of a state: n, or less where states are projected. The formulas are those of
-`runtime.ndarray.rnn.recurrent`. Names that begin with d are gradients with respect to what follows.
+units, and `state` the length of a state: n, or less where states are projected. Matrices are panels (see `panels`), and
+`code` is what `packed_gemm` takes. The formulas are those of `runtime.ndarray.rnn.recurrent`. Names that begin with d
+are gradients with respect to what follows.
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import NO_TRANS, TRANS, Array, function, gemm
+from optgen.loops.language import NO_TRANS, TRANS, Array, function, gemm, packed_gemm
 from runtime.native.exponential import sigmoid, tanh
-from runtime.native.vectors import accumulate, copy
+from runtime.native.vectors import accumulate, clear, copy
+
+
+@function
+def start(to: Array, first: Array, given: int, n: int) -> None:
+    """The gradient of the last state: `first` if it is `given`, else zeros."""
+    if given == 1:
+        copy(to, first, n)
+    else:
+        clear(to, n)
+
+
+# ---------------------------------------------------------------- Elman
+
+RELU, TANH = 0, 1
+
+
+@kernel
+def elman(
+    task: int, y: Array, h0: Array, wh: Array, bi: Array, bh: Array, last: Array,
+    steps: int, batch: int, n: int, rows: int, activation: int, code: int,
+) -> None:  # fmt: skip
+    """All steps. y, (steps, batch, n), holds the products with the inputs, which the states replace; `wh` is that of
+    the transpose. `last` gets the last state."""
+    first = task * rows
+    count = min(rows, batch - first)
+    h = h0 + first * n
+    for t in range(steps):
+        at = y + (t * batch + first) * n
+        packed_gemm(code, count, n, n, h, n, wh, 1, at, n)
+        for r in range(count):
+            line = at + r * n
+            if activation == TANH:
+                for k in range(n):
+                    line[k] = tanh(line[k] + (bi[k] + bh[k]))
+            else:
+                for k in range(n):
+                    line[k] = max(line[k] + (bi[k] + bh[k]), 0.0)
+        h = at + 0
+    copy(last + first * n, h, count * n)
+
+
+@kernel
+def elman_back(
+    task: int, y: Array, wh: Array, dy: Array, dlast: Array, dh: Array, d: Array,
+    steps: int, batch: int, n: int, rows: int, activation: int, has_dy: int, has_dlast: int, code: int,
+) -> None:  # fmt: skip
+    """`dh` gets the gradient of the first state, and `d` those of the arguments of the activation."""
+    first = task * rows
+    count = min(rows, batch - first)
+    dstate = dh + first * n
+    start(dstate, dlast + first * n, has_dlast, count * n)
+    for back in range(steps):
+        at = ((steps - 1 - back) * batch + first) * n
+        if has_dy == 1:
+            accumulate(dstate, dy + at, count * n)
+        line = y + at
+        to = d + at
+        if activation == TANH:
+            for k in range(count * n):
+                to[k] = dstate[k] * (1.0 - line[k] * line[k])
+        else:
+            for k in range(count * n):
+                to[k] = dstate[k] * (1.0 if line[k] > 0.0 else 0.0)
+        packed_gemm(code, count, n, n, to, n, wh, 0, dstate, n)
+
 
 # ---------------------------------------------------------------- LSTM
 
 
 @function
-def lstm_cell(i: Array, f: Array, g: Array, o: Array, before: Array, cell: Array, hidden: Array, n: int) -> None:
-    """One step of one sequence. i, f, g and o hold the arguments of the gates, which their values replace."""
+def lstm_cell(
+    i: Array, f: Array, g: Array, o: Array, bi: Array, bh: Array, before: Array, cell: Array, hidden: Array, n: int
+) -> None:
+    """One step of one sequence. i, f, g and o hold the arguments of the gates without the biases, which their values
+    replace."""
     for k in range(n):
-        i[k] = sigmoid(i[k])
-        f[k] = sigmoid(f[k])
-        g[k] = tanh(g[k])
-        o[k] = sigmoid(o[k])
+        i[k] = sigmoid(i[k] + (bi[k] + bh[k]))
+        f[k] = sigmoid(f[k] + (bi[n + k] + bh[n + k]))
+        g[k] = tanh(g[k] + (bi[2 * n + k] + bh[2 * n + k]))
+        o[k] = sigmoid(o[k] + (bi[3 * n + k] + bh[3 * n + k]))
         cell[k] = f[k] * before[k] + i[k] * g[k]
         hidden[k] = o[k] * tanh(cell[k])
 
 
 @kernel
 def lstm(
-    task: int, scratch: Array, gates: Array, h0: Array, c0: Array, wh_t: Array, wr: Array, cells: Array, y: Array,
-    steps: int, batch: int, n: int, state: int, rows: int, projects: int,
+    task: int, scratch: Array, gates: Array, h0: Array, c0: Array, wh: Array, bi: Array, bh: Array, wr: Array,
+    cells: Array, y: Array, last_h: Array, last_c: Array,
+    steps: int, batch: int, n: int, state: int, rows: int, projects: int, code: int,
 ) -> None:  # fmt: skip
     """All steps. `gates`, (steps, batch, 4n), holds the products with the inputs, which the gates' values replace.
 
-    `cells`, (steps, batch, n), and y, (steps, batch, state), are written. `wh_t` is the transpose of wh. With
-    `projects`, the state is wr times the hidden units.
+    `cells`, (steps, batch, n), y, (steps, batch, state), and the last states are written. `wh` and `wr` are those of
+    the transposes. With `projects`, the state is wr times the hidden units.
     """
     first = task * rows
     count = min(rows, batch - first)
+    h = h0 + first * state
+    before = c0 + first * n
     for t in range(steps):
         at = t * batch + first
-        h = h0 + first * state if t == 0 else y + (at - batch) * state
-        before = c0 + first * n if t == 0 else cells + (at - batch) * n
         gate = gates + at * 4 * n
         hidden = scratch + 0 if projects == 1 else y + at * n
-        gemm(NO_TRANS, NO_TRANS, count, 4 * n, state, h, state, wh_t, 4 * n, 1.0, gate, 4 * n)
+        packed_gemm(code, count, 4 * n, state, h, state, wh, 1, gate, 4 * n)
         for r in range(count):
             i = gate + r * 4 * n
             lstm_cell(
-                i, i + n, i + 2 * n, i + 3 * n, before + r * n, cells + (at + r) * n, hidden + r * n, n
+                i, i + n, i + 2 * n, i + 3 * n, bi, bh, before + r * n, cells + (at + r) * n, hidden + r * n, n
             )  # fmt: skip
+        h = y + at * state
+        before = cells + at * n
         if projects == 1:
-            gemm(NO_TRANS, TRANS, count, state, n, scratch, n, wr, n, 0.0, y + at * state, state)
+            packed_gemm(code, count, state, n, scratch, n, wr, 0, h, state)
+    copy(last_h + first * state, h, count * state)
+    copy(last_c + first * n, before, count * n)
 
 
 @function
@@ -76,18 +150,20 @@ def lstm_cell_back(
 @kernel
 def lstm_back(
     task: int, scratch: Array, gates: Array, cells: Array, c0: Array, wh: Array, wr: Array, dy: Array, dcells: Array,
-    dh: Array, dc: Array, d: Array, steps: int, batch: int, n: int, state: int, rows: int, projects: int,
-    has_dy: int, has_dcells: int,
+    dlast_h: Array, dlast_c: Array, dh: Array, dc: Array, d: Array, dstates: Array,
+    steps: int, batch: int, n: int, state: int, rows: int, projects: int,
+    has_dy: int, has_dcells: int, has_dlast_h: int, has_dlast_c: int, code: int,
 ) -> None:  # fmt: skip
-    """`dh` and `dc` hold the gradients of the last state and cells, and at the end those of the first. `d` gets the
-    gradients of the gates' arguments.
+    """`dh` and `dc` get the gradients of the first states, and `d` those of the gates' arguments.
 
-    With `projects`, `dy` gets the whole gradient of each state, to which later steps contribute.
+    With `projects`, `dstates` gets the whole gradient of each state, to which later steps contribute.
     """
     first = task * rows
     count = min(rows, batch - first)
     dstate = dh + first * state
     dcell = dc + first * n
+    start(dstate, dlast_h + first * state, has_dlast_h, count * state)
+    start(dcell, dlast_c + first * n, has_dlast_c, count * n)
     for back in range(steps):
         t = steps - 1 - back
         at = t * batch + first
@@ -96,8 +172,8 @@ def lstm_back(
         if has_dcells == 1:
             accumulate(dcell, dcells + at * n, count * n)
         if projects == 1:
-            copy(dy + at * state, dstate, count * state)
-            gemm(NO_TRANS, NO_TRANS, count, n, state, dstate, state, wr, n, 0.0, scratch, n)
+            copy(dstates + at * state, dstate, count * state)
+            packed_gemm(code, count, n, state, dstate, state, wr, 0, scratch, n)
         dhidden = scratch + 0 if projects == 1 else dstate + 0
         before = c0 + first * n if t == 0 else cells + (at - batch) * n
         for r in range(count):
@@ -107,7 +183,7 @@ def lstm_back(
                 i, i + n, i + 2 * n, i + 3 * n, before + r * n, cells + (at + r) * n, dhidden + r * n, dcell + r * n,
                 di, di + n, di + 2 * n, di + 3 * n, n,
             )  # fmt: skip
-        gemm(NO_TRANS, NO_TRANS, count, state, 4 * n, d + at * 4 * n, 4 * n, wh, state, 0.0, dstate, state)
+        packed_gemm(code, count, state, 4 * n, d + at * 4 * n, 4 * n, wh, 0, dstate, state)
 
 
 # ---------------------------------------------------------------- GRU
@@ -115,43 +191,44 @@ def lstm_back(
 
 @function
 def gru_cell(
-    r: Array, z: Array, new: Array, pr: Array, pz: Array, pnew: Array, kept: Array, before: Array, h: Array, n: int
-) -> None:
+    r: Array, z: Array, new: Array, pr: Array, pz: Array, pnew: Array, bi: Array, bh: Array, kept: Array,
+    before: Array, h: Array, n: int,
+) -> None:  # fmt: skip
     """One step of one sequence, from the products with its input (`r`, `z`, `new`), which the values of the gates
     replace, and those with the last state (`pr`, `pz`, `pnew`)."""
     for k in range(n):
-        r[k] = sigmoid(r[k] + pr[k])
-        z[k] = sigmoid(z[k] + pz[k])
-        kept[k] = pnew[k]
-        new[k] = tanh(new[k] + r[k] * pnew[k])
+        r[k] = sigmoid(r[k] + pr[k] + (bi[k] + bh[k]))
+        z[k] = sigmoid(z[k] + pz[k] + (bi[n + k] + bh[n + k]))
+        kept[k] = pnew[k] + bh[2 * n + k]
+        new[k] = tanh(new[k] + bi[2 * n + k] + r[k] * kept[k])
         h[k] = new[k] + z[k] * (before[k] - new[k])
 
 
 @kernel
 def gru(
-    task: int, scratch: Array, gates: Array, h0: Array, wh_t: Array, bias: Array, kept: Array, y: Array,
-    steps: int, batch: int, n: int, rows: int,
+    task: int, scratch: Array, gates: Array, h0: Array, wh: Array, bi: Array, bh: Array, kept: Array, y: Array,
+    last: Array, steps: int, batch: int, n: int, rows: int, code: int,
 ) -> None:  # fmt: skip
     """All steps. `gates`, (steps, batch, 3n), holds the products with the inputs, which the gates' values replace.
 
-    y, the states, and `kept`, the part of the product with the last state that the reset gate multiplies, are written:
-    (steps, batch, n). `wh_t` is the transpose of wh.
+    y, the states, `last`, the last of them, and `kept`, the part of the product with the last state that the reset gate
+    multiplies, are written: (steps, batch, n). `wh` is that of the transpose.
     """
     first = task * rows
     count = min(rows, batch - first)
+    h = h0 + first * n
     for t in range(steps):
         at = t * batch + first
-        h = h0 + first * n if t == 0 else y + (at - batch) * n
-        for i in range(count):
-            copy(scratch + i * 3 * n, bias, 3 * n)
-        gemm(NO_TRANS, NO_TRANS, count, 3 * n, n, h, n, wh_t, 3 * n, 1.0, scratch, 3 * n)
+        packed_gemm(code, count, 3 * n, n, h, n, wh, 0, scratch, 3 * n)
         for i in range(count):
             gate = gates + (at + i) * 3 * n
             product = scratch + i * 3 * n
             gru_cell(
-                gate, gate + n, gate + 2 * n, product, product + n, product + 2 * n, kept + (at + i) * n, h + i * n,
-                y + (at + i) * n, n,
+                gate, gate + n, gate + 2 * n, product, product + n, product + 2 * n, bi, bh, kept + (at + i) * n,
+                h + i * n, y + (at + i) * n, n,
             )  # fmt: skip
+        h = y + at * n
+    copy(last + first * n, h, count * n)
 
 
 @function
@@ -173,14 +250,15 @@ def gru_cell_back(
 
 @kernel
 def gru_back(
-    task: int, gates: Array, kept: Array, y: Array, h0: Array, wh: Array, dy: Array, dh: Array, d: Array,
-    dproduct: Array, steps: int, batch: int, n: int, rows: int, has_dy: int,
+    task: int, gates: Array, kept: Array, y: Array, h0: Array, wh: Array, dy: Array, dlast: Array, dh: Array, d: Array,
+    dproduct: Array, steps: int, batch: int, n: int, rows: int, has_dy: int, has_dlast: int, code: int,
 ) -> None:  # fmt: skip
-    """`dh` holds the gradient of the last state, and at the end that of the first. `d` and `dproduct` get the gradients
-    of the products with the inputs and with the states."""
+    """`dh` gets the gradient of the first state, `d` and `dproduct` those of the products with the inputs and with the
+    states."""
     first = task * rows
     count = min(rows, batch - first)
     dstate = dh + first * n
+    start(dstate, dlast + first * n, has_dlast, count * n)
     for back in range(steps):
         t = steps - 1 - back
         at = t * batch + first
@@ -195,4 +273,34 @@ def gru_back(
                 gate, gate + n, gate + 2 * n, kept + (at + i) * n, before + i * n, dstate + i * n,
                 dgate, dgate + n, dgate + 2 * n, product, product + n, product + 2 * n, n,
             )  # fmt: skip
-        gemm(NO_TRANS, NO_TRANS, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, wh, n, 1.0, dstate, n)
+        packed_gemm(code, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, wh, 1, dstate, n)
+
+
+# ---------------------------------------------------------------- gradients of the weights
+
+
+@kernel
+def weight_gradients(
+    task: int, di: Array, dh: Array, x: Array, h0: Array, y: Array, dwi: Array, dwh: Array, dbi: Array, dbh: Array,
+    steps: int, batch: int, height: int, inputs: int, state: int, rows: int,
+) -> None:  # fmt: skip
+    """Those of the matrices and biases, of which a task has `rows` rows of `height`. `di` and `dh`, (steps, batch,
+    height), are the gradients of the products with the inputs x and with the states, which begin with h0."""
+    first = task * rows
+    count = min(rows, height - first)
+    of_x = dwi + first * inputs
+    of_h = dwh + first * state
+    later = max(steps - 1, 0) * batch
+    gemm(TRANS, NO_TRANS, count, inputs, steps * batch, di + first, height, x, inputs, 0.0, of_x, inputs)
+    gemm(TRANS, NO_TRANS, count, state, later, dh + (batch * height + first), height, y, state, 0.0, of_h, state)
+    if steps > 0:
+        gemm(TRANS, NO_TRANS, count, state, batch, dh + first, height, h0, state, 1.0, of_h, state)
+    sum_rows(dbi + first, di + first, steps * batch, count, height)
+    sum_rows(dbh + first, dh + first, steps * batch, count, height)
+
+
+@function
+def sum_rows(to: Array, x: Array, rows: int, n: int, stride: int) -> None:
+    clear(to, n)
+    for r in range(rows):
+        accumulate(to, x + r * stride, n)

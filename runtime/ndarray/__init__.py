@@ -44,6 +44,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
         "shape.broadcast",
         "shape.slicing",
         "shape.gather",
+        "shape.pick",
         "shape.sequence",
         "reduce.reductions",
         "reduce.ordering",

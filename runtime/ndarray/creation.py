@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import ArgumentError, count
 from runtime.context import Context, current_context
 from runtime.core import backend, optgen_bridge
@@ -68,12 +69,12 @@ def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: st
     """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
     if stype not in (None, "default"):
         return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
-    return _made("zeros", shape, ctx, dtype)
+    return _constant(_made("zeros", shape, ctx, dtype))
 
 
 def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with ones."""
-    return _made("ones", shape, ctx, dtype)
+    return _constant(_made("ones", shape, ctx, dtype))
 
 
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
@@ -81,7 +82,7 @@ def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None
     filled = _made("empty", shape, ctx, dtype, "full")
     with backend.device_scope(filled._ctx):
         filled._data.fill(val)
-    return filled
+    return _constant(filled)
 
 
 def arange(
@@ -102,20 +103,22 @@ def arange(
     if not step or (stop - start) * step < 0:
         raise ArgumentError(f"arange from {start} to {stop} in steps of {step}, each {repeat} times, has no elements")
     numbers = np.arange(start, stop, step)
-    return place(convert(np.repeat(numbers, repeat) if repeat > 1 else numbers, element_type(dtype)), ctx)
+    numbers = np.repeat(numbers, repeat) if repeat > 1 else numbers
+    return _constant(place(convert(numbers, element_type(dtype)), ctx))
 
 
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = None
 ) -> NDArray:
     """`num` numbers at equal distances from `start` to `stop`, or with `endpoint=False` to before it."""
-    return place(convert(np.linspace(start, stop, count("linspace: num", num, 0), endpoint), element_type(dtype)), ctx)
+    numbers = np.linspace(start, stop, count("linspace: num", num, 0), endpoint)
+    return _constant(place(convert(numbers, element_type(dtype)), ctx))
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """A matrix of `N` rows and `M` columns (0: as many) with ones on a diagonal, `k` above the main one, else zeros."""
     N, M, k = count("eye: N", N, 0), count("eye: M", M, 0), count("eye: k", k, None)
-    return place(np.eye(N, M or None, k, element_type(dtype)), ctx)
+    return _constant(place(np.eye(N, M or None, k, element_type(dtype)), ctx))
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
@@ -140,13 +143,20 @@ def arange_like(
     shape = data.shape if axis is None else (data.shape[axis_of("arange_like", data.shape, axis)],)
     repeat = count("arange_like: repeat", repeat)
     numbers = start + step * (np.arange(math.prod(shape)) // repeat)
-    return place(convert(numbers.reshape(shape), data._data.dtype), data._ctx if ctx is None else ctx)
+    return _constant(place(convert(numbers.reshape(shape), data._data.dtype), data._ctx if ctx is None else ctx))
 
 
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
     """An NDArray over `data`, C-contiguous; over a copy if `ctx` (None: the current context) is a GPU's."""
     ctx = _checked(ctx)
     return NDArray(backend.to_context(data, ctx), ctx)
+
+
+def _constant(made: NDArray) -> NDArray:
+    """`made`, which a traced function would make the same way each time."""
+    if autograd.mode.trace is not None:
+        made._node = autograd.Placeholder()
+    return made
 
 
 def _checked(ctx: Context | None) -> Context:

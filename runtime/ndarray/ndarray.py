@@ -91,14 +91,17 @@ class NDArray:
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy. It waits for a GPU to have computed the values."""
+        autograd.reads_values()
         data = self._data
         return data.copy() if type(data) is np.ndarray else data.get()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        autograd.reads_values()
         return np.array(backend.to_host(self._data), dtype=dtype)
 
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar; ValueError for any other size."""
+        autograd.reads_values()
         if self.size != 1:
             raise ValueError(
                 f"an array of shape {self.shape} is not a scalar: take an element of it, or its mean(), or asnumpy()"
@@ -132,6 +135,7 @@ class NDArray:
 
     def __dlpack__(self, **arguments: Any) -> Any:
         """The memory as a DLPack capsule, for libraries that read it."""
+        autograd.reads_values()
         return self._data.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:

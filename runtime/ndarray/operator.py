@@ -71,6 +71,9 @@ class Operator:
         tanh = Operator(np.tanh, lambda g, y, x: g*(1 - y*y))
     """
 
+    pure = True
+    """Whether `forward` does nothing but compute its result, the same one for the same arguments."""
+
     def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
         self.name = forward.__name__.lstrip("_")  # the name in errors
         self.__doc__ = forward.__doc__
@@ -117,14 +120,15 @@ class Operator:
             with backend.device_scope(ctx):
                 output = self.forward(*given, **attrs)
         node = None
-        if in_graph and autograd.mode.recording:
-            node = autograd.Node(self, parents, given, output, attrs, ctx)
+        if in_graph and autograd.mode.noting:
+            operator = self if autograd.mode.recording else autograd.NoGradient(self)
+            node = autograd.Node(operator, parents, given, output, attrs, ctx)
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
-        """The context of the result of inputs in two; MXNetError unless both are CPU memory, of different kinds."""
+        """The context of the result of inputs in two; ArgumentError unless both are CPU memory, of different kinds."""
         if ctx.device_type == other.device_type or not (ctx.on_cpu and other.on_cpu):
-            raise MXNetError(
+            raise ArgumentError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
             )
         return cpu(ctx.device_id)
@@ -135,7 +139,7 @@ class Operator:
         if isinstance(y, list):
             g = [g.get(i) for i in range(len(y))]
         inputs = [
-            NDArray(x, node.ctx, parent) if backend.is_array(x) else x
+            NDArray(x, node.ctx, parent) if type(x) is np.ndarray or backend.is_array(x) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
         if self.joint is not None:
@@ -187,13 +191,13 @@ def differentiate_again(
     For operators whose gradient is one loop, which cannot be differentiated: `function` computes the same outputs with
     operators, more slowly. They are recorded and walked through.
     """
-    handles = [_handle(x) if isinstance(x, NDArray) else x for x in inputs]
+    handles = [handle(x) if isinstance(x, NDArray) else x for x in inputs]
     outputs = function(*handles)
     flowing = [(y, dy) for y, dy in zip(outputs, g, strict=False) if dy is not None]
     return autograd.pull_back(*map(list, zip(*flowing, strict=True)), handles)
 
 
-_handle = Operator(lambda x: x, lambda g, y, x: g)
+handle = Operator(lambda x: x, lambda g, y, x: g)
 
 
 # ---------------------------------------------------------------- as users call them

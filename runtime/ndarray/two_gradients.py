@@ -66,9 +66,36 @@ class TwoGradientOperator(Operator):
             attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
         with backend.device_scope(node.ctx):
             gradients = self._backward(flows, node.output, *node.inputs, **attrs)
-        for parent, dx in zip(node.parents, gradients, strict=False):
+        parts: list[Any] = [None] * len(gradients)
+        if autograd.mode.trace is not None:
+            parts = self._noted(node, g, flows, tuple(gradients), attrs)
+        for parent, dx, part in zip(node.parents, gradients, parts, strict=False):
             if parent is not None and dx is not None:
-                yield parent, NDArray(dx, node.ctx)
+                yield parent, NDArray(dx, node.ctx, part)
+
+    def _noted(self, node: autograd.Node, g: Any, flows: Any, gradients: tuple, attrs: dict[str, Any]) -> list[Any]:
+        """The nodes of the gradients, of a call that takes the flows, the outputs and the inputs."""
+        several = type(node.output) is tuple
+        outputs = node.output if several else (node.output,)
+        given = [*(flows if several else (flows,)), *outputs, *node.inputs]
+        parents = [(g[i]._node if i in g else None) for i in range(len(outputs))] if several else [g._node]
+        parents += [autograd.Part(node, i) for i in range(len(outputs))] if several else [node]
+        call = BackwardCall(self, len(outputs) if several else 0)
+        noted = autograd.Node(autograd.NoGradient(call), parents + node.parents, given, gradients, attrs, node.ctx)
+        return [autograd.Part(noted, i) for i in range(len(gradients))]
+
+
+class BackwardCall:
+    """The gradients of a `TwoGradientOperator` as an operator of its own: of flows, outputs and inputs, one list."""
+
+    def __init__(self, of: TwoGradientOperator, outputs: int) -> None:
+        self.name = f"{of.name}_backward"
+        self._of, self._outputs = of, outputs
+
+    def forward(self, *arrays: Any, **attrs: Any) -> tuple:
+        n = self._outputs
+        g, y, inputs = (arrays[:n], arrays[n : 2 * n], arrays[2 * n :]) if n else (arrays[0], arrays[1], arrays[2:])
+        return tuple(self._of._backward(g, y, *inputs, **attrs))  # type: ignore[misc]
 
 
 def widen_half(x: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ def run(
 
 def depends_on_readers(node: Node) -> bool:
     """Whether the shape of a node without inputs follows from what reads it."""
-    return bool(node.values.get("infer_range")) or 0 in (node.values.get("shape") or ())
+    return bool(node.values.get("infer_range")) or any(n < 1 for n in node.values.get("shape") or ())
 
 
 def with_shape(node: Node, shape: tuple[int, ...]) -> Node:

@@ -12,6 +12,7 @@ from runtime import autograd
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context
+from runtime.core.generator import generator
 from runtime.ndarray import NDArray
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
@@ -52,6 +53,9 @@ class Executor:
         """Gradients of another element type than their arguments, and arrays of the arguments' types in their place."""
         self._monitor: Callable[..., object] | None = None
         self._monitor_inputs = False
+        self._wanted = any(grad is not None for grad in self.grad_arrays)
+        self._draws: Any = None
+        """The state of the generator before the last pass, if that one did not record."""
         self._passed: list[tuple[Node, int, NDArray]] = []
         """What operations were computed from, which the monitor wants the gradients of: node, number of the input."""
 
@@ -96,6 +100,7 @@ class Executor:
                 raise ValueError(f"'{name}' has shape {arguments[name].shape}, not {value.shape}")
             own = arguments[name]
             own[:] = value.as_in_context(own.context) if isinstance(value, NDArray) else value
+        self._draws = generator.bit_generator.state if not is_train and self._wanted else None
         found = self._run(is_train, is_train)
         self._recorded = found if is_train else None
         self._outputs = [x.detach() for x in found]
@@ -129,7 +134,8 @@ class Executor:
         graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
-            self._recorded = self._run(recorded=True, training=False)
+            with generator.replayed(self._draws):
+                self._recorded = self._run(recorded=True, training=False)
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
@@ -183,13 +189,16 @@ class Executor:
     def _watch(self, node: Node, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         assert self._monitor is not None
         if self._monitor_inputs:
-            for (name, _), x in zip(node.input_names, inputs, strict=True):
+            for (name, _), entry, x in zip(node.input_names, node.inputs, inputs, strict=True):
+                if entry.node.operator is None:
+                    self._monitor(entry.name, x)
                 self._monitor(f"{node.name}_{name}", x)
         for name, y in zip(node.output_names, outputs, strict=False):
             self._monitor(f"{node.name}_{name}", y)
 
     def set_monitor_callback(self, callback: Callable[[str, NDArray], object], monitor_all: bool = False) -> None:
-        """Call `callback(name, array)` with each output of each operation, and with its inputs if `monitor_all`.
+        """Call `callback(name, array)` with each output of each operation, and with its inputs if `monitor_all`, a
+        variable by its own name first.
 
         `backward` calls it with the gradients that each operation passes back to its inputs, as
         `NAME_backward_output0`, `NAME_backward_output1`, ..., or `NAME_backward_output` if it has one input.

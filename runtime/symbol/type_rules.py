@@ -25,6 +25,8 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     name = node.operator.name
     if name in ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"):
         return _batch_norm(inputs, outputs)
+    if name == "amp_multicast":
+        return _widest(node.values, inputs, outputs)
     if node.operator.open:
         return _custom(node.values, inputs, outputs)
     rule = _RULES.get(name, _one)
@@ -39,6 +41,13 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
         found.get(g) if isinstance(g, int) else g if g is not None else t for g, t in zip(groups, known, strict=True)
     ]
     return result[: len(inputs)], result[len(inputs) :]
+
+
+def _widest(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:
+    """All outputs of the widest type among the inputs, or of the narrowest."""
+    choose = min if values["cast_narrow"] else max
+    known = [x for x in inputs if x is not None]
+    return inputs, outputs if len(known) < len(inputs) else [choose(known, key=lambda x: x.itemsize)] * len(outputs)
 
 
 def _custom(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:

@@ -156,6 +156,10 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         gluon.SymbolBlock.imports(graph, "data", tmp_path / "other", allow_missing=True)
     block = gluon.SymbolBlock.imports(graph, "data")
     block.initialize()
+    assert str(block).splitlines()[::2] == ["SymbolBlock(", ")"]
+    sparse = mx.sym.dot(mx.sym.var("data"), mx.sym.var("w", stype="row_sparse"))
+    with pytest.raises(AssertionError, match="the parameter 'w' is row_sparse, and must be dense"):
+        gluon.SymbolBlock(sparse, mx.sym.var("data"))
     with pytest.raises(ValueError, match="SymbolBlock takes data, and got 2 inputs"):
         block(nd.ones((1, 3)), nd.ones((1, 3)))
 
@@ -185,3 +189,19 @@ def test_a_symbol_block_is_a_part_of_others() -> None:
     head[1].initialize()
     assert head(nd.ones((2, 3))).shape == (2, 2)
     np.testing.assert_array_equal(head[0](nd.ones((2, 3))).asnumpy(), first.asnumpy())
+
+
+def test_parameters_of_a_graph_are_saved_without_the_name_of_its_block(tmp_path: Path) -> None:
+    def made() -> gluon.nn.HybridSequential:
+        body = gluon.nn.Dense(2, in_units=3)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.SymbolBlock(body(mx.sym.var("data")), mx.sym.var("data"), params=body.collect_params()))
+        return net
+
+    first, second = made(), made()
+    first.initialize()
+    first.save_parameters(tmp_path / "params")
+    assert sorted(mx.nd.load(tmp_path / "params")) == ["0.bias", "0.weight"]
+    second.load_parameters(tmp_path / "params")
+    x = mx.nd.ones((1, 3))
+    assert (first(x).asnumpy() == second(x).asnumpy()).all()

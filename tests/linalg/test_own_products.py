@@ -3,6 +3,7 @@ bfloat16 beside NumPy's products of rounded operands."""
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from itertools import product as combinations
 from typing import Any
@@ -20,6 +21,7 @@ from optgen.backends.target import CpuTarget
 from optgen.linalg import products
 from optgen.linalg.matrices import ProductShape
 from optgen.linalg.own import multiply as own
+from optgen.linalg.own import packed
 from optgen.linalg.own.tasks import ENTRIES, module_text
 from optgen.linalg.own.tile import Precision, tile_for
 from optgen.objectcode import link
@@ -98,6 +100,38 @@ def test_symmetric_products_have_the_bits_of_whole_ones(dtype: type, ta: bool) -
             assert np.tril(half).tobytes() == np.tril(whole).tobytes()
             if how == "deterministic":
                 assert half.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("host", RUNNABLE, ids=str)
+def test_products_with_packed_matrices(host: CpuTarget, dtype: type) -> None:
+    """Where each operation rounds, to the bit; the sums of whole numbers are exact in any case. c has other columns."""
+    for fused in (False, True):
+        tile = tile_for("float32" if dtype == np.float32 else "float64", host, fused=fused)
+        code = target.compile_ir(packed.text(tile), host).object
+        f = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 9)(link.link(code, packed.ENTRY)[packed.ENTRY])
+        for (m, k, n), adds in combinations([(23, 9, 100), (1, 3, 31), (6, 1, 49), (0, 5, 2), (2, 0, 1)], (0, 1)):
+            a, b = special(dtype, m, k), special(dtype, k, n)
+            if fused:
+                a, b = (rng.integers(-9, 9, x.shape).astype(dtype) for x in (a, b))
+            c = np.full((m, n + 3), 7, dtype)
+            wanted = np.zeros((m, n), dtype)
+            with np.errstate(all="ignore"):
+                for i in range(k):
+                    wanted += a[:, i, None] * b[i]
+                wanted += c[:, :n] * adds
+            panels = in_panels(b, tile.width)
+            f(m, n, k, a.ctypes.data, k, panels.ctypes.data, adds, c.ctypes.data, n + 3)
+            assert_same_bits(c[:, :n].copy(), wanted)
+            assert (c[:, n:] == 7).all()
+
+
+def in_panels(b: np.ndarray, width: int) -> np.ndarray:
+    """The columns of b in panels of a width."""
+    panels = np.zeros((-(-b.shape[1] // width), len(b), width), b.dtype)
+    for j, column in enumerate(b.T):
+        panels[j // width, :, j % width] = column
+    return panels
 
 
 @pytest.mark.parametrize(("ta", "tb"), list(combinations([False, True], repeat=2)))

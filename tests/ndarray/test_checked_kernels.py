@@ -16,7 +16,7 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, softmax
+from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -129,14 +129,23 @@ def softmaxes(dtype: str) -> None:
         x, g, scale = numbers(dtype, rows, n), numbers(dtype, rows, n), np.array([-0.5], dtype)
         if n > 5:
             x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
-        e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
-        softmax.exponentials(tasks, n, x, scale, e, tops, sums, *arguments, scratch=SCRATCH)
+        e, tops, totals = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
+        softmax.exponentials(tasks, n, x, scale, e, tops, totals, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax, softmax.log_softmax):
             run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
     for operator in (nd.softmax, nd.log_softmax):
         differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
+
+
+def sums_of_axes(dtype: str) -> None:
+    for images, channels, size in ((1, 1, 1), (3, 2, 7), (2, 3, 1030)):
+        x = numbers(dtype, images, channels, size)
+        sums.sum_planes(channels, x.size, x, np.empty(channels, dtype), images, channels, size, scratch=sums.SUMS)
+    for rows, columns in ((1, 1), (3, 255), (2, 257)):
+        tasks = -(-columns // sums.COLUMNS_PER_TASK)
+        sums.sum_rows(tasks, rows * columns, numbers(dtype, rows, columns), np.empty(columns, dtype), rows, columns)
 
 
 def normalizations_with_given_means(dtype: str) -> None:
@@ -262,7 +271,8 @@ def matrix_products(dtype: str) -> None:
 
 
 def recurrent_layers(dtype: str) -> None:
-    for mode, gates, projected in (("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None)):
+    modes = ("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None), ("rnn_tanh", 1, None), ("rnn_relu", 1, None)
+    for mode, gates, projected in modes:
         for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
             state = projected or hidden
             count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
@@ -317,6 +327,13 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
 
 
+def picks(dtype: str) -> None:
+    for shape, axis in (((7,), 0), ((4, 5), 1), ((3, 4, 5), 1), ((5000, 2), 1)):
+        x, kept = numbers(dtype, *shape), [1 if a == axis else n for a, n in enumerate(shape)]
+        for at in (numbers(dtype, *kept, special=True), rng.integers(-9, 9, kept)):
+            differentiate(lambda x, a=axis, at=at: nd.pick(x, nd.array(at, dtype=at.dtype), axis=a), x)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -330,6 +347,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
+    sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
@@ -343,10 +361,14 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],
-    recurrent_layers: [f"recurrent.{f}" for f in ("lstm", "lstm_back", "gru", "gru_back")],
+    recurrent_layers: [
+        *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
+        *("recurrent.weight_gradients", "panels.pack", "panels.multiply"),
+    ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
+    picks: ["gather.pick", "gather.put"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

@@ -192,6 +192,10 @@ def test_modes_of_take_and_pick() -> None:
         nd.take(x, at, axis=2)
     assert nd.pick(x, nd.array([1, -1])).asnumpy().tolist() == [2, 3]
     assert nd.pick(x, nd.array([1, -1]), mode="wrap").asnumpy().tolist() == [2, 4]
+    for dtype in ("float16", "float32", "float64", "int32"):  # of the type of x, and of others
+        found = nd.pick(x, nd.array([1.7, -0.5]).astype(dtype), keepdims=True)
+        assert found.asnumpy().tolist() == [[2], [3]]
+    assert nd.pick(x, nd.array([np.nan, 1e30])).asnumpy().tolist()[0] == 1
     with pytest.raises(mx.MXNetError, match=r"index has shape \(3,\)"):
         nd.pick(x, at)
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-AUTOGRAD = ["modes", "graph", "traversal", "function", "__init__"]
+AUTOGRAD = ["modes", "graph", "trace", "traversal", "function", "__init__"]
 
 NDARRAY = [
     "ndarray",
@@ -40,6 +40,7 @@ NDARRAY = [
     "methods",
     "shape/sequence",
     "shape/gather",
+    "shape/pick",
     "reduce/ordering",
     "linalg/products",
     "linalg/diagonals",

@@ -174,6 +174,57 @@ def test_a_converted_network_computes_in_16_bits() -> None:
     ]
 
 
+def _network() -> mx.sym.Symbol:
+    x = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=4, name="c1")
+    x = mx.sym.BatchNorm(mx.sym.Activation(x, act_type="relu"), name="bn")
+    x = x + mx.sym.Convolution(x, kernel=(3, 3), num_filter=4, pad=(1, 1), no_bias=True, name="c2")
+    x = mx.sym.Pooling(mx.sym.concat(x, mx.sym.var("more"), name="cat"), global_pool=True, kernel=(1, 1))
+    return mx.sym.softmax(mx.sym.FullyConnected(x, num_hidden=3, name="fc"), name="sm")
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float16", 2e-3), ("bfloat16", 2e-2)])
+def test_graphs_get_casts(dtype: str, bound: float) -> None:
+    graph, shapes = _network(), {"data": (2, 3, 6, 6), "more": (2, 1, 4, 4)}
+    found = graph.infer_shape(**shapes)
+    args, states = (
+        {key: nd.random.uniform(-1, 1, shape) for key, shape in zip(names, part, strict=True)}
+        for names, part in ((graph.list_arguments(), found[0]), (graph.list_auxiliary_states(), found[2]))
+    )
+    states["bn_moving_var"] = abs(states["bn_moving_var"]) + 0.5
+    expected = graph.bind(mx.cpu(), args, aux_states=states).forward()[0]
+    params = {key: x for key, x in args.items() if key not in shapes}
+    for excluded, optional in (([], False), (["c2"], False), ([], True)):
+        options = {"excluded_sym_names": excluded, "cast_optional_params": optional}
+        converted, own, kept = amp.convert_model(graph, params, states, dtype, **options)
+        again = mx.sym.load_json(converted.tojson(remove_amp_cast=False))
+        y = again.bind(mx.cpu(), own | {key: args[key] for key in shapes}, aux_states=kept).forward()[0]
+        assert y.dtype is np.float32 and 0 < abs(y - expected).max().asscalar() < bound
+        casts = [name for name in converted.get_internals().list_outputs() if "_amp_" in name]
+        assert f"data_amp_cast_{dtype}_output" in casts and "sm_output" not in casts
+        assert ("c2_weight_amp_cast_" in str(casts)) == (not excluded and not optional)
+        assert np.dtype(own["c1_weight"].dtype).name == (dtype if optional else "float32")
+        assert np.dtype(own["c2_weight"].dtype).name == (dtype if optional else "float32")
+        assert ("_amp_multicast" in str(casts)) and kept["bn_moving_var"].dtype is np.float32
+    assert converted.tojson() != again.tojson(remove_amp_cast=False)
+    with pytest.raises(ValueError, match="the graph has no 'c3' to exclude; known: "):
+        amp.convert_symbol(graph, dtype, excluded_sym_names=["c3"])
+
+
+def test_a_converted_network_keeps_some_nodes_in_float32() -> None:
+    net = gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(gluon.nn.Dense(4, activation="relu"), gluon.nn.Dense(3))
+    net.initialize(mx.init.Xavier())
+    x = nd.random.normal(shape=(8, 2))
+    with pytest.raises(RuntimeError, match=r"call hybridize\(\)"):
+        amp.convert_hybrid_block(net, excluded_sym_names=["net_dense1_fwd"])
+    net.hybridize()
+    expected = net(x)
+    converted = amp.convert_hybrid_block(net, excluded_sym_names=["net_dense1_fwd"])
+    assert converted(x).dtype is np.float32
+    assert 0 < abs(converted(x) - expected).max().asscalar() < 1e-2
+
+
 TRAINING = """
 import sys
 import numpy as np

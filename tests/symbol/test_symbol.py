@@ -133,6 +133,9 @@ def test_an_executor_trains() -> None:
     executor.set_monitor_callback(lambda name, x: seen.append(name))
     executor.forward(data=mx.nd.ones((16, 4)))
     assert seen == ["fc1_output", "relu1_output", "fc2_output", "softmax_output"]
+    executor.set_monitor_callback(lambda name, x: seen.append(name), monitor_all=True)
+    executor.forward()
+    assert seen[4:7] == ["data", "fc1_data", "fc1_weight"]  # a variable, and what it is to the operation
     passed = {}
     executor.set_monitor_callback(lambda name, x: passed.setdefault(name, x.asnumpy()))
     y = executor.forward(is_train=True)[0].asnumpy()
@@ -146,6 +149,16 @@ def test_an_executor_trains() -> None:
     np.testing.assert_allclose(passed["softmax_backward_output0"], y - hot, 1e-5, 1e-6)
     with pytest.raises(TypeError, match="no argument is called 'dat'; did you mean 'data'"):
         executor.forward(dat=mx.nd.ones((16, 4)))
+
+
+def test_what_was_drawn_without_recording_is_drawn_again_for_gradients() -> None:
+    executor = mx.sym.Dropout(mx.sym.var("x"), p=0.5, mode="always").simple_bind(mx.cpu(), x=(64,))
+    executor.arg_dict["x"][:] = 1
+    y = executor.forward(is_train=False)[0].asnumpy()
+    after = mx.nd.random.uniform(shape=(1,)).asscalar()
+    executor.backward([mx.nd.ones((64,))], is_train=False)
+    assert (executor.grad_dict["x"].asnumpy() == y).all() and 0 in y
+    assert mx.nd.random.uniform(shape=(1,)).asscalar() != after
 
 
 def test_unknown_lengths_of_files_stay_unknown_where_0_is_a_length() -> None:

@@ -76,6 +76,11 @@ def _run() -> Callable[[int], None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_entries()["optgen_sequence_run"])
 
 
+def run_sequence(address: int) -> None:
+    """Make the calls of the `sequence` of sequence.c at an address."""
+    _run()(address)
+
+
 class NativeSequence:
     """Calls one after the other; threads of a pool share those with much work. `run` makes all of them."""
 

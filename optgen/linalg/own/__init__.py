@@ -10,4 +10,5 @@ in the same way, so the panels of x serve for both sides of x @ x^T.
     finish          what follows a product: alpha times it, and beta times a matrix added
     tasks           the tasks that threads share: to pack a panel, to compute a block of the result
     multiply        the call
+    packed          products of matrices as they are with one in panels, for kernels to call
 """

@@ -12,9 +12,12 @@ from runtime.contrib.amp.amp import (
     scale_loss,
     unscale,
 )
+from runtime.contrib.amp.graphs import convert_model, convert_symbol
 
 __all__ = [
     "convert_hybrid_block",
+    "convert_model",
+    "convert_symbol",
     "init",
     "init_trainer",
     "list_conditional_fp32_ops",

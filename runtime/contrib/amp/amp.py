@@ -13,9 +13,12 @@ from runtime import autograd
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
-from runtime.contrib.amp import casting, lists
+from runtime.contrib.amp import casting, graphs, lists
 from runtime.contrib.amp.loss_scaler import LossScaler
-from runtime.gluon import HybridBlock, Trainer
+from runtime.gluon import HybridBlock, SymbolBlock, Trainer
+from runtime.gluon.block.graphs import graph_of
+from runtime.symbol import Symbol
+from runtime.symbol.graph import Entry, inputs_of
 
 _loss_scaler: LossScaler | None = None
 """That of the first trainer, which scales `lists.LOSS_OUTPUTS` too."""
@@ -131,13 +134,14 @@ def convert_hybrid_block(
     """A network that computes what `block` does with the casts of mixed precision, for prediction.
 
     It has copies of the parameters, in `ctx` if that is given: in float32, or in `target_dtype` with
-    `cast_optional_params`. The lists are as for `init`. `excluded_sym_names` must be None: the
-    network computes without a graph, whose nodes would have names.
+    `cast_optional_params`. The lists are as for `init`. With `excluded_sym_names`, nodes of its graph
+    that compute in float32, the network is that graph, for which `block` must be hybridized and have been called.
     """
     if not isinstance(block, HybridBlock):
         raise ArgumentError(f"convert_hybrid_block: block must be a HybridBlock, not {type(block).__name__}")
     if excluded_sym_names:
-        raise NotImplementedError("convert_hybrid_block: excluded_sym_names are not there; name operators in fp32_ops")
+        lists_of = target_dtype, target_dtype_ops, fp32_ops, conditional_fp32_ops
+        return _converted_graph(block, lists_of, excluded_sym_names, ctx, cast_optional_params)
     chosen = casting.casts(target_dtype, target_dtype_ops, conditional_fp32_ops, fp32_ops)
     own = copy.deepcopy(block)
     if ctx is not None:
@@ -145,6 +149,30 @@ def convert_hybrid_block(
     if cast_optional_params:
         own.cast(chosen.low)
     return _Converted(own, chosen)
+
+
+def _converted_graph(
+    block: HybridBlock,
+    lists_of: tuple[Any, ...],
+    excluded: Iterable[str],
+    ctx: Context | None,
+    cast_optional_params: bool,
+) -> SymbolBlock:
+    if not block._active or block._structure is None:
+        raise RuntimeError(
+            "convert_hybrid_block: before it can exclude nodes, call hybridize() and run a batch through"
+        )
+    graph = graph_of(block, block._structure)
+    params = block.collect_params()
+    inputs = [name for name in graph.list_inputs() if name not in params]
+    converted = graphs.convert_symbol(graph, *lists_of, excluded, inputs, cast_optional_params)
+    made = SymbolBlock(converted, [Symbol([Entry(x)]) for x in inputs_of(converted._entries) if x.name in inputs])
+    for name, param in made.collect_params().items():
+        value = params[name].data()
+        param.shape = value.shape
+        param.initialize(ctx=ctx or value.context)
+        param.set_data(value)
+    return made
 
 
 # ---------------------------------------------------------------- the lists

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from runtime.gluon.block.graphs import graph_of, write_graph
 from runtime.gluon.block.monitor import Monitored
 from runtime.gluon.block.shape_inference import infer
 from runtime.gluon.block.signature import Calls, check_structure
-from runtime.gluon.parameter import DeferredInitializationError
+from runtime.gluon.parameter import DeferredInitializationError, Parameter
 from runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from runtime.plan.plans import Plans
 
 _calls = Calls()
 _NO_GRAPH = "graphs are computed by this library's own operators"
@@ -33,6 +36,8 @@ class HybridBlock(Block):
 
     _active = False
     _structure: list | None = None
+    _plans: Plans | None = None
+    _plan_params: list[Parameter] | None = None
     _monitor: tuple[Callable[[bytes, bytes, NDArray], object], bool] | None = None
 
     def register_child(self, block: Block, name: str | None = None) -> None:
@@ -56,12 +61,23 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Accepted for code that calls it. Operators are compiled already, and no graph is built.
+        """Compile what the block computes, for each kind of input from its second call on; see `runtime.plan`.
 
         The inputs of later calls must have the structure of the first call; see `runtime.gluon.block.signature`.
+
+        Parameters
+        ----------
+        active: False undoes it.
+        static_alloc: keep all memory that compiled calls have used; otherwise that of one call is kept.
+        static_shape: keep what was compiled for the last kind of inputs alone.
+        inline_limit, forward_bulk_size, backward_bulk_size, backend, clear: accepted for code that gives them.
         """
-        self._active, self._structure = active, None
-        super().hybridize(active)
+        self._active, self._structure, self._plans = active, None, None
+        if active:
+            from runtime.plan.plans import Plans  # takes long to import, and is for blocks that are hybridized
+
+            self._plans = Plans(static_alloc, static_shape)
+        super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
 
     def cast(self, dtype: Any) -> None:
         """`Block.cast`. The next inputs of a hybridized block may be of another structure."""
@@ -70,7 +86,9 @@ class HybridBlock(Block):
 
     def _clear_cached_op(self) -> None:
         """Forget what earlier calls were like. Blocks written for MXNet call it when they change."""
-        self._structure = None
+        self._structure = self._plan_params = None
+        if self._plans is not None:
+            self._plans.clear()
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Compute the output: `hybrid_forward` with the parameters' values.
@@ -84,12 +102,34 @@ class HybridBlock(Block):
         self._structure = check_structure(self, (x, *args), self._structure)
         _calls.inside = True
         try:
-            return self._compute(x, *args)
+            return self._planned(x, *args)
         finally:
             _calls.inside = False
 
+    def _planned(self, *inputs: Any) -> Any:
+        """The output, computed by a plan where there can be one."""
+        data = [x for x in inputs if x is not None]
+        plans = self._plans
+        if not (plans and plans.pays and self._monitor is None and all(type(x) is NDArray for x in data)):
+            return self._compute(*inputs)
+        params = self._plan_params
+        if params is None:
+            params = list(self.collect_params().values())
+            if not all(p._data is not None and p._stype == p._grad_stype == "default" for p in params):
+                return self._compute(*inputs)
+            self._plan_params = params
+        given = [x is not None for x in inputs]
+
+        def function(*arrays: NDArray) -> Any:
+            waiting = iter(arrays)
+            return self._compute(*[next(waiting) if there else None for there in given])
+
+        return plans(function, data, params)
+
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""
+        if any(isinstance(x, NDArray) for x in inputs):
+            self._explain_inputs(inputs)
         params = {key: param.var() for key, param in self._reg_params.items()}
         with self.name_scope():
             return self.hybrid_forward(symbol, *inputs, **params)
@@ -137,7 +177,7 @@ class HybridBlock(Block):
                 f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called "
                 f"with F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
             ) from None
-        if any(isinstance(x, np.ndarray) for x in inputs):
+        if any(isinstance(x, (np.ndarray, symbol.Symbol)) for x in inputs):
             self._explain_inputs(inputs)
 
     def _explain_inputs(self, inputs: tuple[Any, ...]) -> NoReturn:

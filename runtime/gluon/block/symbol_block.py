@@ -16,6 +16,7 @@ from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.parameter.loading import load_into
 from runtime.symbol import Symbol
 from runtime.symbol.evaluate import run
+from runtime.symbol.executor import storage_of
 from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
 from runtime.symbol.infer import shapes_of
 
@@ -55,6 +56,9 @@ class SymbolBlock(HybridBlock):
                     self._reg_params[node.name] = self._parameter(node, dtype, is_state)
 
     def _parameter(self, node: Node, dtype: Any, state: bool) -> Parameter:
+        stored = storage_of(node)
+        if stored != "default":
+            raise ArgumentError(f"SymbolBlock: the parameter '{node.name}' is {stored}, and must be dense")
         text = node.attributes.get("__shape__")
         shape = None if text is None else tuple(symbol.attributes.parse_shape(text))
         wanted = {"grad_req": "null"} if state else {}
@@ -120,9 +124,18 @@ class SymbolBlock(HybridBlock):
             if shape is not None and -1 not in shape:
                 param.shape = shape
 
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
+        """Parameters by `prefix` and their names, without the beginning that all of these have: that is the name of a
+        block, and may be another one where the parameters are loaded."""
+        names = list(self._reg_params)
+        same = [len(set(letters)) == 1 for letters in zip(*names, strict=False)] if len(names) > 1 else []
+        start = [*same, False].index(False)
+        prefix = prefix and prefix + "."
+        return {prefix + name[start:]: param for name, param in self._reg_params.items()}
+
     def __repr__(self) -> str:
         outputs = ", ".join(entry.name for entry in self._entries)
-        return f"SymbolBlock({', '.join(self._inputs)} -> {outputs})"
+        return f"SymbolBlock(\n  {', '.join(self._inputs)} -> {outputs}\n)"
 
 
 def _placed(node: Node, inputs: tuple[Entry, ...], values: Mapping[str, Symbol]) -> Node | Entry:

@@ -48,7 +48,7 @@ class Dense(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._units = count("Dense: units", units)
+        self._units = count("Dense: units", units, 0)
         shape = (self._units, count("Dense: in_units", in_units, -1))
         self._flatten = flatten
         with self.name_scope():

@@ -40,11 +40,17 @@ class _BatchNorm(TwoGradientOperator):
     """`moving` are the arrays of running means and variances, which move when a gradient comes back."""
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        _, mu, var = node.output
+        attrs = {"moving": node.attrs["moving"], "momentum": node.attrs["momentum"]}
+        parts = [autograd.Part(node, 1), autograd.Part(node, 2)]
         with device_scope(node.ctx):
-            for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
-                _move(running._data, batch, node.attrs["momentum"])
+            autograd.effect(_move_averages, list(node.output[1:]), attrs, node.ctx, parts)
         return super().pull(node, g)
+
+
+@Operator
+def _move_averages(mu: np.ndarray, var: np.ndarray, *, moving: tuple[NDArray, NDArray], momentum: float) -> None:
+    for running, batch in zip(moving, (mu, var), strict=True):
+        _move(running._data, batch, momentum)
 
 
 def _move(running: np.ndarray, batch: np.ndarray, momentum: float) -> None:
@@ -55,6 +61,11 @@ def _move(running: np.ndarray, batch: np.ndarray, momentum: float) -> None:
     else:
         running *= running.dtype.type(momentum)
         running += (batch.reshape(-1) * (1 - momentum)).astype(running.dtype, copy=False)
+
+
+@Operator
+def _set_to_one(gamma: np.ndarray) -> None:
+    gamma.fill(1)
 
 
 @_BatchNorm
@@ -174,7 +185,7 @@ def BatchNorm(
         )
     if fix_gamma:
         with device_scope(gamma._ctx):
-            gamma._data.fill(1)
+            autograd.effect(_set_to_one, [gamma._data], {}, gamma._ctx, [gamma._node])
     view = around(shape, axis)
     if use_global_stats or not autograd.is_training():
         scale = gamma.detach() if fix_gamma else gamma

@@ -24,9 +24,10 @@ MAX_COLUMN_ELEMENTS = 1 << 23
 
 def pays(images: int, filters: int, groups: int, g: Geometry) -> bool:
     """Whether one product for the batch is faster than one per image."""
+    if groups > 1 or images <= 1 or filters * g.rows < MIN_WEIGHTS:
+        return False
     places = math.prod(g.outputs)
-    few = places <= MAX_PLACES and images * places * g.rows <= MAX_COLUMN_ELEMENTS
-    return few and groups == 1 and images > 1 and filters * g.rows >= MIN_WEIGHTS
+    return places <= MAX_PLACES and images * places * g.rows <= MAX_COLUMN_ELEMENTS
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry) -> np.ndarray:

@@ -7,6 +7,7 @@ any number of times.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -19,7 +20,16 @@ from runtime.native import convolution as native
 from runtime.native import depthwise
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import conv_small_images, gpu_windows, winograd, winograd_strided
-from runtime.ndarray.nn.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
+from runtime.ndarray.nn.windows import (
+    Geometry,
+    Shape,
+    Window,
+    check_places,
+    floating,
+    geometry,
+    per_axis,
+    window_of,
+)
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce.reductions import sum as sum_
 
@@ -201,16 +211,20 @@ def Convolution(
     """
     window = window_of("Convolution", data, kernel, stride, pad, dilate, num_group, layout)
     filters = len(weight) if num_filter is None else num_filter
-    _check_groups("Convolution", data.shape[1], filters, num_group)
-    expected = (filters, data.shape[1] // num_group, *window.kernel)
-    inputs = _checked_inputs("Convolution", data, weight, bias, no_bias, expected, filters)
-    for n, k, p, d in zip(data.shape[2:], window.kernel, window.pad, window.dilate, strict=True):
-        if d * (k - 1) >= n + 2 * p:
-            raise MXNetError(
-                f"Convolution: a kernel of {window.kernel}, dilated by {window.dilate}, exceeds data of shape "
-                f"{data.shape} padded by {window.pad}"
-            )
-    return _convolve(*inputs, window=window)
+    expected = _weights(data._data.shape, filters, window)
+    return _convolve(*_checked_inputs("Convolution", data, weight, bias, no_bias, expected, filters), window=window)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _weights(shape: Shape, filters: int, window: Window) -> Shape:
+    """The shape of the weights of a Convolution of data of `shape`; MXNetError where the window does not fit it."""
+    _check_groups("Convolution", shape[1], filters, window.groups)
+    if min(window.outputs(shape[2:])) < 1:
+        raise MXNetError(
+            f"Convolution: a kernel of {window.kernel}, dilated by {window.dilate}, exceeds data of shape {shape} "
+            f"padded by {window.pad}"
+        )
+    return (filters, shape[1] // window.groups, *window.kernel)
 
 
 def Deconvolution(
@@ -371,8 +385,8 @@ def _checked_inputs(
     inputs = (data, weight) if no_bias else (data, weight, bias)
     if len(inputs) == 3 and bias.shape != (filters,):
         raise MXNetError(f"{name}: bias has shape {bias.shape}, not ({filters},), with weight {weight.shape}")
-    types = {x._data.dtype for x in inputs}
-    if len(types) > 1:
+    wanted = data._data.dtype
+    if not all([x._data.dtype == wanted for x in inputs]):
         found = ", ".join(str(x._data.dtype) for x in inputs)
         raise MXNetError(f"{name}: data, weight and bias must have one type, not {found}; convert with astype()")
     floating(name, data)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from runtime import autograd
 from runtime.base import MXNetError
-from runtime.core.backend import device_scope
+from runtime.context import Context
 from runtime.core.generator import dropout_mask
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator
 
 __all__ = ["Dropout"]
 
@@ -32,9 +35,16 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    with device_scope(data._ctx):
-        mask = dropout_mask(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
-    return data * NDArray(mask, data._ctx)
+    return data * _factors(data, shape=shape, p=p, ctx=data._ctx)
+
+
+@Operator
+def _factors(x: np.ndarray, *, shape: tuple[int, ...], p: float, ctx: Context) -> np.ndarray:
+    """What the elements of x are multiplied by, new draws in each call: 0 or 1/(1 - p)."""
+    return dropout_mask(shape, p, ctx) * x.dtype.type(1 / (1 - p) if p < 1 else 0)
+
+
+_factors.pure = False
 
 
 def _axes(data: NDArray, axes: Sequence[int]) -> set[int]:

@@ -240,9 +240,15 @@ def _pool(
         return Pool(plane, (1,) * axes, (0,) * axes, (1,) * axes, mean)
     kernel = per_axis("Pooling", "kernel", kernel, axes, None)
     stride, pad = per_axis("Pooling", "stride", stride, axes, 1), per_axis("Pooling", "pad", pad, axes, 0)
+    return _fitted(data.shape, kernel, stride, pad, convention, mean)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fitted(shape: Shape, kernel: Shape, stride: Shape, pad: Shape, convention: str, mean: int) -> Pool:
+    plane = shape[2:]
     for n, k, p in zip(plane, kernel, pad, strict=True):
         if k > n + 2 * p:
-            raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {data.shape} padded by {pad}")
+            raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {shape} padded by {pad}")
         if p >= k:
             raise MXNetError(f"Pooling: pad {pad} must be smaller than the kernel, {kernel}")
     if convention == "same":

@@ -9,15 +9,16 @@ import numpy as np
 
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import array_module, device_scope
+from runtime.core.backend import array_module
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
-from runtime.ndarray.shape.gather import places, take
+from runtime.ndarray.shape.gather import take
+from runtime.ndarray.shape.pick import places
 from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
@@ -271,6 +272,15 @@ def _(x: NDArray, label: NDArray, *, axis: int) -> NDArray:
     return -take(log_p.reshape((-1,)), label)
 
 
+@Operator
+@ignore_fp_errors
+def _places_of(label: np.ndarray, *, kept: tuple[int, ...], axis: int, length: int) -> np.ndarray:
+    """The places of the right classes in the flattened scores."""
+    classes = label.astype(np.intp).reshape(kept)
+    np.minimum(np.maximum(classes, 0, out=classes), length - 1, out=classes)
+    return places(classes, axis, length)
+
+
 def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
     """`-pick(log_softmax(data), label)` along `axis`, which stays with length 1, in one operator.
 
@@ -286,10 +296,7 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    with device_scope(label._ctx):
-        classes = label._data.astype(np.intp).reshape(kept)
-        np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
-        at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)
+    at = _places_of(label, kept=kept, axis=axis, length=data.shape[axis])
     loss = _cross_entropy(data, at, axis=axis)[0]
     return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
 

@@ -84,7 +84,7 @@ def window_of(
     axes = 1 if isinstance(kernel, numeric_types) else len(kernel)
     if axes not in LAYOUTS:
         raise MXNetError(f"{name}: kernel has 1 to 3 numbers, one for each spatial axis, not {kernel}")
-    if data.ndim != axes + 2:
+    if data._data.ndim != axes + 2:
         raise MXNetError(
             f"{name}: with a kernel of {axes} axes data must have {axes + 2}, {LAYOUTS[axes]}, but its shape is "
             f"{data.shape}"
@@ -102,10 +102,12 @@ def window_of(
 
 def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
     """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
-    values = (given,) if isinstance(given, numeric_types) else tuple(given or ())
+    least = 0 if default == 0 else 1
+    values = given if type(given) is tuple else (given,) if isinstance(given, numeric_types) else tuple(given or ())
     if not values and default is not None:
         return (default,) * axes
-    least = 0 if default == 0 else 1
+    if len(values) == axes and all([type(n) is int and n >= least for n in values]):
+        return values
     try:
         whole = tuple(map(operator.index, values))
     except TypeError:

@@ -36,11 +36,11 @@ GRADIENT_TASKS = 8
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
     """Whether the algorithm can be used, and saves time."""
     least = MIN_TILES.get((window.kernel, window.stride))
-    if least is None or window.dilate != (1, 1) or window.groups != 1:
+    if least is None or min(channels, filters) < MIN_CHANNELS or window.dilate != (1, 1) or window.groups != 1:
         return False
     tiles = math.prod(halves(g.outputs))
     enough = images * tiles >= least and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
-    return enough and min(channels, filters) >= MIN_CHANNELS and max(window.pad) <= 2
+    return enough and max(window.pad) <= 2
 
 
 class Plan(NamedTuple):

@@ -11,7 +11,7 @@ from runtime.core.backend import is_host
 from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import on_own_device
-from runtime.ndarray.shape.gather import along
+from runtime.ndarray.shape.pick import along
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.two_gradients import widen_half
 

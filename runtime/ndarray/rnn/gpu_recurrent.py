@@ -2,7 +2,7 @@
 
 They compute what `native.recurrent` computes on the CPU. Time is the first axis: `x[t]` is (batch, ...).
 `recurrent` has the formulas and says what the arrays are. Results are written into arrays that are arguments; the
-gradients of the first states are returned.
+last states, and backwards the gradients of the first ones, are returned.
 """
 
 from __future__ import annotations
@@ -25,6 +25,30 @@ def _before(first: np.ndarray, states: np.ndarray, t: int) -> np.ndarray:
     return states[t - 1] if t else first
 
 
+# ---------------------------------------------------------------- Elman
+
+
+@ignore_fp_errors
+def elman(y: np.ndarray, h: np.ndarray, turned: np.ndarray, activation: str) -> np.ndarray:
+    """Computes the states from the products with the inputs, which are in y. `turned` is wh^T."""
+    for step in y:
+        step += matmul(h, turned)
+        h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)
+    return h
+
+
+def elman_back(
+    y: np.ndarray, wh: np.ndarray, dy: np.ndarray | None, dh: np.ndarray, d: np.ndarray, activation: str
+) -> np.ndarray:
+    """Writes the gradient of the activation's arguments to `d`. `dh` is that of the last state."""
+    for t in reversed(range(len(y))):
+        if dy is not None:
+            dh = dh + dy[t]
+        d[t] = dh * (1 - y[t] * y[t] if activation == "tanh" else y[t] > 0)
+        dh = matmul(d[t], wh)
+    return dh
+
+
 # ---------------------------------------------------------------- LSTM
 
 
@@ -32,7 +56,7 @@ def _before(first: np.ndarray, states: np.ndarray, t: int) -> np.ndarray:
 def lstm(
     gates: np.ndarray, h: np.ndarray, c: np.ndarray, turned: np.ndarray, wr: np.ndarray | None, cells: np.ndarray,
     y: np.ndarray,
-) -> None:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Computes gates, cells and states from the products with the inputs, which are in `gates`. `turned` is wh^T."""
     for t, gate in enumerate(gates):
         gate += matmul(h, turned)
@@ -42,6 +66,7 @@ def lstm(
         cells[t] = c = f * c + i * g
         hidden = o * np.tanh(c)
         y[t] = h = hidden if wr is None else matmul(hidden, wr.T)
+    return h, c
 
 
 def lstm_back(
@@ -80,7 +105,7 @@ def lstm_back(
 @ignore_fp_errors
 def gru(
     gates: np.ndarray, h: np.ndarray, turned: np.ndarray, bias: np.ndarray, kept: np.ndarray, y: np.ndarray
-) -> None:
+) -> np.ndarray:
     """Computes gates and states from the products with the inputs, which are in `gates`.
 
     `kept` gets the part of the product with the last state that the reset gate multiplies. `turned` is wh^T.
@@ -94,6 +119,7 @@ def gru(
         new += r * pnew
         np.tanh(new, out=new)
         y[t] = h = new + z * (h - new)
+    return h
 
 
 def gru_back(

@@ -1,21 +1,23 @@
 """One recurrent layer in one direction: all time steps in one operator, with its gradient through time.
 
 Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product. The
-loop over time has the product with the last state, and the gates: `native.recurrent` on the CPU, `gpu_recurrent`
-on a GPU. The rows of the weights are the gates, one below the other: input, forget, cell, output for LSTM
-(Hochreiter and Schmidhuber 1997, with forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014,
-with the reset gate after the product, as cuDNN has it).
+loop over time has the product with the last state, and the gates: `native.recurrent` on the CPU, whose matrices are in
+panels, `gpu_recurrent` on a GPU. The gradient of data that is not in the graph is not computed. The rows of the weights
+are the gates, one below the other: input, forget, cell, output for LSTM (Hochreiter and Schmidhuber 1997, with forget
+gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014, with the reset gate after the product, as cuDNN
+has it).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from runtime import autograd
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS, matmul
+from runtime.native import panels
 from runtime.native import recurrent as native
 from runtime.ndarray import elementwise as ew
 from runtime.ndarray.linalg.products import dot
@@ -56,24 +58,56 @@ def _flow(g: np.ndarray | None, like: np.ndarray) -> np.ndarray:
     return np.zeros_like(like) if g is None else g.copy()
 
 
-def _last(y: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The state after all steps."""
-    return (y[-1] if len(y) else first).copy()
+LARGE_MATRIX = 1 << 18
+"""The elements from which on a matrix does not stay in the second cache."""
+WEIGHT_BLOCKS = 8
+"""The tasks that gradients of weights are made in."""
 
 
-def _shared(batch: int) -> tuple[int, int]:
-    """The number of tasks of a batch, and the sequences of each. They do not depend on the number of threads.
+class Sequences(NamedTuple):
+    """How the sequences of a batch are shared: tasks, the sequences of each, and the work of the products of gates and
+    states, of all steps. They do not depend on the number of threads."""
 
-    A product with fewer than 16 rows is hardly faster than one with 16.
-    """
-    tasks = -(-batch // (16 if batch > 16 else 8))
-    rows = -(-batch // max(tasks, 1))
-    return tasks, rows
+    tasks: int
+    rows: int
+    work: int
 
 
-def _work(d: np.ndarray, state: int) -> int:
-    """The work of the products, for all steps, of gates and states."""
-    return 2 * d.size * state // FLOPS
+def _shared(batch: int, gates: np.ndarray, state: int) -> Sequences:
+    """Two tasks at least. A tile has 8 rows; a matrix that comes from the third cache is read for 16."""
+    most = 16 if gates.shape[2] * state > LARGE_MATRIX else 8
+    rows = max(min(most, -(-batch // 2)), 1)
+    return Sequences(-(-batch // rows), rows, 2 * gates.size * state // FLOPS)
+
+
+def _projected(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """`x w^T` for all steps, on the CPU."""
+    return panels.product(x, panels.packed(w, turned=True), len(w))
+
+
+def _weights_and_data(
+    di: np.ndarray, dh: np.ndarray, x: np.ndarray, h0: np.ndarray, y: np.ndarray, wi: np.ndarray, of_data: bool
+) -> tuple[list[np.ndarray], Arrays]:
+    """The gradients of the data, if asked for, and of the matrices and biases: (dwi, dwh, dbi, dbh). `di` and `dh` are
+    those of the products with the inputs and with the states."""
+    if not is_host(x):
+        dwi, dbi = _weight_gradients(di, x)
+        dwh, dbh = _weight_gradients(dh, _before(h0, y))
+        return [_data_gradient(di, wi)] if of_data else [], (dwi, dwh, dbi, dbh)
+    (steps, batch, height), inputs, state = di.shape, x.shape[2], h0.shape[1]
+    dwi, dwh = np.empty((height, inputs), di.dtype), np.empty((height, state), di.dtype)
+    dbi, dbh = np.empty(height, di.dtype), np.empty(height, di.dtype)
+    rows = -(-height // (4 * WEIGHT_BLOCKS)) * 4
+    native.weight_gradients(
+        -(-height // rows), 2 * di.size * (inputs + state) // FLOPS, di, dh, x, h0, y, dwi, dwh, dbi, dbh,
+        steps, batch, height, inputs, state, rows,
+    )  # fmt: skip
+    return [panels.product(di, panels.packed(wi), inputs)] if of_data else [], (dwi, dwh, dbi, dbh)
+
+
+def _without(gradients: list, x: NDArray) -> list[NDArray | None]:
+    """What an operator returned, with None for the gradient of data x that is not in the graph."""
+    return gradients if x._node is not None else [None, *gradients]
 
 
 # ---------------------------------------------------------------- Elman
@@ -86,30 +120,41 @@ def _elman(
     x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray, *, activation: str
 ) -> Arrays:
     """`h_t = activation(wi x_t + bi + wh h_(t-1) + bh)`: all h, and the last."""
-    y = _project(x, wi, bi + bh)
-    turned = wh.T.copy()  # contiguous: its products are faster
-    for step in y:
-        step += matmul(h, turned)
-        h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)
-    return y, h.copy()
+    last = np.empty_like(h)
+    if is_host(x):
+        y = _projected(x, wi)
+        (steps, batch, n), turned = y.shape, panels.packed(wh, turned=True)
+        tasks, rows, work = _shared(batch, y, n)
+        native.elman(
+            tasks, work, y, h, turned, bi, bh, last, steps, batch, n, rows, _KINDS[activation], panels.code(x.dtype)
+        )
+    else:
+        y = _project(x, wi, bi + bh)
+        last[...] = gpu_recurrent.elman(y, h, wh.T.copy(), activation)
+    return y, last
+
+
+_KINDS = {"relu": native.RELU, "tanh": native.TANH}
 
 
 @Operator
 @in_float32
 def _elman_gradient(
     y: np.ndarray, x: np.ndarray, h0: np.ndarray, wi: np.ndarray, wh: np.ndarray, dy: np.ndarray | None,
-    dh: np.ndarray | None, *, activation: str,
+    dlast: np.ndarray | None, *, activation: str, of_data: bool,
 ) -> Arrays:  # fmt: skip
     d = np.empty_like(y)
-    dh = _flow(dh, h0)
-    for t in reversed(range(len(y))):
-        if dy is not None:
-            dh += dy[t]
-        d[t] = dh * (1 - y[t] * y[t] if activation == "tanh" else y[t] > 0)
-        dh = matmul(d[t], wh)
-    dwi, db = _weight_gradients(d, x)
-    dwh, _ = _weight_gradients(d, _before(h0, y))
-    return _data_gradient(d, wi), dh, dwi, dwh, db, db.copy()
+    if is_host(y):
+        (steps, batch, n), dh = y.shape, np.empty_like(h0)
+        tasks, rows, work = _shared(batch, y, n)
+        native.elman_back(
+            tasks, work, y, panels.packed(wh), dy, dlast, dh, d, steps, batch, n, rows, _KINDS[activation],
+            dy is not None, dlast is not None, panels.code(y.dtype),
+        )  # fmt: skip
+    else:
+        dh = gpu_recurrent.elman_back(y, wh, dy, _flow(dlast, h0), d, activation)
+    dx, weights = _weights_and_data(d, d, x, h0, y, wi, of_data)
+    return (*dx, dh, *weights)
 
 
 @_elman.joint_gradient
@@ -117,7 +162,8 @@ def _(g: list, y: list[NDArray], *inputs: NDArray, activation: str) -> list[NDAr
     if autograd.is_recording():
         return differentiate_again(lambda *i: _elman_steps(*i, activation), g, inputs)
     x, h0, wi, wh, *_ = inputs
-    return _elman_gradient(y[0], x, h0, wi, wh, *g, activation=activation)
+    given = x._node is not None
+    return _without(_elman_gradient(y[0], x, h0, wi, wh, *g, activation=activation, of_data=given), x)
 
 
 def _elman_steps(x, h, wi, wh, bi, bh, activation):  # type: ignore[no-untyped-def]
@@ -142,47 +188,48 @@ def _lstm(
 
     With `wr`, (projected, hidden), the state is `wr h_t`.
     """
-    gates = _project(x, wi, bi + bh)
     (steps, batch, _), n, state = x.shape, c.shape[1], h.shape[1]
     cells, y = np.empty_like(x, shape=(steps, batch, n)), np.empty_like(x, shape=(steps, batch, state))
-    turned = wh.T.copy()
+    last_h, last_c = np.empty_like(h), np.empty_like(c)
     if is_host(x):
-        tasks, rows = _shared(batch)
+        gates = _projected(x, wi)
+        turned, wr_turned = (None if w is None else panels.packed(w, turned=True) for w in (wh, wr))
+        tasks, rows, work = _shared(batch, gates, state)
         native.lstm(
-            tasks, _work(gates, state), gates, h, c, turned, wr, cells, y,
-            steps, batch, n, state, rows, wr is not None, scratch=rows * n,
+            tasks, work, gates, h, c, turned, bi, bh, wr_turned, cells, y, last_h, last_c,
+            steps, batch, n, state, rows, wr is not None, panels.code(x.dtype), scratch=rows * n,
         )  # fmt: skip
     else:
-        gpu_recurrent.lstm(gates, h, c, turned, wr, cells, y)
-    return y, _last(y, h), _last(cells, c), cells, gates
+        gates = _project(x, wi, bi + bh)
+        last_h[...], last_c[...] = gpu_recurrent.lstm(gates, h, c, wh.T.copy(), wr, cells, y)
+    return y, last_h, last_c, cells, gates
 
 
 @Operator
 @in_float32
 def _lstm_gradient(
     y: np.ndarray, cells: np.ndarray, gates: np.ndarray, x: np.ndarray, h0: np.ndarray, c0: np.ndarray,
-    wi: np.ndarray, wh: np.ndarray, wr: np.ndarray | None, dy: np.ndarray | None, dh: np.ndarray | None,
-    dc: np.ndarray | None, dcells: np.ndarray | None,
+    wi: np.ndarray, wh: np.ndarray, wr: np.ndarray | None, dy: np.ndarray | None, dlast_h: np.ndarray | None,
+    dlast_c: np.ndarray | None, dcells: np.ndarray | None, *, of_data: bool,
 ) -> Arrays:  # fmt: skip
     d = np.empty_like(gates)
-    dh, dc = _flow(dh, h0), _flow(dc, c0)
     (steps, batch, n), state = cells.shape, h0.shape[1]
     projects = wr is not None
-    has_dy = dy is not None
-    if projects:
-        dy = _flow(dy, y)  # to be written to
     if is_host(gates):
-        tasks, rows = _shared(batch)
+        dh, dc, dstates = np.empty_like(h0), np.empty_like(c0), np.empty_like(y) if projects else None
+        tasks, rows, work = _shared(batch, gates, state)
         native.lstm_back(
-            tasks, _work(gates, state), gates, cells, c0, wh, wr, dy, dcells, dh, dc, d,
-            steps, batch, n, state, rows, projects, has_dy, dcells is not None, scratch=rows * n,
+            tasks, work, gates, cells, c0, panels.packed(wh), panels.packed(wr) if projects else None,
+            dy, dcells, dlast_h, dlast_c, dh, dc, d, dstates, steps, batch, n, state, rows, projects,
+            *(x is not None for x in (dy, dcells, dlast_h, dlast_c)), panels.code(d.dtype), scratch=rows * n,
         )  # fmt: skip
     else:
-        dh, dc = gpu_recurrent.lstm_back(gates, cells, c0, wh, wr, dy, dcells, dh, dc, d)
-    dwi, db = _weight_gradients(d, x)
-    dwh, _ = _weight_gradients(d, _before(h0, y))
-    result = (_data_gradient(d, wi), dh, dc, dwi, dwh, db, db.copy())
-    return (*result, _weight_gradients(dy, gates[..., 3 * n :] * np.tanh(cells))[0]) if projects else result
+        dstates = _flow(dy, y) if projects else dy
+        flows = _flow(dlast_h, h0), _flow(dlast_c, c0)
+        dh, dc = gpu_recurrent.lstm_back(gates, cells, c0, wh, wr, dstates, dcells, *flows, d)
+    dx, weights = _weights_and_data(d, d, x, h0, y, wi, of_data)
+    of_wr = (_weight_gradients(dstates, gates[..., 3 * n :] * np.tanh(cells))[0],) if projects else ()
+    return (*dx, dh, dc, *weights, *of_wr)
 
 
 @_lstm.joint_gradient
@@ -190,7 +237,8 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
     if autograd.is_recording():
         return differentiate_again(_lstm_steps, g, inputs)
     x, h0, c0, wi, wh, _, _, wr = inputs
-    return _lstm_gradient(y[0], y[3], y[4], x, h0, c0, wi, wh, wr, *g[:4])
+    given = x._node is not None
+    return _without(_lstm_gradient(y[0], y[3], y[4], x, h0, c0, wi, wh, wr, *g[:4], of_data=given), x)
 
 
 def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
@@ -215,42 +263,40 @@ def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.nd
 
     All h, the last, all gates, and all `wh_n h_(t-1) + bh_n`.
     """
-    gates = _project(x, wi, bi)
     (steps, batch, _), n = x.shape, h.shape[1]
-    y, kept = np.empty_like(x, shape=(steps, batch, n)), np.empty_like(x, shape=(steps, batch, n))
-    turned = wh.T.copy()
+    y, kept, last = (np.empty_like(x, shape=(*outer, n)) for outer in ((steps, batch), (steps, batch), (batch,)))
     if is_host(x):
-        tasks, rows = _shared(batch)
+        gates, turned = _projected(x, wi), panels.packed(wh, turned=True)
+        tasks, rows, work = _shared(batch, gates, n)
         native.gru(
-            tasks, _work(gates, n), gates, h, turned, bh, kept, y, steps, batch, n, rows, scratch=rows * 3 * n
+            tasks, work, gates, h, turned, bi, bh, kept, y, last, steps, batch, n, rows, panels.code(x.dtype),
+            scratch=rows * 3 * n,
         )  # fmt: skip
     else:
-        gpu_recurrent.gru(gates, h, turned, bh, kept, y)
-    return y, _last(y, h), gates, kept
+        gates = _project(x, wi, bi)
+        last[...] = gpu_recurrent.gru(gates, h, wh.T.copy(), bh, kept, y)
+    return y, last, gates, kept
 
 
 @Operator
 @in_float32
 def _gru_gradient(
     y: np.ndarray, gates: np.ndarray, kept: np.ndarray, x: np.ndarray, h0: np.ndarray, wi: np.ndarray,
-    wh: np.ndarray, dy: np.ndarray | None, dh: np.ndarray | None,
+    wh: np.ndarray, dy: np.ndarray | None, dlast: np.ndarray | None, *, of_data: bool,
 ) -> Arrays:  # fmt: skip
     d, dproduct = np.empty_like(gates), np.empty_like(gates)
-    dh = _flow(dh, h0)
     steps, batch, n = y.shape
     if is_host(gates):
-        tasks, rows = _shared(batch)
+        dh = np.empty_like(h0)
+        tasks, rows, work = _shared(batch, gates, n)
         native.gru_back(
-            tasks, _work(gates, n), gates, kept, y, h0, wh, dy, dh, d, dproduct, steps, batch, n, rows, dy is not None
-        )
+            tasks, work, gates, kept, y, h0, panels.packed(wh), dy, dlast, dh, d, dproduct, steps, batch, n, rows,
+            dy is not None, dlast is not None, panels.code(d.dtype),
+        )  # fmt: skip
     else:
-        dh = gpu_recurrent.gru_back(gates, kept, y, h0, wh, dy, dh, d, dproduct)
-    before = _before(h0, y)
-    return _data_gradient(d, wi), dh, *_interleaved(_weight_gradients(d, x), _weight_gradients(dproduct, before))
-
-
-def _interleaved(i: tuple[Any, Any], h: tuple[Any, Any]) -> tuple[Any, ...]:
-    return i[0], h[0], i[1], h[1]
+        dh = gpu_recurrent.gru_back(gates, kept, y, h0, wh, dy, _flow(dlast, h0), d, dproduct)
+    dx, weights = _weights_and_data(d, dproduct, x, h0, y, wi, of_data)
+    return (*dx, dh, *weights)
 
 
 @_gru.joint_gradient
@@ -258,7 +304,7 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
     if autograd.is_recording():
         return differentiate_again(_gru_steps, g, inputs)
     x, h0, wi, wh, *_ = inputs
-    return _gru_gradient(y[0], y[2], y[3], x, h0, wi, wh, *g[:2])
+    return _without(_gru_gradient(y[0], y[2], y[3], x, h0, wi, wh, *g[:2], of_data=x._node is not None), x)
 
 
 def _gru_steps(x, h, wi, wh, bi, bh):  # type: ignore[no-untyped-def]

@@ -1,8 +1,7 @@
-"""Operators that choose elements by the values of an array: take, pick, gather_nd, where, one_hot, Embedding."""
+"""Operators that choose elements by the values of an array: take, gather_nd, where, one_hot, Embedding."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,25 +13,21 @@ from runtime.core import backend
 from runtime.core.dtypes import element_type
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
-from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.shape.subscript import gather, setitem
+from runtime.ndarray.shape.reshape import axis_of
+from runtime.ndarray.shape.subscript import gather
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
 __all__ = [
     "Embedding",
-    "batch_take",
-    "choose_element_0index",
-    "fill_element_0index",
     "gather_nd",
     "one_hot",
-    "pick",
     "ravel_multi_index",
     "scatter_nd",
     "take",
     "unravel_index",
     "where",
 ]
-METHODS = ("one_hot", "pick", "take")
+METHODS = ("one_hot", "take")
 CONTRIB = ("boolean_mask", "index_array", "index_copy")
 
 Shape = tuple[int, ...]
@@ -77,7 +72,7 @@ def take(a: NDArray, indices: NDArray, axis: int = 0, mode: str = "clip") -> NDA
     """
     axis = axis_of("take", a.shape, axis)
     return _take(
-        a, _positions("take", indices, a.shape[axis], mode, ("clip", "wrap", "raise")), axis=axis, sparse_grad=False
+        a, positions("take", indices, a.shape[axis], mode, ("clip", "wrap", "raise")), axis=axis, sparse_grad=False
     )
 
 
@@ -99,7 +94,7 @@ def Embedding(
         raise MXNetError(
             f"Embedding: weight has shape {weight.shape} and type {weight._data.dtype}, not {shape} and {asked}"
         )
-    index = _positions("Embedding", data, shape[0], "clip", ("clip",))
+    index = positions("Embedding", data, shape[0], "clip", ("clip",))
     return _take(weight, index, axis=0, sparse_grad=sparse_grad)
 
 
@@ -113,89 +108,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)
 
 
-# ---------------------------------------------------------------- one element along an axis
-
-
-@Operator
-def along(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
-    """The elements at `index`, of the same shape but for `axis`. Each is named once in its vector."""
-    return x.take(places(index, axis, x.shape[axis]))
-
-
-@Operator
-def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
-    x = np.zeros_like(g, shape=(*g.shape[:axis], length, *g.shape[axis + 1 :]))
-    x.reshape(-1)[places(index, axis, length)] = g
-    return x
-
-
-def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
-    """The positions of the elements at `index` in the flattened array, which has `length` on `axis`.
-
-    NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
-    """
-    before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
-    found, xp = index.reshape(before, index.shape[axis], after), backend.array_module(index)
-    if after > 1:
-        found = found * after + xp.arange(after)
-    if before > 1:
-        found = found + xp.arange(0, before * length * after, length * after)[:, None, None]
-    return found.reshape(index.shape)
-
-
-@along.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int) -> NDArray:
-    return _put_along(g, index, axis=axis, length=x.shape[axis])
-
-
-@_put_along.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
-    return along(g, index, axis=axis)
-
-
-def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> NDArray:
-    """From each vector along `axis`, the element that `index` names (of any type).
-
-    `index` has the shape of `data` without `axis`, or with length 1 there; so has the result (with, if `keepdims`).
-    Indices outside of the axis are moved to its nearest end ('clip') or counted around it ('wrap').
-    """
-    axis = axis_of("pick", data.shape, axis)
-    shape = data.shape
-    kept = (*shape[:axis], 1, *shape[axis + 1 :])
-    dropped = (*shape[:axis], *shape[axis + 1 :])
-    if index.shape not in (kept, dropped) and (dropped or index.size != 1):
-        raise MXNetError(
-            f"pick from shape {shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
-        )
-    picked = along(data, _positions("pick", index, shape[axis], mode, ("clip", "wrap"), kept), axis=axis)
-    return picked if keepdims else reshape(picked, dropped or (1,))
-
-
-choose_element_0index = pick
-
-
-def batch_take(a: NDArray, indices: NDArray) -> NDArray:
-    """From each row of a matrix, (n, m), the element that `indices`, (n,), names; clipped to the rows."""
-    if a.ndim != 2 or indices.shape != a.shape[:1]:
-        raise MXNetError(f"batch_take: a and indices have shapes {a.shape} and {indices.shape}, not (n, m) and (n,)")
-    return pick(a, indices)
-
-
-def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
-    """A copy of the matrix `lhs`, (n, m), in which row i has `mhs[i]` in column `rhs[i]`."""
-    if lhs.ndim != 2 or not mhs.shape == rhs.shape == lhs.shape[:1]:
-        raise MXNetError(
-            f"fill_element_0index: lhs, mhs and rhs have shapes {lhs.shape}, {mhs.shape} and {rhs.shape}, not (n, m), "
-            "(n,) and (n,)"
-        )
-    columns = _positions("fill_element_0index", rhs, lhs.shape[1], "raise", ("raise",))
-    filled = lhs.detach().copy()
-    setitem(filled, (np.arange(len(lhs)), columns), mhs.detach())
-    return filled
-
-
-@ignore_fp_errors
-def _positions(
+def positions(
     name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
 ) -> NDArray:
     """`index` as integers in [0, length), in `shape` (None: its own)."""
@@ -203,15 +116,20 @@ def _positions(
         raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
     if not length and index.size:
         raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
-    with backend.device_scope(index._ctx):
-        at = index._data.astype(np.int64)
-        if mode == "wrap":
-            at %= length
-        elif mode == "clip":
-            at = np.minimum(np.maximum(at, 0), length - 1)
-        elif at.size and not 0 <= at.min() <= at.max() < length:
-            raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
-        return NDArray(at if shape is None else at.reshape(shape), index._ctx)
+    return _position(index, of=name, length=length, mode=mode, shape=index._data.shape if shape is None else shape)
+
+
+@Operator
+@ignore_fp_errors
+def _position(index: np.ndarray, *, of: str, length: int, mode: str, shape: Shape) -> np.ndarray:
+    at = index.astype(np.int64)
+    if mode == "wrap":
+        at %= length
+    elif mode == "clip":
+        at = np.minimum(np.maximum(at, 0), length - 1)
+    elif at.size and not 0 <= at.min() <= at.max() < length:
+        raise MXNetError(f"{of}: indices from {at.min()} to {at.max()} for an axis of length {length}")
+    return at.reshape(shape)
 
 
 # ---------------------------------------------------------------- elements by all their coordinates
@@ -326,7 +244,7 @@ def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) 
             f"index_copy: index_vector has shape {at.shape} and new_tensor {new.shape} of {new._data.dtype}, not (k,) "
             f"and (k, *{old.shape[1:]}) of {old._data.dtype}"
         )
-    return _index_copy(old, new, at=_positions("index_copy", at, len(old), "raise", ("raise",))._data)
+    return _index_copy(old, new, at=positions("index_copy", at, len(old), "raise", ("raise",))._data)
 
 
 def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
@@ -334,7 +252,8 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
     with backend.device_scope(data._ctx):
         coordinates = backend.xp_for(data._ctx).indices(data.shape, np.int64)
-        return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
+        chosen = coordinates[np.array(axes, np.intp)]
+        return NDArray(backend.xp_for(data._ctx).moveaxis(chosen, 0, -1), data._ctx)
 
 
 # ---------------------------------------------------------------- conditions
@@ -373,11 +292,13 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
             "have their shape, or be a vector as long as they are"
         )
-    with backend.device_scope(condition._ctx):
-        chosen = condition._data != 0
-        if rows:
-            chosen = chosen.reshape(-1, *[1] * (x.ndim - 1))
-    return _where(NDArray(chosen, condition._ctx), x, y)
+    shape = (-1, *[1] * (x.ndim - 1)) if rows else condition._data.shape
+    return _where(_is_true(condition, shape=shape), x, y)
+
+
+@Operator
+def _is_true(condition: np.ndarray, *, shape: Shape) -> np.ndarray:
+    return (condition != 0).reshape(shape)
 
 
 def one_hot(
@@ -387,9 +308,13 @@ def one_hot(
 
     An index outside of the axis names none.
     """
-    depth = count("one_hot: depth", depth, 0)
-    dtype = element_type(dtype)
-    with backend.device_scope(indices._ctx):
-        hot = indices._data.astype(np.int64)[..., None] == backend.xp_for(indices._ctx).arange(depth)
-        values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
-        return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16
+    return _one_hot(
+        indices, depth=count("one_hot: depth", depth, 0), on=on_value, off=off_value, dtype=element_type(dtype)
+    )
+
+
+@Operator
+def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: np.dtype) -> np.ndarray:
+    hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
+    values = np.where(hot, dtype.type(on), dtype.type(off))
+    return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16

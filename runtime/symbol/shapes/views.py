@@ -203,7 +203,7 @@ def like(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
 
 
 def stated(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
-    """A shape that is an attribute; its zeros are unknown, and follow from what reads it."""
+    """A shape that is an attribute; its zeros, and -1, are unknown, and follow from what reads it."""
     shape = values["shape"]
     return inputs, [outputs[0] if not shape else merged(outputs[0], tuple(n or -1 for n in shape))]
 

@@ -1,0 +1,156 @@
+"""The code behind `language.packed_gemm`: a product with a matrix that was packed before.
+
+The columns of the packed matrix are the lines of panels. The other matrix is read as it is. So a matrix that many small
+products have on their right is packed once, not in each of them, as BLAS does.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from optgen.backends import target
+from optgen.backends.control_flow import loop
+from optgen.backends.llvm import splat
+from optgen.backends.llvm_types import I1, I32, I64, PTR, constant, vector
+from optgen.linalg.own.tile import Tile, tile_for
+from optgen.loops import code
+
+ENTRY = "optgen_packed_gemm"
+PARAMETERS = [I64, I64, I64, PTR, I64, PTR, I64, PTR, I64]
+"""The types of m, n, k, a, lda, panels, adds, c, ldc."""
+
+
+@functools.cache
+def tile_of(dtype: np.dtype[Any]) -> Tile:
+    """The tile for float32 or float64 on this machine."""
+    return tile_for("float32" if dtype == np.float32 else "float64", target.host(), fused=True)
+
+
+@functools.cache
+def address(dtype: np.dtype[Any]) -> int:
+    """The function's address, for arrays of `dtype`, float32 or float64."""
+    return code.load(text(tile_of(dtype)), ENTRY)
+
+
+def text(tile: Tile) -> str:
+    """LLVM IR of ENTRY: as many columns at once as a tile has, then those that are left over; of these as many rows."""
+    module = ll.Module("panels")
+    f = ll.Function(module, ll.FunctionType(ll.VoidType(), PARAMETERS), ENTRY)
+    m, n, k, a, lda, panels, adds, c, ldc = f.args
+    b = ll.IRBuilder(f.append_basic_block("entry"))
+    all_columns = _whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
+    j: Any = I64(0)
+    for vectors in range(tile.vectors, 0, -1):
+        columns = b.add(j, _whole(b, b.sub(all_columns, j), tile.lanes * vectors))
+        with loop(b, j, columns, tile.lanes * vectors) as column:
+            lines = [_line(b, tile, panels, b.add(column, I64(v * tile.lanes)), k) for v in range(vectors)]
+            i: Any = I64(0)
+            for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
+                stop = b.add(i, _whole(b, b.sub(m, i), rows))
+                with loop(b, i, stop, rows) as row:
+                    left = b.gep(a, [b.mul(row, lda)], source_etype=tile.element)
+                    to = b.gep(c, [b.add(b.mul(row, ldc), column)], source_etype=tile.element)
+                    tile_product = _TileProduct(module, tile, rows, vectors).function
+                    b.call(tile_product, [k, left, lda, *lines, adds, to, ldc, b.sub(n, column)])
+                i = stop
+        j = columns
+    b.ret_void()
+    return str(module)
+
+
+def _whole(b: ll.IRBuilder, x: Any, of: int) -> Any:
+    """The largest multiple of a number up to x."""
+    return b.mul(b.sdiv(x, I64(of)), I64(of))
+
+
+def _line(b: ll.IRBuilder, tile: Tile, panels: Any, line: Any, k: Any) -> Any:
+    """The place of a line in the panels."""
+    beside = b.srem(line, I64(tile.width))
+    return b.gep(panels, [b.add(b.mul(b.sub(line, beside), k), beside)], source_etype=tile.element)
+
+
+class _TileProduct:
+    """The function of a tile: `rows` rows of the product with `vectors` vectors of lines, of which `n` lines count."""
+
+    def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
+        self.tile, self.rows, self.vectors = tile, rows, vectors
+        self.kind = vector(tile.element, tile.lanes)
+        kind = ll.FunctionType(ll.VoidType(), [I64, PTR, I64, *[PTR] * vectors, I64, PTR, I64, I64])
+        self.function = ll.Function(module, kind, f"tile.{rows}x{vectors}")
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
+        self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
+        k, a, lda, *across, adds, c, ldc, n = self.function.args
+        self.store(self.sums(k, a, lda, across), adds, c, ldc, n)
+        self.b.ret_void()
+
+    def sums(self, k: Any, a: Any, lda: Any, across: list[Any]) -> list[list[Any]]:
+        """The sums over k: a loop whose variables are the registers of the tile."""
+        b, tile = self.b, self.tile
+        down = [self.moved(a, b.mul(lda, I64(r))) for r in range(self.rows)]
+        before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
+        b.branch(head)
+        b.position_at_end(head)
+        p = b.phi(I64)
+        sums = [[b.phi(self.kind) for _ in across] for _ in down]
+        b.cbranch(b.icmp_signed("<", p, k), body, after)
+        b.position_at_end(body)
+        at = b.mul(p, I64(tile.width))
+        y = [b.load(self.moved(line, at), typ=self.kind, align=tile.word_bytes) for line in across]
+        p.add_incoming(I64(0), before)
+        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
+        for line, row in zip(down, sums, strict=True):
+            x = splat(b, b.load(self.moved(line, p), typ=tile.element), tile.lanes)
+            for sum, factor in zip(row, y, strict=True):
+                sum.add_incoming(constant(tile.element, 0.0, tile.lanes), before)
+                sum.add_incoming(self.plus_product(sum, x, factor), body)
+        b.branch(head)
+        b.position_at_end(after)
+        return sums
+
+    def plus_product(self, sum: Any, x: Any, y: Any) -> Any:
+        if not self.tile.fused:
+            return self.b.fadd(sum, self.b.fmul(x, y))
+        return self.intrinsic(f"fma.{self.suffix}", self.kind, x, y, sum)
+
+    def store(self, sums: list[list[Any]], adds: Any, c: Any, ldc: Any, n: Any) -> None:
+        """The sums in c, or added to it. Of the last vectors there are `n` columns in all."""
+        b, tile = self.b, self.tile
+        all, none = (constant(I1, x, tile.lanes) for x in (1, 0))
+        left = splat(b, b.sub(n, I64(tile.lanes * (self.vectors - 1))), tile.lanes)
+        last = b.icmp_signed("<", ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes))), left)
+        adding = b.icmp_signed("!=", adds, I64(0))
+        for r, row in enumerate(sums):
+            line = self.moved(c, b.mul(ldc, I64(r)))
+            for v, sum in enumerate(row):
+                place = b.gep(line, [I64(v)], source_etype=self.kind)
+                there = last if v == self.vectors - 1 else all
+                old = self.masked_load(place, b.select(adding, there, none))
+                self.masked_store(b.fadd(old, sum), place, there)
+
+    def masked_load(self, place: Any, mask: Any) -> Any:
+        zeros = constant(self.tile.element, 0.0, self.tile.lanes)
+        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, I32(self.tile.word_bytes), mask, zeros)
+
+    def masked_store(self, x: Any, place: Any, mask: Any) -> None:
+        self.intrinsic(f"masked.store.{self.suffix}.p0", ll.VoidType(), x, place, I32(self.tile.word_bytes), mask)
+
+    @property
+    def suffix(self) -> str:
+        return f"v{self.tile.lanes}f{8 * self.tile.word_bytes}"
+
+    def intrinsic(self, name: str, result: Any, *values: Any) -> Any:
+        """A call of an intrinsic of LLVM."""
+        name = f"llvm.{name}"
+        if name not in self.intrinsics:
+            kind = ll.FunctionType(result, [x.type for x in values])
+            self.intrinsics[name] = ll.Function(self.function.module, kind, name)
+        return self.b.call(self.intrinsics[name], values)
+
+    def moved(self, pointer: Any, by: Any) -> Any:
+        return self.b.gep(pointer, [by], source_etype=self.tile.element)

@@ -1,0 +1,34 @@
+"""Sums over some axes of an array: the rows of a matrix, or all planes of a channel."""
+
+from __future__ import annotations
+
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, total
+from runtime.native.normalization import BLOCK, add_compensated
+from runtime.native.vectors import accumulate, clear
+
+COLUMNS_PER_TASK = 256
+SUMS = 2
+"""Elements of scratch memory of `sum_planes`: a compensated sum."""
+
+
+@kernel
+def sum_rows(task: int, x: Array, y: Array, rows: int, columns: int) -> None:
+    """y, (columns,): the sum of the rows of x, added up in order. One task for each COLUMNS_PER_TASK columns."""
+    first = task * COLUMNS_PER_TASK
+    n = min(COLUMNS_PER_TASK, columns - first)
+    to = y + first
+    clear(to, n)
+    for r in range(rows):
+        accumulate(to, x + (r * columns + first), n)
+
+
+@kernel
+def sum_planes(task: int, scratch: Array, x: Array, y: Array, images: int, channels: int, size: int) -> None:
+    """y, (channels,): the sums of the planes of x, (images, channels, size). One task for each channel."""
+    clear(scratch, 2)
+    for p in range(images):
+        for i in range(0, size, BLOCK):
+            at = (p * channels + task) * size + i
+            add_compensated(scratch, total(x + at, min(BLOCK, size - i)))
+    y[task] = scratch[0] + scratch[1]

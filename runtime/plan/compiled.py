@@ -1,0 +1,83 @@
+"""A compiled function of arrays, with its gradient: programs, and the memory that they run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from runtime.plan.fuse import fuse
+from runtime.plan.lower import Lowered
+from runtime.plan.memory import assign
+from runtime.plan.program import Block, Program, Run
+from runtime.plan.steps import Array, Buffer, PythonStep, Step
+
+
+class Compiled:
+    """The programs of a function and of its gradient. The inputs are `data` arrays and then `params` parameters, which
+    are mostly the same ones in all calls.
+
+    `static_alloc`: all memory that calls have used is kept for later calls; otherwise that of one call.
+    """
+
+    def __init__(self, lowered: Lowered, data: int, params: int, static_alloc: bool) -> None:
+        results = set(_buffers([*lowered.outputs, *lowered.gradients]))
+        backward = _needed(lowered.backward, results)
+        left = results | {x for step in backward for x in step.reads}
+        forward = _needed(lowered.forward, left)
+        forward, backward = fuse(forward, left), fuse(backward, results)
+        self.outputs, self.gradients = lowered.outputs, lowered.gradients
+        self.forward_steps, self.backward_steps = forward, backward
+        self.nbytes = assign(forward, backward, results)
+        self._forward, self._backward = Program(forward), Program(backward)
+        self._static, self._fixed = static_alloc, slice(data, data + params)
+        self._free: list[Memory] = []
+
+    def forward(self, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], Memory]:
+        """The outputs, and the memory that `backward` needs."""
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = Memory(self._forward, self._backward, self.nbytes, self._fixed)
+        outputs = [np.empty(x.shape, x.dtype) for x in self.outputs]
+        memory.forward(inputs, outputs)
+        return outputs, memory
+
+    def backward(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], memory: Memory
+    ) -> list[np.ndarray | None]:
+        """The gradients, given the inputs of `forward` followed by the gradients of the outputs.
+
+        They are in memory that the next call may use.
+        """
+        memory.backward(inputs, outputs)
+        return [None if x is None else memory.backward.view(x, inputs, outputs) for x in self.gradients]
+
+    def give_back(self, memory: Memory) -> None:
+        """Keep the memory for the next call."""
+        if self._static or not self._free:
+            self._free.append(memory)
+
+
+class Memory:
+    """A block, and both programs in it."""
+
+    def __init__(self, forward: Program, backward: Program, nbytes: int, fixed: slice) -> None:
+        block = Block(nbytes)
+        self.forward, self.backward = Run(forward, block, fixed), Run(backward, block, fixed)
+
+
+def _needed(steps: Sequence[Step], kept: set[Buffer]) -> list[Step]:
+    """The steps that compute what is needed, and those that are made for their effects."""
+    needed = set(kept)
+    found: list[Step] = []
+    for step in reversed(steps):
+        has_effect = isinstance(step, PythonStep) and not step.outputs
+        if has_effect or not needed.isdisjoint(step.writes):
+            found.append(step)
+            needed.update(step.reads)
+    return found[::-1]
+
+
+def _buffers(arrays: Iterable[Array | None]) -> list[Buffer]:
+    return [x.buffer for x in arrays if x is not None]

@@ -1,0 +1,202 @@
+"""Calls of operators become steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runtime.autograd import Node, NoGradient
+from runtime.ndarray.operator import Operator
+from runtime.ndarray.two_gradients import BackwardCall
+from runtime.plan.broadcast import groups_of
+from runtime.plan.capture import capture
+from runtime.plan.expressions import WORK, expression, literal
+from runtime.plan.places import Places
+from runtime.plan.products import RULES
+from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
+from runtime.plan.tape import NotTraceable, Tape
+
+SAME = frozenset({"reshape", "reshape_copy", "identity", "BlockGrad"})
+"""Operators whose result has the elements of the input in the same order."""
+
+
+@dataclass
+class Lowered:
+    """The steps of a function, and of its gradient."""
+
+    forward: list[Step]
+    outputs: list[Array]
+    backward: list[Step]
+    gradients: list[Array | None]
+
+
+def lower(tape: Tape, params: Sequence[np.ndarray]) -> Lowered:
+    """The steps of what is on the tape. The inputs are the data, `params`, and the gradients of the outputs, in order.
+
+    NotTraceable where the calls do not say where an array comes from.
+    """
+    heads = [x for x in tape.heads if x is not None]
+    lowering = _Lowering([*(x._data for x in tape.data), *params, *(x._data for x in heads)])
+    for call in tape.forward:
+        lowering.call(call)
+    outputs = [lowering.result(x._data, i) for i, x in enumerate(tape.outputs)]
+    forward = lowering.take()
+    for call in tape.backward:
+        lowering.call(call)
+    gradients = [None if x is None else lowering.place(x._data, "a gradient") for x in tape.gradients]
+    return Lowered(forward, outputs, lowering.take(), gradients)
+
+
+class _Lowering:
+    """The steps so far, and where the traced arrays are."""
+
+    def __init__(self, inputs: Sequence[np.ndarray]) -> None:
+        self.places = Places()
+        self.steps: list[Step] = []
+        for i, x in enumerate(inputs):
+            self.places.add(x, Buffer(x.nbytes, "input", i), 0)
+
+    def take(self) -> list[Step]:
+        steps, self.steps = self.steps, []
+        return steps
+
+    def call(self, node: Node) -> None:
+        """Append the steps of a call."""
+        operator = node.operator.operator if isinstance(node.operator, NoGradient) else node.operator
+        if not isinstance(operator, (Operator, BackwardCall)):
+            raise NotTraceable(f"it calls {type(operator).__name__}, which is Python of its own")
+        if not node.ctx.on_cpu:
+            raise NotTraceable("its arrays are on a GPU")
+        if not _is_plain(node.attrs):
+            raise NotTraceable(f"{operator.name} depends on the values of an array")
+        self._constants(node)
+        inputs = [self.place(x, operator.name) if isinstance(x, np.ndarray) else x for x in node.inputs]
+        results = node.output if type(node.output) is tuple else () if node.output is None else (node.output,)
+        if any(isinstance(x, np.ndarray) and not x.size for x in (*node.inputs, *results)):
+            raise NotTraceable(f"{operator.name} has an array without elements")
+        if operator.name in SAME:
+            self._bind(results[0], inputs[0])
+        elif not (results and self._are_views(results)):
+            self._compute(operator, node, inputs, results)
+
+    def _compute(self, operator: Any, node: Node, inputs: list[Any], results: Sequence[Any]) -> None:
+        rule = RULES.get(operator.name)
+        outputs = rule(self.steps, inputs, node.attrs, results) if rule else None
+        if outputs is None:
+            outputs = self._elements(operator.name, inputs, node.attrs, results)
+        if outputs is None and getattr(operator, "pure", True) and results:
+            outputs = self._kernels(operator, node)
+        if outputs is None:
+            outputs = [None if x is None else new(x.shape, x.dtype) for x in results]
+            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs), operator.name))
+        for x, place in zip(results, outputs, strict=True):
+            if x is not None and self.places.find(x) is None:
+                self._bind(x, place)
+
+    # ------------------------------------------------------------ where arrays are
+
+    def place(self, x: np.ndarray, what: str) -> Array:
+        found = self.places.find(x)
+        if found is None or not x.flags.c_contiguous:
+            raise NotTraceable(f"{what} uses an array that no operator has computed")
+        return Array(*found, x.shape, x.dtype)
+
+    def _bind(self, x: np.ndarray, place: Array) -> None:
+        if self.places.find(x) is None:
+            self.places.add(x, place.buffer, place.offset)
+
+    def _constants(self, node: Node) -> None:
+        """Arrays that are made the same way each time (see `creation`) have a node, and no other origin."""
+        for x, parent in zip(node.inputs, node.parents, strict=False):
+            if parent is not None and not parent.parents and isinstance(x, np.ndarray) and not self.places.find(x):
+                self.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
+
+    def _are_views(self, results: Sequence[Any]) -> bool:
+        """Whether the results are in memory that is known: an operator has returned a part of its input."""
+        return all(x is not None and x.flags.c_contiguous and self.places.find(x) is not None for x in results)
+
+    def result(self, x: np.ndarray, i: int) -> Array:
+        """Output i, in a buffer that is its own."""
+        place = self.place(x, "its output")
+        buffer = place.buffer
+        if buffer.kind == "block" and buffer.nbytes == place.nbytes:
+            buffer.kind, buffer.index = "output", i
+            return place
+        copy = Array(Buffer(place.nbytes, "output", i), 0, place.shape, place.dtype)
+        self.steps.append(PythonStep(np.copy, [place], {}, [copy], "copy"))
+        return copy
+
+    # ------------------------------------------------------------ kinds of steps
+
+    def _elements(
+        self, name: str, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
+    ) -> list[Array | None] | None:
+        """An expression of single elements, if the operator is one."""
+        text = expression(name, attrs)
+        if name == "add_n":
+            text = " + ".join(f"{{{i}}}" for i in range(len(inputs)))
+        if text is None or results[0].dtype.char not in "fd":
+            return None
+        if name == "spread":
+            axes = attrs["axes"]
+            kept = tuple(1 if a in axes else n for a, n in enumerate(attrs["shape"]))
+            inputs = [inputs[0].reshaped(kept)]
+        shape, dtype = results[0].shape, results[0].dtype
+        operands: list[Array | str] = []
+        for x in inputs:
+            operand = x if isinstance(x, Array) else literal(x) if x is not None else "0.0"
+            if operand is None or (isinstance(operand, Array) and operand.dtype != dtype):
+                return None
+            operands.append(operand)
+        if groups_of(shape, [x.shape for x in operands if isinstance(x, Array)]) is None:
+            return None
+        output = new(shape, dtype)
+        self.steps.append(ElementStep(output, operands, text, WORK.get(name.removesuffix("_backward"), 1)))
+        return [output, *[None] * (len(results) - 1)]
+
+    def _kernels(self, operator: Any, node: Node) -> list[Array | None] | None:
+        """The calls of kernels that the operator consists of, if it does."""
+        if not any(isinstance(x, np.ndarray) and x.dtype.char in "fd" for x in node.inputs):
+            return None
+        captured = capture(operator.forward, node.inputs, node.attrs)
+        if captured is None:
+            return None
+        outputs, calls = captured
+        for call in calls:
+            for x in call.results(node.inputs):
+                self._new_root(x)
+        for call in calls:
+            written = [id(x) for x in call.results(node.inputs)]
+            places = [self._argument(x) for x in call.arguments]
+            pairs = [(x, p) for x, p in zip(call.arguments, places, strict=True) if isinstance(p, Array)]
+            reads, writes = [p.buffer for _, p in pairs], [p.buffer for x, p in pairs if id(x) in written]
+            dtype = call.arguments[0].dtype
+            step = KernelStep(call.kernel, call.tasks, call.work, places, reads, writes, dtype, call.scratch)
+            self.steps.append(step)
+        return [None if x is None else self.place(x, operator.name) for x in outputs]
+
+    def _new_root(self, x: np.ndarray) -> None:
+        while isinstance(x.base, np.ndarray):
+            x = x.base
+        if self.places.find(x) is None:
+            self.places.add(x, Buffer(x.nbytes), 0)
+
+    def _argument(self, x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        found = self.places.find(x)
+        if found is None:  # nothing writes there: sizes and numbers that the operator gives its kernels
+            self.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
+            found = self.places.find(x)
+            assert found is not None
+        return Array(*found, x.shape, x.dtype)
+
+
+def _is_plain(attrs: Any) -> bool:
+    """Whether attributes hold no NumPy array: such ones have been computed from values that may be others next time."""
+    if isinstance(attrs, dict):
+        return all(map(_is_plain, attrs.values()))
+    return all(map(_is_plain, attrs)) if isinstance(attrs, (tuple, list)) else not isinstance(attrs, np.ndarray)

@@ -1,0 +1,100 @@
+"""Products of matrices, with a bias, and sums of rows as steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optgen.linalg.blocks import multiply
+from optgen.linalg.matrices import FLOPS
+from optgen.loops.language import NO_TRANS, TRANS
+from runtime.core.blas import block_shape
+from runtime.native.sums import COLUMNS_PER_TASK, SUMS, sum_planes, sum_rows
+from runtime.plan.expressions import EXPRESSIONS
+from runtime.plan.steps import Array, ElementStep, KernelStep, Step, new
+
+Result = list[Array | None] | None
+
+
+def _are_matrices(*arrays: Array) -> bool:
+    return all(x.dtype.char in "fd" and len(x.shape) >= 2 for x in arrays)
+
+
+def _matmul(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
+    a, b = inputs
+    if not _are_matrices(a, b):
+        return None
+    return [_product(steps, a, b, bool(attrs.get("ta")), bool(attrs.get("tb")))]
+
+
+def _product(steps: list[Step], a: Array, b: Array, ta: bool, tb: bool) -> Array:
+    """The product of two matrices, or of the matrices in two stacks, transposed if asked."""
+    m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
+    n = b.shape[-2] if tb else b.shape[-1]
+    y = new((*a.shape[:-2], m, n), a.dtype)
+    rows, columns = block_shape(m, n, k)
+    batch = math.prod(a.shape[:-2])
+    tasks = batch * -(-m // rows) * -(-n // columns)
+    flags = [TRANS if t else NO_TRANS for t in (ta, tb)]
+    arguments = [a, b, y, *flags, m, n, k, rows, columns, 0]
+    work = 2 * batch * m * n * k // FLOPS
+    steps.append(KernelStep(multiply, tasks, work, arguments, [a.buffer, b.buffer], [y.buffer], a.dtype))
+    return y
+
+
+def _linear(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
+    x, w, b = inputs
+    if not _are_matrices(x, w):
+        return None
+    product = _product(steps, x, w, False, True)
+    y = new(product.shape, product.dtype)
+    text = EXPRESSIONS["relu"].replace("{0}", "({0} + {1})") if attrs.get("relu") else EXPRESSIONS["add"]
+    steps.append(ElementStep(y, [product, b], text))
+    return [y]
+
+
+def _linear_backward(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
+    g, y, x, w, _ = inputs
+    if not _are_matrices(g, x, w):
+        return None
+    if attrs.get("relu"):
+        flow = new(g.shape, g.dtype)
+        slope = EXPRESSIONS["relu_slope"].replace("{0}", "{1}")
+        steps.append(ElementStep(flow, [g, y], "{0} * " + slope))
+        g = flow
+    dx = _product(steps, g, w, False, False) if results[0] is not None else None
+    return [dx, _product(steps, g, x, True, False), _sum_of_rows(steps, g)]
+
+
+def _sum(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
+    """Sums over the axes before those that stay, behind them, or both."""
+    [x] = inputs
+    kept = [axis for axis in range(len(x.shape)) if axis not in attrs["axes"]]
+    if x.dtype.char not in "fd" or not kept or kept[-1] - kept[0] + 1 != len(kept):
+        return None
+    before, behind = math.prod(x.shape[: kept[0]]), math.prod(x.shape[kept[-1] + 1 :])
+    channels = x.size // before // behind
+    if behind == 1:
+        return [_sum_of_rows(steps, x.reshaped((before, channels))).reshaped(results[0].shape)]
+    y = new(results[0].shape, x.dtype)
+    arguments = [x, y, before, channels, behind]
+    steps.append(KernelStep(sum_planes, channels, x.size, arguments, [x.buffer], [y.buffer], x.dtype, SUMS))
+    return [y]
+
+
+def _sum_of_rows(steps: list[Step], x: Array) -> Array:
+    rows, columns = x.shape
+    y = new((columns,), x.dtype)
+    tasks = -(-columns // COLUMNS_PER_TASK)
+    steps.append(KernelStep(sum_rows, tasks, x.size, [x, y, rows, columns], [x.buffer], [y.buffer], x.dtype))
+    return y
+
+
+RULES: dict[str, Callable[..., Result]] = {
+    "matmul": _matmul,
+    "linear": _linear,
+    "linear_backward": _linear_backward,
+    "sum": _sum,
+}
+"""By the names of operators: functions that append the steps of a call and return its results, or None."""

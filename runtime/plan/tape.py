@@ -1,0 +1,115 @@
+"""What a traced function has computed: its calls of operators, in order, and those of its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime import autograd
+from runtime.autograd import Node, Part, Placeholder, Trace, Variable
+from runtime.autograd.modes import mode
+from runtime.ndarray.ndarray import NDArray
+
+
+class NotTraceable(Exception):
+    """What was computed cannot be computed again from its calls of operators; the message says why."""
+
+
+@dataclass
+class Tape:
+    """The calls of a function of arrays, and of its gradient once that was traced."""
+
+    data: list[NDArray]
+    """The arrays that it was given, in copies of their own."""
+    known: set[Any]
+    """The nodes of parameters."""
+    trace: Trace
+    outputs: list[NDArray]
+    forward: list[Node]
+    heads: list[NDArray | None] = field(default_factory=list)
+    """The gradients of the outputs, in copies of their own; None for an output that none flows into."""
+    gradients: list[NDArray | None] = field(default_factory=list)
+    backward: list[Node] = field(default_factory=list)
+
+    @property
+    def draws(self) -> bool:
+        """Whether random numbers were drawn."""
+        calls = (getattr(x.operator, "operator", x.operator) for x in self.forward)
+        return any(not getattr(x, "pure", True) for x in calls)
+
+
+def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterable[NDArray]) -> tuple[Any, Tape]:
+    """Call `function(*data)`. Returns what it returned, and the tape.
+
+    NotTraceable where the calls do not say what was computed.
+    """
+    handles = [NDArray(x._data.copy(), x._ctx, Placeholder()) for x in data]
+    known = {p._node for p in params if p._node is not None}
+    with Trace() as noted:
+        result = function(*handles)
+    if noted.refusal is not None:
+        raise NotTraceable(noted.refusal)
+    tape = Tape(handles, known, noted, flat(result), [])
+    given = known | {x._node for x in handles}
+    tape.forward = _calls([x._node for x in tape.outputs], given, noted.start, noted.effects)
+    return result, tape
+
+
+def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[Any]) -> list[NDArray | None]:
+    """The gradients of the nodes `wanted`, given those of the outputs; the calls that compute them go on the tape.
+
+    NotTraceable as in `trace`; `tape.gradients` are the gradients then, too.
+    """
+    before = len(tape.trace.effects)
+    tape.heads = [None if g is None else NDArray(g._data.copy(), g._ctx, Placeholder()) for g in heads]
+    pairs = [(y, g) for y, g in zip(tape.outputs, tape.heads, strict=True) if g is not None and y._in_graph()]
+    found: dict[Any, Any] = dict.fromkeys(wanted)
+    tape.trace.refusal = None
+    with autograd.pause(mode.training), tape.trace:
+        if pairs:
+            autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found)
+    tape.gradients = [found[node] for node in wanted]
+    if tape.trace.refusal is not None:
+        raise NotTraceable(tape.trace.refusal)
+    given = tape.known | {x._node for x in (*tape.data, *tape.heads) if x is not None}
+    ends = [g._node for g in tape.gradients if g is not None]
+    done = set(tape.forward)
+    tape.backward = [x for x in _calls(ends, given, tape.trace.start, tape.trace.effects[before:]) if x not in done]
+    return tape.gradients
+
+
+def flat(outputs: Any) -> list[NDArray]:
+    """The arrays in nested lists."""
+    if type(outputs) in (list, tuple):
+        return [x for part in outputs for x in flat(part)]
+    if type(outputs) is not NDArray:
+        raise NotTraceable(f"it returns a {type(outputs).__name__}")
+    return [outputs]
+
+
+def emptied(outputs: Any) -> Any:
+    """The nested lists, with None in the place of arrays."""
+    return type(outputs)(map(emptied, outputs)) if type(outputs) in (list, tuple) else None
+
+
+def nested(like: Any, arrays: Iterator[NDArray]) -> Any:
+    """The nested lists that `like` is, with arrays in the place of None."""
+    return next(arrays) if like is None else type(like)([nested(part, arrays) for part in like])
+
+
+def _calls(ends: Iterable[Any], given: set[Any], start: int, effects: Sequence[Node]) -> list[Node]:
+    """The calls that lead to nodes, and those made for their effects, in the order in which they were made."""
+    found: set[Node] = set()
+    waiting = [*ends, *effects]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Part):
+            node = node.node
+        if node is None or node in found or node in given or isinstance(node, Placeholder):
+            continue
+        if isinstance(node, Variable) or node.serial < start:
+            raise NotTraceable("it uses an array with a gradient that is neither an input nor a parameter")
+        found.add(node)
+        waiting += node.parents
+    return sorted(found, key=autograd.age)
