@@ -65,6 +65,7 @@ NDARRAY = [
     "nn/output_ops",
     "nn/contrib",
     "nn/first_versions",
+    "nn/quantized",
     "nn/point_processes",
     "vision/interpolation",
     "vision/resize",
