@@ -57,6 +57,7 @@ NDARRAY = [
     "nn/gpu_windows",
     "nn/conv_small_images",
     "nn/winograd",
+    "nn/winograd_strided",
     "nn/convolution",
     "nn/pooling",
     "nn/attention",
