@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,6 +14,14 @@ from runtime.ndarray import NDArray, serialization
 from runtime.symbol import Symbol
 
 __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
+
+
+def __getattr__(key: str) -> Any:
+    """`FeedForward` is imported when it is asked for: it is made of modules, which save checkpoints."""
+    if key == "FeedForward":
+        return importlib.import_module("runtime.module.feed_forward").FeedForward
+    raise AttributeError(f"module 'runtime.model' has no attribute '{key}'")
+
 
 Params = dict[str, NDArray]
 

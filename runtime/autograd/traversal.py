@@ -29,7 +29,7 @@ def walk(
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
         raise ArgumentError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
-    check_arrays("heads and their gradients", (x for x in (*heads, *head_grads) if x is not None))
+    check_arrays("heads and their gradients", [x for x in (*heads, *head_grads) if x is not None])
     gradients = _seeds(heads, head_grads)
     nodes = reachable(gradients, ends)
     for node in _ordered(nodes):
@@ -84,15 +84,14 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
     Heads in no graph, such as the loss of a part that is switched off, are skipped if other heads are in one.
     """
     seeds: dict = {}
-    some = any(head._node is not None for head in heads)
     for head, gradient in zip(heads, head_grads, strict=True):
-        if some and head._node is None:
-            continue
         if not head._in_graph():
+            if head._node is None and any(other._node is not None for other in heads):
+                continue
             _explain_no_graph(head)
         if gradient is None:
             gradient = head._full_like(1)
-        elif gradient.size != head.size:
+        elif gradient.shape != head.shape and gradient.size != head.size:
             raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
         elif gradient.dtype != head.dtype:
             raise ArgumentError(

@@ -139,7 +139,7 @@ class Operator:
         if isinstance(y, list):
             g = [g.get(i) for i in range(len(y))]
         inputs = [
-            NDArray(x, node.ctx, parent) if backend.is_array(x) else x
+            NDArray(x, node.ctx, parent) if type(x) is np.ndarray or backend.is_array(x) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
         if self.joint is not None:

@@ -275,9 +275,7 @@ _SPELLED: dict[str, Spelled] = {
     "_sparse_retain": _binary(nd.sparse.retain),
     "_square_sum": lambda inputs, values: nd.sum(nd.square(inputs[0]), **values),
     "_contrib_SparseEmbedding": lambda inputs, values: nd.Embedding(*inputs, values["input_dim"], values["output_dim"]),
-    "_contrib_SyncBatchNorm": lambda inputs, values: nd.BatchNorm(
-        *inputs, **{key: x for key, x in values.items() if key not in ("ndev", "key")}
-    ),
+    "_contrib_SyncBatchNorm": lambda inputs, values: nd.contrib.SyncBatchNorm(*inputs, **values),
     "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
     "amp_multicast": _amp_multicast,
     "_multi_adamw_update": _interleaved(nd.contrib.multi_adamw_update, 4, "num_weights"),

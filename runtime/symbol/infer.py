@@ -150,7 +150,7 @@ def _given(nodes: Sequence[Node], args: Sequence[Any], kwargs: Mapping[str, Any]
     for name in kwargs:
         if name not in names:
             warnings.warn(f"no argument is called '{name}'{did_you_mean(name, names)}", stacklevel=5)
-    return {name: x for name, x in kwargs.items() if x is not None}
+    return {name: x for name, x in kwargs.items() if x is not None and name in names}
 
 
 def _shape(name: str, given: Any) -> Shape | None:

@@ -87,8 +87,9 @@ class _Reader:
         """The heads. A subgraph is of the `version` of the graph around it, and does not state it."""
         if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
             self.fail("there is no list of 'nodes'")
-        version = version or self._version(content.get("attrs"))
-        self._zero_is_unknown = is_np_shape() and "is_np_shape" not in (content.get("attrs") or {})
+        attrs = content.get("attrs")
+        version = version or self._version(attrs)
+        self._zero_is_unknown = is_np_shape() and not (isinstance(attrs, dict) and "is_np_shape" in attrs)
         for i, entry in enumerate(content["nodes"]):
             self._nodes.append(self._node(i, entry, version))
         heads = content.get("heads")

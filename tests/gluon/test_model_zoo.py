@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -43,11 +44,23 @@ def test_weights_travel_in_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(other(x).asnumpy(), y.asnumpy())
 
 
+@pytest.mark.parametrize("name, file", [("mobilenet0.25", "mobilenet0.25"), ("mobilenet_v2_0_25", "mobilenetv2_0.25")])
+def test_weights_are_found_by_the_names_of_the_store(name: str, file: str, tmp_path: Path) -> None:
+    make = getattr(vision, name) if hasattr(vision, name) else functools.partial(get_model, name)
+    one = make(classes=2)
+    one.initialize()
+    x = nd.ones((1, 3, 32, 32))
+    y = one(x)
+    one.save_parameters(tmp_path / f"{file}-0a1b2c3d.params")
+    other = make(classes=2, pretrained=True, root=tmp_path, ctx=mx.current_context())
+    np.testing.assert_array_equal(other(x).asnumpy(), y.asnumpy())
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match="unknown model 'resnet19_v1'; did you mean 'resnet1"):
         get_model("resnet19_v1")
-    with pytest.raises(mx.MXNetError, match=r"vgg11: weights are not downloaded.*load_parameters"):
-        vision.vgg11(pretrained=True)
+    with pytest.raises(mx.MXNetError, match=r"has no file 'vgg11.params' or 'vgg11-HASH.params', and nothing is down"):
+        vision.vgg11(pretrained=True, root="nowhere")
     with pytest.raises(mx.MXNetError, match="version 3 and 18 layers"):
         vision.get_resnet(3, 18)
     with pytest.raises(mx.MXNetError, match=r"'1\.0' or '1\.1', not '2\.0'"):

@@ -149,6 +149,11 @@ def test_sizes_and_places() -> None:
     ramp = nd.array(np.arange(4.0).reshape(1, 4, 1) * np.ones((3, 1, 1)))
     assert_allclose(nd.image.resize(ramp, (8, 3)).asnumpy()[0, :, 0], [0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3])
     assert_allclose(nd.image.resize(ramp, (2, 3), interp=0).asnumpy()[0, :, 0], [0, 2])
+    for interp in range(5):
+        found = transforms.Resize((9, 7), interpolation=interp)(nd.stack(IMAGE, IMAGE))
+        assert (found[1].asnumpy() == mx.image.imresize(IMAGE, 9, 7, interp).asnumpy()).all()
+    with pytest.raises(mx.MXNetError, match="interp is from 0"):
+        nd.image.resize(IMAGE, 9, interp=5)
     assert (transforms.CropResize(1, 0, 1, 2)(IMAGE).asnumpy() == PIXELS[:2, 1:]).all()
     assert transforms.CropResize(0, 0, 2, 2, size=(4, 5))(IMAGE).shape == (5, 4, 3)
     assert (transforms.CenterCrop(1)(nd.array(np.arange(9).reshape(3, 3, 1))).asnumpy() == 4).all()

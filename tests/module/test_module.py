@@ -316,3 +316,33 @@ def test_a_chain_of_modules_computes_what_one_does() -> None:
 def test_errors(call: Any, words: str) -> None:
     with pytest.raises(mx.MXNetError, match=words):
         call()
+
+
+def test_feed_forward_is_a_module(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).random((50, 3), np.float32)
+    y = x.sum(1) > 1.5
+    network = mx.model.FeedForward(perceptron(), contexts(2), 30, numpy_batch_size=20, learning_rate=0.5, momentum=0.9)
+    with pytest.raises(mx.MXNetError, match="no parameters yet"):
+        network.predict(x)
+    network.fit(x, y.astype("float32"), eval_data=(x, y))
+    batches = mx.io.NDArrayIter(x, y.astype("float32"), 20)
+    assert network.score(batches) > 0.9
+    network.save(str(tmp_path / "x"))
+    restored = mx.model.FeedForward.load(str(tmp_path / "x"), 30, numpy_batch_size=50)
+    outputs, data, labels = network.predict(batches, return_data=True)
+    np.testing.assert_allclose(restored.predict(x), outputs, rtol=1e-5)
+    np.testing.assert_array_equal(data, x)
+    np.testing.assert_array_equal(labels, y)
+    assert len(network.predict(batches, num_batch=1)) == 20
+    module = mx.mod.Module.load(str(tmp_path / "x"), 30)
+    module.bind(batches.provide_data, batches.provide_label, for_training=False)
+    np.testing.assert_allclose(module.predict(batches).asnumpy(), outputs, rtol=1e-5)
+    extra = {**restored.arg_params, "other": nd.ones(1)}
+    start = {"arg_params": extra, "allow_extra_params": True, "begin_epoch": 1}
+    twice = mx.model.FeedForward.create(lambda key: perceptron(), batches, num_epoch=2, epoch_size=2, **start)
+    assert twice.arg_params.keys() == restored.arg_params.keys() and twice.score(batches, "ce") < 0.7
+    for wrong, words in (((x, None), "need their classes"), ((x, y[:9]), "50 samples, but 9 classes")):
+        with pytest.raises(ValueError, match=words):
+            network.fit(*wrong)
+    with pytest.raises(TypeError, match="a DataIter or an array, not list"):
+        network.predict([1])

@@ -137,6 +137,7 @@ def test_results_known_from_mxnet() -> None:
     assert nd.ones((1, 1)).squeeze().shape == (1,)
     assert nd.reshape_like(nd.ones((2, 3, 4)), nd.ones((6, 5)), 0, 2, 0, 1).shape == (6, 4)
     assert nd.slice_like(nd.ones((2, 3)), nd.ones((1, 2))).shape == (1, 2)
+    assert nd.slice_like(nd.ones((2, 3)), nd.ones((1, 2)), axes=(1, -1)).shape == (2, 2)
     assert isinstance(nd.split(x, 1, axis=0), nd.NDArray) and len(nd.split(x, 2, axis=0)) == 2
     assert x.shape_array().asnumpy().tolist() == x.size_array().asnumpy().tolist() == [8]
     assert nd.zeros((0, 3)).split_v2(1).shape == (0, 3)

@@ -60,7 +60,7 @@ DATA: list[Entry] = [
 ]
 
 LAYERS: list[Entry] = [
-    ("units", lambda n: nn.Dense(n), 2, 0),
+    ("units", lambda n: nn.Dense(n), 2, -1),
     ("in_units", lambda n: nn.Dense(2, in_units=n), 2, -2),
     ("input_dim", lambda n: nn.Embedding(n, 2), 2, 0),
     ("output_dim", lambda n: nn.Embedding(2, n), 2, 0),

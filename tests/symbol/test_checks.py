@@ -159,6 +159,48 @@ def test_operators_written_in_python() -> None:
     assert arguments.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
 
 
+class _Softmax(mx.operator.NumpyOp):
+    """The example of MXNet's documents: softmax, and the gradient of its cross-entropy."""
+
+    def __init__(self) -> None:
+        super().__init__(need_top_grad=False)
+
+    def list_arguments(self) -> list[str]:
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape: list) -> tuple[list, list]:
+        return [in_shape[0], in_shape[0][:1]], [in_shape[0]]
+
+    def forward(self, in_data: list, out_data: list) -> None:
+        y = np.exp(in_data[0] - in_data[0].max(axis=1, keepdims=True))
+        out_data[0][:] = y / y.sum(axis=1, keepdims=True)
+
+    def backward(self, out_grad: list, in_data: list, out_data: list, in_grad: list) -> None:
+        in_grad[0][:] = out_data[0] - np.eye(out_data[0].shape[1])[in_data[1].astype(int)]
+
+
+class _Squared(mx.operator.NDArrayOp):
+    def forward(self, in_data: list, out_data: list) -> None:
+        out_data[0][:] = in_data[0] * in_data[0]
+
+    def backward(self, out_grad: list, in_data: list, out_data: list, in_grad: list) -> None:
+        in_grad[0][:] = 2 * in_data[0] * out_grad[0]
+
+
+def test_operators_of_old_programs() -> None:
+    with pytest.warns(DeprecationWarning, match="use CustomOp"):
+        softmax, square = _Softmax(), _Squared()
+    graph = softmax(data=X, name="softmax")
+    assert graph.list_arguments() == ["x", "softmax_label"] and graph.infer_shape(x=(2, 3))[0] == [(2, 3), (2,)]
+    found = [symbol.simple_bind(mx.cpu(), x=(2, 2)) for symbol in (graph, mx.sym.SoftmaxOutput(data=X, name="softmax"))]
+    for executor in found:
+        executor.forward(is_train=True, x=mx.nd.array(A), softmax_label=mx.nd.array([1, 0]))
+        executor.backward()
+    for y, z in zip(*((x.outputs[0], x.grad_dict["x"]) for x in found), strict=True):
+        np.testing.assert_allclose(y.asnumpy(), z.asnumpy(), 1e-6)
+    tools.check_numeric_gradient(square(X) * 3, [A], numeric_eps=0.01, rtol=0.01)
+
+
 def test_updates_are_operators_of_graphs() -> None:
     update = mx.sym.sgd_mom_update(X, Y, lr=0.5, momentum=0.5, name="u")
     assert update.list_auxiliary_states() == ["u_mom"]

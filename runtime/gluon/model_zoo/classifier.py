@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtime.base import MXNetError
 from runtime.gluon import nn
 from runtime.gluon.block import HybridBlock
+from runtime.gluon.model_zoo.model_store import get_model_file
 
 
 class Classifier(HybridBlock):
@@ -24,20 +24,25 @@ def chain(*blocks: HybridBlock) -> nn.HybridSequential:
     return net
 
 
-def model(name: str, make: Callable[..., HybridBlock], description: str) -> Callable[..., HybridBlock]:
-    """The function `name` that makes a network: `make(**kwargs)`."""
+def model(
+    name: str, make: Callable[..., HybridBlock], description: str, weights: str | None = None
+) -> Callable[..., HybridBlock]:
+    """The function `name` that makes a network: `make(**kwargs)`.
+
+    `weights` is what `model_store` calls the network, where that is not `name`.
+    """
 
     def create(pretrained: bool = False, ctx: Any = None, root: Any = None, **kwargs: Any) -> HybridBlock:
-        if pretrained:
-            raise MXNetError(
-                f"{name}: weights are not downloaded. Get the .params file that MXNet's model zoo has for it, make the "
-                f"network without pretrained=True, and call net.load_parameters('FILE.params', ctx=ctx)"
-            )
-        return make(**kwargs)
+        path = get_model_file(weights or name, root) if pretrained else None
+        net = make(**kwargs)
+        if path is not None:
+            net.load_parameters(path, ctx=ctx)
+        return net
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = (
-        f"{description} Further arguments, such as `classes`, are those of the class; `pretrained=True` is an error "
-        "that says how to load weights."
+        f"{description} Further arguments, such as `classes`, are those of the class. `pretrained=True` loads weights, "
+        f"to `ctx`, from a file of the folder `root` that `model_store.get_model_file('{weights or name}')` finds; "
+        "nothing is downloaded."
     )
     return create

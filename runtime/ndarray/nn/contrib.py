@@ -35,9 +35,13 @@ def SyncBatchNorm(
     key: str = "",
 ) -> NDArray | list[NDArray]:
     """`BatchNorm` over the batches of `ndev` devices, which is 1: the whole batch is in one context. `key`, the name
-    that the layer has on all devices, is ignored."""
+    that the layer has on all devices, is ignored. The last output with `output_mean_var` is the variance."""
     if ndev != 1:
         raise ArgumentError(f"SyncBatchNorm: ndev={ndev}, but there is one device: give it the whole batch, and ndev=1")
-    return BatchNorm(
+    found = BatchNorm(
         data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var
     )
+    if not output_mean_var:
+        return found
+    y, mean, inverse = found
+    return [y, mean, 1 / (inverse * inverse) - eps]

@@ -13,7 +13,7 @@ from runtime.base import ArgumentError, MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
-from runtime.ndarray.shape.reshape import axes_of, axis_of
+from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import gather, part, setitem
 
 __all__ = [
@@ -80,7 +80,8 @@ def slice_like(data: NDArray, shape_like: NDArray, axes: int | Sequence[int] = (
                 f"slice_like: data and shape_like have shapes {data.shape} and {like}; name the axes to cut"
             )
         axes = range(data.ndim)
-    cut = axes_of("slice_like", data.shape, axes)
+    named = [axes] if isinstance(axes, int) else axes
+    cut = sorted({axis_of("slice_like", data.shape, a) for a in named})
     if any(a >= len(like) or like[a] > data.shape[a] for a in cut):
         raise MXNetError(f"slice_like: shape_like, {like}, does not fit into data, {data.shape}, along axes {cut}")
     return part(data, key=tuple(py_slice(like[a] if a in cut else None) for a in range(data.ndim)))

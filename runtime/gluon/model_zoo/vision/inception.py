@@ -111,4 +111,4 @@ class Inception3(Classifier):
             self.output = nn.Dense(classes)
 
 
-inception_v3 = model("inception_v3", Inception3, "Inception v3.")
+inception_v3 = model("inception_v3", Inception3, "Inception v3.", "inceptionv3")

@@ -95,12 +95,22 @@ class MobileNetV2(Classifier):
 
 def _mobilenet(multiplier: float) -> Any:
     make = functools.partial(MobileNet, multiplier)
-    return model(f"mobilenet{_digits(multiplier)}", make, f"MobileNet with {multiplier} of its channels.")
+    return model(
+        f"mobilenet{_digits(multiplier)}",
+        make,
+        f"MobileNet with {multiplier} of its channels.",
+        f"mobilenet{float(multiplier)}",
+    )
 
 
 def _mobilenet_v2(multiplier: float) -> Any:
     make = functools.partial(MobileNetV2, multiplier)
-    return model(f"mobilenet_v2_{_digits(multiplier)}", make, f"MobileNetV2 with {multiplier} of its channels.")
+    return model(
+        f"mobilenet_v2_{_digits(multiplier)}",
+        make,
+        f"MobileNetV2 with {multiplier} of its channels.",
+        f"mobilenetv2_{float(multiplier)}",
+    )
 
 
 def _digits(multiplier: float) -> str:

@@ -51,7 +51,7 @@ def _convolution(channels: int, kernel: int, padding: int = 0) -> nn.HybridSeque
 
 def _squeezenet(version: str) -> Any:
     name = f"squeezenet{version.replace('.', '_')}"
-    return model(name, functools.partial(SqueezeNet, version), f"SqueezeNet {version}.")
+    return model(name, functools.partial(SqueezeNet, version), f"SqueezeNet {version}.", f"squeezenet{version}")
 
 
 def get_squeezenet(version: str, **kwargs: Any) -> HybridBlock:

@@ -56,7 +56,8 @@ def get_vgg(num_layers: int, **kwargs: Any) -> HybridBlock:
     """VGG with 11, 13, 16 or 19 layers."""
     if num_layers not in vgg_spec:
         raise ArgumentError(f"VGG has {', '.join(map(str, vgg_spec))} layers, not {num_layers}")
-    return model(f"vgg{num_layers}", functools.partial(VGG, *vgg_spec[num_layers]), "")(**kwargs)
+    name = f"vgg{num_layers}{'_bn' * bool(kwargs.get('batch_norm'))}"
+    return model(name, functools.partial(VGG, *vgg_spec[num_layers]), "")(**kwargs)
 
 
 def _vgg(layers: int, suffix: str = "", **fixed: Any) -> Any:
