@@ -195,7 +195,7 @@ def test_calls_between_a_call_and_its_gradient(use) -> None:
     for hybridized, options in ((False, {}), (True, {}), (True, {"static_alloc": True, "static_shape": True})):
         net = network(hybridized, normalized=use is not differentiated_twice, **options)
         a, b = (nd.random.normal(shape=(4, 2, 8, 8)) for _ in range(2))
-        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-4})
         for _ in range(4):
             use(net, a, b)
             trainer.step(4)
@@ -288,7 +288,7 @@ def test_a_forked_child_runs_plans() -> None:
     net.initialize()
     net.hybridize()
     x = nd.random.normal(shape=(256, 512))
-    expected = [net(x).asnumpy() for _ in range(3)][0]
+    expected, *_ = (net(x).asnumpy() for _ in range(3))
     child = os.fork()
     if child == 0:
         os._exit(0 if all(np.allclose(net(x).asnumpy(), expected, 1e-5, 1e-6) for _ in range(3)) else 1)
