@@ -19,7 +19,7 @@ from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
-MIN_CALLS = 3
+MIN_CALLS = 2
 """Fewer calls of operators than this are faster without a plan."""
 FEW_CALLS = "it has few operators"
 MAX_PLANS = 64
