@@ -226,6 +226,21 @@ def test_updates_are_operators_of_graphs() -> None:
     assert types == ([np.float16] * 2, [np.float16], [np.float32])
 
 
+def test_graphs_as_functions_of_arrays() -> None:
+    x, y = mx.nd.array(A), mx.nd.array(B)
+    op = mx.nd.CachedOp(mx.sym.Group([mx.sym.dot(X, Y), X + Y]), (("static_alloc", True),))
+    x.attach_grad()
+    with mx.autograd.record():
+        product, total = op(x, y)
+    product.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.ones((2, 2)) @ B.T)
+    out = [mx.nd.zeros((2, 2)) for _ in range(2)]
+    assert op(x, y, out=out) is out
+    np.testing.assert_array_equal(out[1].asnumpy(), total.asnumpy())
+    with pytest.raises(mx.MXNetError, match="CachedOp takes 2 arrays, x, y, and got 1"):
+        op(x)
+
+
 def test_draws_by_rank() -> None:
     classes = mx.nd.array([0, 3])
     drawn, wanted, expected = mx.sym.Group(mx.sym.contrib.rand_zipfian(X, 5, 10)).eval(x=classes)

@@ -17,9 +17,9 @@ from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.parameter.loading import load_into
 from runtime.symbol import Symbol
 from runtime.symbol.evaluate import run
-from runtime.symbol.executor import storage_of
 from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
 from runtime.symbol.infer import shapes_of
+from runtime.symbol.storages import storage_of
 
 Files = str | os.PathLike[str]
 

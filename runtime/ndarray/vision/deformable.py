@@ -262,11 +262,11 @@ def DeformablePSROIPooling(
         for axis, shift in enumerate(_shifts(shifted, part, shape, classes)):
             extent = NDArray(to_device_of(data._data, size[:, axis, None].astype(data.dtype)), data._ctx)
             at[axis] = at[axis] + shift * (extent * trans_std)
-    inside = np.logical_and(
-        *((x._data >= -0.5) & (x._data <= n - 0.5) for x, n in zip(at, (width, height), strict=True))
-    )
-    counted = inside.reshape(-1, samples * samples).sum(axis=1, keepdims=True)
-    share = (inside.reshape(-1, samples * samples) / np.maximum(counted, 1)).reshape(inside.shape).astype(data.dtype)
+    with device_scope(data._ctx):
+        across, down = ((x._data >= -0.5) & (x._data <= n - 0.5) for x, n in zip(at, (width, height), strict=True))
+        inside = (across & down).reshape(-1, samples * samples)
+        counted = np.maximum(inside.sum(axis=1, keepdims=True), 1)
+        share = (inside / counted).reshape(across.shape).astype(data.dtype)
     place = np.minimum(np.arange(bins) * group // bins, group - 1)
     channel = np.broadcast_to((place[:, None] * group + place)[:, :, None, None], shape).ravel()
     parts = reshape(data, (batch * classes, channels // classes, height, width))
