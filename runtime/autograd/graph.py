@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from runtime.base import MXNetError
 from runtime.core.protocols import NDArray
 
@@ -147,9 +149,18 @@ class Variable:
         self.exposed = True
         return self.grad
 
+    def _is_like(self, gradient: NDArray) -> bool:
+        """Whether both are dense arrays of NumPy, of one type."""
+        if not gradient.stype == self.grad.stype == "default":
+            return False
+        mine, other = self.grad._data, gradient._data
+        return type(mine) is type(other) is np.ndarray and mine.dtype == other.dtype
+
     def receive(self, gradient: NDArray | None) -> None:
         """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
-        if self.grad_req == "write":
+        if self.grad_req == "write" and gradient is not None and self._is_like(gradient):
+            np.copyto(self.grad._data, gradient._data)  # in half the time of `grad[:] = gradient`
+        elif self.grad_req == "write":
             self.grad[:] = 0 if gradient is None else gradient
         elif gradient is not None:
             self.grad += gradient
