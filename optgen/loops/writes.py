@@ -7,7 +7,8 @@ import functools
 
 from optgen.loops.language import ARRAY, WORDS, Function
 
-_RESULT_OF_GEMM = 10
+_RESULTS = {"gemm": 10, "packed_gemm": 9}
+"""The position of the argument that is written to, of products."""
 
 
 @functools.cache
@@ -49,8 +50,8 @@ def _of(e: ast.expr, pointers: dict[str, set[str]]) -> set[str]:
 def _results(call: ast.Call, f: Function) -> list[ast.expr]:
     """The arguments that a call writes to."""
     name = ast.unparse(call.func)
-    if name == "gemm":
-        return [call.args[_RESULT_OF_GEMM]]
+    if name in _RESULTS:
+        return [call.args[_RESULTS[name]]]
     known = f.python.__globals__.get(name)
     if not isinstance(known, Function):
         return []

@@ -47,8 +47,12 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
     def both(self: LoopKernel, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
         compiled(self, tasks, work, *arguments, scratch=scratch)
+        names = [name for name, _ in self.parameters[-len(copies) :]]
+        pairs = zip(names, arguments, copies, strict=True)
+        changed = {name for name, x, y in pairs if isinstance(x, np.ndarray) and x.tobytes() != y.tobytes()}
+        assert changed <= written(self)
         self.checked(tasks, work, *copies, scratch=scratch)
-        for (name, _), x, y in zip(self.parameters[-len(copies) :], arguments, copies, strict=True):
+        for name, x, y in zip(names, arguments, copies, strict=True):
             if isinstance(x, np.ndarray):
                 assert_same_bits(x, y, f"{name_of(self)}: {name}")
         if tasks:
