@@ -274,7 +274,9 @@ _SPELLED: dict[str, Spelled] = {
     "_histogram": _histogram,
     "_sparse_retain": _binary(nd.sparse.retain),
     "_square_sum": lambda inputs, values: nd.sum(nd.square(inputs[0]), **values),
-    "_contrib_SparseEmbedding": lambda inputs, values: nd.Embedding(*inputs, values["input_dim"], values["output_dim"]),
+    "_contrib_SparseEmbedding": lambda inputs, values: nd.contrib.SparseEmbedding(
+        *inputs, values["input_dim"], values["output_dim"]
+    ),
     "_contrib_SyncBatchNorm": lambda inputs, values: nd.contrib.SyncBatchNorm(*inputs, **values),
     "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
     "amp_multicast": _amp_multicast,

@@ -206,6 +206,15 @@ def test_initialize_decides_over_the_parameters_of_a_graph() -> None:
     assert net.params["c_weight"].grad_req == "null" and net.params["c_bias"].grad_req == "write"
 
 
+def test_a_network_may_ignore_an_input(tmp_path: Path) -> None:
+    net = nn.HybridLambda(lambda F, x, y: F.contrib.cond(F.sum(y) > 1, lambda: y * 2, lambda: y))
+    net.hybridize()
+    inputs = nd.ones((1,)), nd.array([2.0])
+    assert net(*inputs).asscalar() == 4
+    graph, _ = net.export(str(tmp_path / "net"))
+    assert gluon.SymbolBlock.imports(graph, ["data0", "data1"])(*inputs).asscalar() == 4
+
+
 def test_a_symbol_block_is_a_part_of_others() -> None:
     data = mx.sym.var("data")
     hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")

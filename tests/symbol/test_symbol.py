@@ -309,3 +309,36 @@ def test_no_content_of_a_file_is_anything_but_a_graph_or_an_error(content: Any) 
         from_json(json.dumps(content), "a file")
     except MXNetError as error:
         assert "a file holds no graph" in str(error)
+
+
+def test_gradients_by_rows_where_mxnet_has_them() -> None:
+    """In which storage MXNet 1.9.1 has the gradients of a matrix, itself row-sparse or dense."""
+    x, csr = mx.sym.var("x"), mx.sym.var("csr", stype="csr")
+    rows, dense = mx.sym.var("w", stype="row_sparse", shape=(6, 2)), mx.sym.var("w", shape=(6, 2))
+    size = {"input_dim": 6, "output_dim": 2}
+    sparse = mx.sym.contrib.SparseEmbedding
+    for graph, inputs, storage in (
+        (sparse(x, rows, **size), {"x": (3,)}, "row_sparse"),
+        (sparse(x, dense, **size), {"x": (3,)}, "row_sparse"),
+        (mx.sym.Embedding(x, rows, **size), {"x": (3,)}, "default"),
+        (mx.sym.Embedding(x, dense, sparse_grad=True, **size), {"x": (3,)}, "row_sparse"),
+        (mx.sym.dot(csr.square() * 2, dense), {"csr": (3, 6)}, "row_sparse"),
+        (mx.sym.sparse.dot(csr, dense, transpose_a=True), {"csr": (6, 6)}, "default"),
+        (mx.sym._internal._square_sum(rows, axis=1), {}, "row_sparse"),
+        (sparse(x, rows, **size) + sparse(x + 1, rows, **size), {"x": (3,)}, "row_sparse"),
+        (
+            mx.sym.broadcast_add(mx.sym.dot(csr, rows), mx.sym.sum(rows, axis=0, keepdims=True)),
+            {"csr": (3, 6)},
+            "default",
+        ),
+    ):
+        executor = graph.simple_bind(mx.cpu(), **inputs)
+        executor.forward(is_train=True)
+        executor.backward([mx.nd.ones(y.shape) for y in executor.outputs])
+        assert executor.grad_dict["w"].stype == storage
+    bound = sparse(x, rows, **size).simple_bind(mx.cpu(), x=(3,), grad_req="add")
+    for _ in range(2):
+        bound.forward(is_train=True, x=np.array([1, 1, 4], np.float32))
+        bound.backward(mx.nd.ones((3, 2)))
+    assert bound.grad_dict["w"].indices.asnumpy().tolist() == [1, 4]
+    assert bound.grad_dict["w"].asnumpy()[:, 0].tolist() == [0, 4, 0, 0, 2, 0]

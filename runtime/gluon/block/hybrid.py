@@ -126,7 +126,11 @@ class HybridBlock(Block):
 
         def function(*arrays: NDArray) -> Any:
             waiting = iter(arrays)
-            return self._compute(*[next(waiting) if there else None for there in given])
+            outer, _calls.inside = _calls.inside, True  # it is also called by `backward`, outside of any block
+            try:
+                return self._compute(*[next(waiting) if there else None for there in given])
+            finally:
+                _calls.inside = outer
 
         return plans(function, data, params)
 

@@ -17,9 +17,9 @@ from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.parameter.loading import load_into
 from runtime.symbol import Symbol
 from runtime.symbol.evaluate import run
-from runtime.symbol.executor import storage_of
 from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
 from runtime.symbol.infer import shapes_of
+from runtime.symbol.storages import storage_of
 
 Files = str | os.PathLike[str]
 
@@ -89,17 +89,19 @@ class SymbolBlock(HybridBlock):
         graph = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         known = graph.list_inputs()
+        loaded = {} if param_file is None else nd.load(param_file)
+        if not isinstance(loaded, Mapping):
+            raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
+        values = values_of(loaded)
+        open_names = set(known).difference(names, values)
         for name in names:
-            if name not in known:
+            if name not in known and open_names:  # where none is open, the network ignores an input
                 raise ArgumentError(f"'{os.fspath(symbol_file)}' has no variable '{name}'{did_you_mean(name, known)}")
         internals = graph.get_internals()
-        block = SymbolBlock(graph, [internals[name] for name in names])
+        block = SymbolBlock(graph, [internals[name] if name in known else symbol.var(name) for name in names])
         if param_file is not None:
-            loaded = nd.load(param_file)
-            if not isinstance(loaded, Mapping):
-                raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
             load_into(
-                block._reg_params, values_of(loaded), f"'{os.fspath(param_file)}'", ctx, allow_missing, ignore_extra,
+                block._reg_params, values, f"'{os.fspath(param_file)}'", ctx, allow_missing, ignore_extra,
                 cast_dtype=True, dtype_source="saved",
             )  # fmt: skip
         return block
@@ -126,7 +128,7 @@ class SymbolBlock(HybridBlock):
 
     def infer_shape(self, *args: Any) -> None:
         by_name = {name: node for node, name in self._variables.items()}
-        given = {by_name[name]: x.shape for name, x in zip(self._inputs, args, strict=True)}
+        given = {by_name[name]: x.shape for name, x in zip(self._inputs, args, strict=True) if name in by_name}
         given |= {
             by_name[name]: tuple(n if n > 0 else -1 for n in param.shape)
             for name, param in self._reg_params.items()
