@@ -95,6 +95,29 @@ class Gradients(dict):
         return Gradients({**self, **other, **both})
 
 
+class Postponed:
+    """A gradient that is computed once all of its addends are known, at less cost than their sum: `compute(addends)`
+    is it, an NDArray."""
+
+    __slots__ = ("addends", "compute")
+
+    def __init__(self, compute: Callable[[list], NDArray], addend: Any) -> None:
+        self.compute = compute
+        self.addends = [addend]
+
+    def __add__(self, other: Any) -> Any:
+        """The sum. The addends of another one of the same kind become those of this one."""
+        if type(other) is Postponed and other.compute is self.compute:
+            self.addends += other.addends
+            return self
+        return complete(self) + complete(other)
+
+
+def complete(gradient: Any) -> Any:
+    """The gradient itself, of one that was postponed."""
+    return gradient.compute(gradient.addends) if type(gradient) is Postponed else gradient
+
+
 class Variable:
     """The node of an array with a gradient, where the walk ends.
 

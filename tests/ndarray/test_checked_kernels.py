@@ -350,7 +350,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
-    convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     small_images: [f"convolution.{f}" for f in ("unfold_all", "fold_all", "exchange")],
