@@ -17,12 +17,12 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
-from runtime.plan.steps import Array
+from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
 MIN_CALLS = 2
 """Fewer calls of operators than this are faster without a plan."""
-FEW_CALLS = "it has few operators"
+FEW_CALLS, NO_KERNELS = "it has few operators", "it has no kernels"
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
@@ -114,7 +114,10 @@ class Plans:
         except NotTraceable as error:
             entry.refusal = error.args[0]
         else:
-            entry.compiled = Compiled(lowered, len(tape.data), len(params), self._static_alloc)
+            if all(isinstance(step, PythonStep) for step in (*lowered.forward, *lowered.backward)):
+                entry.refusal, self.pays = NO_KERNELS, False
+            else:
+                entry.compiled = Compiled(lowered, len(tape.data), len(params), self._static_alloc)
 
 
 class _Call:
@@ -230,7 +233,7 @@ class _Call:
 
 def _lent(parent: Any, gradient: Array | None) -> NDArray | None:
     """The array that a variable receives its gradient in, if it can be written there at once."""
-    if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad._data.dtype != gradient.dtype:
+    if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
         return None
     return parent.lend()
 
