@@ -16,7 +16,7 @@ from runtime.core.generator import generator
 from runtime.ndarray import NDArray
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
-from runtime.symbol.gradients import check_differentiable, needed, on_the_way
+from runtime.symbol.gradients import check_differentiable, needed, on_the_way, row_sparse
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 
 REQUESTS = ("write", "add", "null")
@@ -328,6 +328,7 @@ def simple_bind(
         entries, [node for node, request in zip(arguments, requests, strict=True) if request != "null"]
     )
     contexts = _contexts(entries, ctx, group2ctx)
+    sparse = row_sparse(order(entries))
     args, grads = [], []
     for node, shape, dtype, request in zip(arguments, found[0], types[0], requests, strict=True):
         name, own = node.name, contexts.get(node, ctx)
@@ -340,7 +341,9 @@ def simple_bind(
             buffer.setdefault(name, x)
         args.append(x)
         reused = shared.grad_dict.get(name) if x is old and shared is not None else None
-        grads.append(None if request == "null" else reused if reused is not None else nd.zeros(shape, own, dtype))
+        if request != "null" and reused is None:
+            reused = _zeros(shape, own, dtype, "row_sparse" if node in sparse else "default")
+        grads.append(None if request == "null" else reused)
     kept = [] if shared is None else shared.aux_dict
     made = [
         kept[node.name]
