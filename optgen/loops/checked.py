@@ -15,6 +15,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -227,13 +228,14 @@ class Arithmetic:
             _blas(self.dtype)(101, trans_a, trans_b, m, n, k, 1.0, x, lda, y, ldb, float(beta), z, ldc)
 
     def _packed_gemm(
-        self, code: int, m: int, n: int, k: int, a: Pointer, lda: int, panels: Pointer, adds: int, c: Pointer, ldc: int
-    ) -> None:
+        self, code: int, m: int, n: int, k: int, a: Pointer, row: int, step: int, panels: Pointer, adds: int,
+        c: Pointer, ldc: int,
+    ) -> None:  # fmt: skip
         """The function that compiled code calls, on matrices in bounds, but for what fills up the last panel."""
         if min(m, n, k) < 0:
             raise ValueError(f"packed_gemm: a product of ({m}, {k}) and ({k}, {n})")
-        for i in a.matrix(m, k, lda):
-            a.memory.read(i)
+        for i, p in product(range(m), range(k)):
+            a.memory.read(a.offset + i * row + p * step)
         for i in panels.matrix(1, n * k, n * k):
             panels.memory.read(i)
         for i in c.matrix(m, n, ldc):
@@ -241,8 +243,9 @@ class Arithmetic:
                 c.memory.read(i)
             c.memory.note_write(i)
         x, y, z = (p.memory.data.ctypes.data + p.offset * self.dtype.itemsize for p in (a, panels, c))
-        s, p = ctypes.c_int64, ctypes.c_void_p
-        ctypes.CFUNCTYPE(None, s, s, s, p, s, p, s, p, s)(code)(m, n, k, x, lda, y, adds, z, ldc)
+        size, address = ctypes.c_int64, ctypes.c_void_p
+        types = (size, size, size, address, size, size, address, size, address, size)
+        ctypes.CFUNCTYPE(None, *types)(code)(m, n, k, x, row, step, y, adds, z, ldc)
 
 
 def _blas(dtype: np.dtype[Any]) -> Callable[..., None]:

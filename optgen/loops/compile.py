@@ -264,7 +264,7 @@ class _Emitter:
                 return self._invoked(FLOAT, f"@total({_of(x)}, {_of(n)})")
             case "gemm", args if len(args) == 12:
                 return self._gemm(args, e)
-            case "packed_gemm", [code, *args] if len(args) == 9:
+            case "packed_gemm", [code, *args] if len(args) == 10:
                 address = self._assigned(f"inttoptr i64 {code.text} to ptr", "ptr")
                 return self._invoked("void", f"{address.text}({', '.join(map(_of, args))})")
         return self._refuse(e)

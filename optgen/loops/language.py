@@ -82,12 +82,13 @@ def gemm(
 
 
 def packed_gemm(
-    code: int, m: int, n: int, k: int, a: Array, lda: int, panels: Array, adds: int, c: Array, ldc: int
+    code: int, m: int, n: int, k: int, a: Array, row: int, step: int, panels: Array, adds: int, c: Array, ldc: int
 ) -> None:
-    """c = a b, or c + a b if `adds`, with a (m, k) and c (m, n), row-major, and b (k, n), whose columns are in panels.
+    """c = a b, or c + a b if `adds`, with a (m, k), b (k, n), whose columns are in panels, and c (m, n), row-major.
 
-    The k products of an element are added up in order, from 0, so its bits do not depend on m or n. `code` is
-    `linalg.own.packed.address` of the type of elements; lda and ldc are the strides of the rows in memory, in elements.
+    The element (i, p) of a is `a[i*row + p*step]`, and `ldc` the stride of the rows of c. The bits of an element do not
+    depend on m or n: the products of 256 consecutive p are added up in order, from 0, and so are these sums, whether or
+    not each product rounds. `code` is `linalg.own.packed.address` of the type of elements.
     """
 
 

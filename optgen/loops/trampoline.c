@@ -47,7 +47,7 @@ typedef struct {
     const object *int_type, *array_type;
     const object *dtypes[2];  /* of `Ints` and of `Words` */
     const int64_t *checking;  /* not 0: in the checked mode */
-    int64_t large;            /* work from which on `code.run` is called, which may share it among threads */
+    int64_t large;            /* work from which on `entry.run` is called, which may share it among threads */
     int (*blas_threads)(void); /* null: there is no BLAS that has threads */
     void (*set_blas_threads)(int n);
 } python;
@@ -58,12 +58,12 @@ typedef struct { /* of a kernel, for arrays of one type */
     int64_t gemm;                                              /* its address if the kernel calls it */
     int64_t element_bytes;
     object *run; /* takes the address of the words, and the work */
-} code;
+} entry;
 
 typedef struct {
     int64_t n;
     const uint8_t *kinds; /* of n arguments */
-    code codes[TYPES];
+    entry codes[TYPES];
 } kernel;
 
 static const python *p;
@@ -98,7 +98,7 @@ static int is_argument(object *x, int kind, const object *dtype, int64_t *word)
 }
 
 /* The code for arrays of the type of `x`, null if there is none. */
-static const code *code_for(const kernel *k, object *x)
+static const entry *code_for(const kernel *k, object *x)
 {
     if (x->type != p->array_type)
         return 0;
@@ -109,14 +109,14 @@ static const code *code_for(const kernel *k, object *x)
 }
 
 /* The code for the arguments, with the words that it reads, and the work; null unless all is usual. */
-static const code *prepare(const kernel *k, object *const *arguments, int64_t n, object *names, int64_t *words,
-                           int64_t *work)
+static const entry *prepare(const kernel *k, object *const *arguments, int64_t n, object *names, int64_t *words,
+                            int64_t *work)
 {
     if (*p->checking || k->n > MOST_ARGUMENTS || n != k->n + 2)
         return 0;
     if (names && (p->length(names) != 1 || p->item(names, 0) != p->scratch))
         return 0;
-    const code *const code = code_for(k, arguments[2]);
+    const entry *const code = code_for(k, arguments[2]);
     int64_t scratch = 0;
     if (!code || !is_int(arguments[0], &words[0]) || !is_int(arguments[1], work) ||
         (names && !is_int(arguments[n], &scratch)) || scratch < 0 || scratch > INT64_MAX / code->element_bytes)
@@ -130,7 +130,7 @@ static const code *prepare(const kernel *k, object *const *arguments, int64_t n,
 }
 
 /* All tasks on the calling thread, which keeps the GIL: nobody else sets the number of BLAS's threads meanwhile. */
-static void run_here(const code *code, int64_t *words)
+static void run_here(const entry *code, int64_t *words)
 {
     const int threads = code->gemm && p->blas_threads ? p->blas_threads() : 1;
     if (threads > 1)
@@ -164,7 +164,7 @@ object *optgen_loops_call(object *self, object *const *arguments, int64_t n, obj
         return 0;
     const kernel *const kernel = (const void *)p->to_int(loaded);
     p->drop(loaded);
-    const code *const code = kernel ? prepare(kernel, arguments, n, names, words, &work) : 0;
+    const entry *const code = kernel ? prepare(kernel, arguments, n, names, words, &work) : 0;
     object *method = 0, *result = p->none;
     if (!code) {
         method = p->attribute(self, p->in_python);

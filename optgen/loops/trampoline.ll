@@ -1,9 +1,9 @@
 ; Made from trampoline.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of trampoline.c: b76e052e4730215ffb92829a07e52f4ca07fb8f411135b95658565d4772be7cb
+; SHA-256 of trampoline.c: bdac267a731eb9babe876a358713001099456249f10224d893fdea08f3f887e9
 
 %struct.python = type { ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, [2 x ptr], ptr, i64, ptr, ptr }
-%struct.code = type { ptr, ptr, i64, i64, ptr }
-%struct.kernel = type { i64, ptr, [2 x %struct.code] }
+%struct.entry = type { ptr, ptr, i64, i64, ptr }
+%struct.kernel = type { i64, ptr, [2 x %struct.entry] }
 %struct.object = type { i64, ptr }
 %struct.array = type { %struct.object, ptr, i32, ptr, ptr, ptr, ptr, i32 }
 
@@ -153,7 +153,7 @@ define ptr @optgen_loops_call(ptr %0, ptr %1, i64 %2, ptr %3) {
   %97 = load i64, ptr %11, align 8
   store i64 %97, ptr %96, align 8
   %98 = load ptr, ptr %14, align 8
-  %99 = getelementptr inbounds %struct.code, ptr %98, i32 0, i32 4
+  %99 = getelementptr inbounds %struct.entry, ptr %98, i32 0, i32 4
   %100 = load ptr, ptr %99, align 8
   %101 = getelementptr inbounds [2 x i64], ptr %17, i64 0, i64 0
   %102 = call ptr @call_with_ints(ptr %100, ptr %101, i64 2)
@@ -362,7 +362,7 @@ define internal ptr @prepare(ptr %0, ptr %1, i64 %2, ptr %3, ptr %4, ptr %5) {
 92:
   %93 = load i64, ptr %15, align 8
   %94 = load ptr, ptr %14, align 8
-  %95 = getelementptr inbounds %struct.code, ptr %94, i32 0, i32 3
+  %95 = getelementptr inbounds %struct.entry, ptr %94, i32 0, i32 3
   %96 = load i64, ptr %95, align 8
   %97 = sdiv i64 9223372036854775807, %96
   %98 = icmp sgt i64 %93, %97
@@ -375,14 +375,14 @@ define internal ptr @prepare(ptr %0, ptr %1, i64 %2, ptr %3, ptr %4, ptr %5) {
 100:
   %101 = load i64, ptr %15, align 8
   %102 = load ptr, ptr %14, align 8
-  %103 = getelementptr inbounds %struct.code, ptr %102, i32 0, i32 3
+  %103 = getelementptr inbounds %struct.entry, ptr %102, i32 0, i32 3
   %104 = load i64, ptr %103, align 8
   %105 = mul nsw i64 %101, %104
   %106 = load ptr, ptr %12, align 8
   %107 = getelementptr inbounds i64, ptr %106, i64 1
   store i64 %105, ptr %107, align 8
   %108 = load ptr, ptr %14, align 8
-  %109 = getelementptr inbounds %struct.code, ptr %108, i32 0, i32 2
+  %109 = getelementptr inbounds %struct.entry, ptr %108, i32 0, i32 2
   %110 = load i64, ptr %109, align 8
   %111 = load ptr, ptr %12, align 8
   %112 = getelementptr inbounds i64, ptr %111, i64 2
@@ -412,7 +412,7 @@ define internal ptr @prepare(ptr %0, ptr %1, i64 %2, ptr %3, ptr %4, ptr %5) {
   %130 = load i8, ptr %129, align 1
   %131 = zext i8 %130 to i32
   %132 = load ptr, ptr %14, align 8
-  %133 = getelementptr inbounds %struct.code, ptr %132, i32 0, i32 0
+  %133 = getelementptr inbounds %struct.entry, ptr %132, i32 0, i32 0
   %134 = load ptr, ptr %133, align 8
   %135 = load ptr, ptr %12, align 8
   %136 = load i64, ptr %16, align 8
@@ -452,7 +452,7 @@ define internal void @run_here(ptr %0, ptr %1) {
   store ptr %0, ptr %3, align 8
   store ptr %1, ptr %4, align 8
   %6 = load ptr, ptr %3, align 8
-  %7 = getelementptr inbounds %struct.code, ptr %6, i32 0, i32 2
+  %7 = getelementptr inbounds %struct.entry, ptr %6, i32 0, i32 2
   %8 = load i64, ptr %7, align 8
   %9 = icmp ne i64 %8, 0
   br i1 %9, label %10, label %20
@@ -490,7 +490,7 @@ define internal void @run_here(ptr %0, ptr %1) {
 
 29:
   %30 = load ptr, ptr %3, align 8
-  %31 = getelementptr inbounds %struct.code, ptr %30, i32 0, i32 1
+  %31 = getelementptr inbounds %struct.entry, ptr %30, i32 0, i32 1
   %32 = load ptr, ptr %31, align 8
   %33 = load ptr, ptr %4, align 8
   call void %32(ptr %33, i64 0, i64 1)
@@ -631,8 +631,8 @@ define internal ptr @code_for(ptr %0, ptr %1) {
   %21 = getelementptr inbounds %struct.kernel, ptr %20, i32 0, i32 2
   %22 = load i32, ptr %6, align 4
   %23 = sext i32 %22 to i64
-  %24 = getelementptr inbounds [2 x %struct.code], ptr %21, i64 0, i64 %23
-  %25 = getelementptr inbounds %struct.code, ptr %24, i32 0, i32 0
+  %24 = getelementptr inbounds [2 x %struct.entry], ptr %21, i64 0, i64 %23
+  %25 = getelementptr inbounds %struct.entry, ptr %24, i32 0, i32 0
   %26 = load ptr, ptr %25, align 8
   %27 = load ptr, ptr %5, align 8
   %28 = getelementptr inbounds %struct.array, ptr %27, i32 0, i32 6
@@ -645,8 +645,8 @@ define internal ptr @code_for(ptr %0, ptr %1) {
   %33 = getelementptr inbounds %struct.kernel, ptr %32, i32 0, i32 2
   %34 = load i32, ptr %6, align 4
   %35 = sext i32 %34 to i64
-  %36 = getelementptr inbounds [2 x %struct.code], ptr %33, i64 0, i64 %35
-  %37 = getelementptr inbounds %struct.code, ptr %36, i32 0, i32 1
+  %36 = getelementptr inbounds [2 x %struct.entry], ptr %33, i64 0, i64 %35
+  %37 = getelementptr inbounds %struct.entry, ptr %36, i32 0, i32 1
   %38 = load ptr, ptr %37, align 8
   %39 = icmp ne ptr %38, null
   br i1 %39, label %40, label %46
@@ -656,7 +656,7 @@ define internal ptr @code_for(ptr %0, ptr %1) {
   %42 = getelementptr inbounds %struct.kernel, ptr %41, i32 0, i32 2
   %43 = load i32, ptr %6, align 4
   %44 = sext i32 %43 to i64
-  %45 = getelementptr inbounds [2 x %struct.code], ptr %42, i64 0, i64 %44
+  %45 = getelementptr inbounds [2 x %struct.entry], ptr %42, i64 0, i64 %44
   br label %47
 
 46:

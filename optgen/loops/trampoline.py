@@ -24,19 +24,19 @@ DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _KINDS = {INT: ord("i"), ARRAY: ord("a"), INTS: 0, WORDS: 1}
 _FLAGS = 0x0002 | 0x0080
 """METH_KEYWORDS | METH_FASTCALL: C gets the address of the arguments, their number, and the names of the last ones."""
-_FUNCTIONS = (
-    "PyObject_GetAttr",
-    "PyObject_Vectorcall",
-    "PyLong_FromLongLong",
-    "PyLong_AsLongLong",
-    "PyObject_Size",
-    "PyTuple_GetItem",
-    "PyErr_Occurred",
-    "PyErr_Clear",
-    "Py_IncRef",
-    "Py_DecRef",
-)
-_OBJECTS = ("none", "scratch", "loaded", "in_python", "no_memory", "int_type", "array_type", "of_ints", "of_words")
+_FUNCTIONS = {
+    "attribute": "PyObject_GetAttr",
+    "call": "PyObject_Vectorcall",
+    "from_int": "PyLong_FromLongLong",
+    "to_int": "PyLong_AsLongLong",
+    "length": "PyObject_Size",
+    "item": "PyTuple_GetItem",
+    "error": "PyErr_Occurred",
+    "clear_error": "PyErr_Clear",
+    "take": "Py_IncRef",
+    "drop": "Py_DecRef",
+}
+_NAMES = ("scratch", "loaded", "in_python", "no_memory")
 checking = ctypes.c_int64(0)
 """Not 0: calls are left to Python, which runs them in the checked mode."""
 
@@ -45,7 +45,9 @@ class _Python(ctypes.Structure):
     """`python` of trampoline.c."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in (*_FUNCTIONS, *_OBJECTS, "checking")),
+        *((name, ctypes.c_void_p) for name in (*_FUNCTIONS, "none", *_NAMES, "int_type", "array_type")),
+        ("dtypes", ctypes.c_void_p * 2),
+        ("checking", ctypes.c_void_p),
         ("large", ctypes.c_int64),
         ("blas_threads", ctypes.c_void_p),
         ("set_blas_threads", ctypes.c_void_p),
@@ -65,8 +67,8 @@ class _Array(ctypes.Structure):
     )
 
 
-class _TypedCode(ctypes.Structure):
-    """`code` of trampoline.c."""
+class _Entry(ctypes.Structure):
+    """`entry` of trampoline.c."""
 
     _fields_ = (
         ("dtype", ctypes.c_void_p),
@@ -80,11 +82,12 @@ class _TypedCode(ctypes.Structure):
 class Loaded(ctypes.Structure):
     """`kernel` of trampoline.c: the code of one kernel that is loaded."""
 
-    _fields_ = (("n", ctypes.c_int64), ("kinds", ctypes.c_char_p), ("codes", _TypedCode * len(DTYPES)))
+    _fields_ = (("n", ctypes.c_int64), ("kinds", ctypes.c_void_p), ("codes", _Entry * len(DTYPES)))
 
     def __init__(self, types: Sequence[str]) -> None:
-        super().__init__(len(types), bytes(_KINDS[type] for type in types))
-        self._runs: list[object] = []
+        kinds = (ctypes.c_uint8 * len(types))(*(_KINDS[type] for type in types))
+        super().__init__(len(types), ctypes.addressof(kinds))
+        self._kept: list[object] = [kinds]
 
     def add(self, dtype: np.dtype[Any], address: int, gemm: int, run: Callable[[int, int], None]) -> None:
         """Have calls with arrays of `dtype` call the function at `address`, or `run` where there is much work.
@@ -93,8 +96,8 @@ class Loaded(ctypes.Structure):
         """
         if not gemm or _blas() is not None:
             i = DTYPES.index(dtype)
-            self._runs.append(run)  # kept alive, also if another thread adds the same code
-            self.codes[i] = _TypedCode(id(DTYPES[i]), address, gemm, dtype.itemsize, id(run))
+            self._kept.append(run)  # also if another thread adds the same code
+            self.codes[i] = _Entry(id(DTYPES[i]), address, gemm, dtype.itemsize, id(run))
 
 
 class _Method(ctypes.Structure):
@@ -120,10 +123,11 @@ def install(kernels: type, large: int) -> bool:
     if not _is_known():
         return False
     symbols = c_functions.load(__file__, "optgen_loops_start", "optgen_loops_call")
-    names = [sys.intern(name) for name in ("scratch", "loaded", "in_python", "no_memory")]
-    objects = (None, *names, int, np.ndarray, np.dtype(np.int64), np.dtype(np.uint32))
-    addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    python = _Python(*addresses, *map(id, objects), ctypes.addressof(checking), large, *(_blas() or (0, 0)))
+    functions = [ctypes.cast(getattr(ctypes.pythonapi, f), ctypes.c_void_p).value for f in _FUNCTIONS.values()]
+    objects = (None, *map(sys.intern, _NAMES), int, np.ndarray)
+    dtypes = (ctypes.c_void_p * 2)(id(np.dtype(np.int64)), id(np.dtype(np.uint32)))
+    blas = _blas() or (0, 0)
+    python = _Python(*functions, *map(id, objects), dtypes, ctypes.addressof(checking), large, *blas)
     method = _Method(b"__call__", symbols["optgen_loops_call"], _FLAGS, None)
     _kept.append((python, method, objects))
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["optgen_loops_start"])(ctypes.addressof(python))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd.function import Function
-from runtime.autograd.graph import Gradients, Node, NoGradient, Part, Variable, check_arrays
+from runtime.autograd.graph import Gradients, Node, NoGradient, Part, Postponed, Variable, check_arrays
 from runtime.autograd.modes import (
     Scope,
     is_recording,

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from runtime.autograd.graph import Variable, check_arrays
+from runtime.autograd.graph import Postponed, Variable, check_arrays, complete
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.protocols import NDArray
 
@@ -33,7 +33,7 @@ def walk(
     gradients = _seeds(heads, head_grads)
     nodes = reachable(gradients, ends)
     for node in _ordered(nodes):
-        gradient = gradients.pop(node, None)
+        gradient = complete(gradients.pop(node, None))
         if found is not None and node in found:
             found[node] = gradient
         if isinstance(node, Variable):
@@ -105,7 +105,12 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
 def _accumulate(gradients: dict, arrived: Iterable[tuple[Any, NDArray]]) -> None:
     for node, gradient in arrived:
         known = gradients.get(node)
-        gradients[node] = gradient if known is None else known + gradient
+        if known is None:
+            gradients[node] = gradient
+        elif type(known) is Postponed:
+            gradients[node] = known + gradient
+        else:
+            gradients[node] = known + complete(gradient)
 
 
 def reachable(heads: Iterable[Any], ends: Container) -> set:

@@ -8,19 +8,17 @@ from typing import Any
 from runtime.base import not_provided
 
 _MODULES = {
-    **{name: name for name in ("amp", "io", "ndarray", "onnx", "symbol", "text")},
+    **{name: name for name in ("amp", "autograd", "io", "ndarray", "onnx", "svrg_optimization", "symbol", "text")},
     "nd": "ndarray",
     "sym": "symbol",
 }
 
 _NOT_PROVIDED = {
-    "autograd": "use autograd",
     **dict.fromkeys(("quantization", "quant"), "cast networks to 16 bits, net.cast('bfloat16')"),
-    "svrg_optimization": "write the optimizer as a spec, optimizer.register_spec",
     "tensorboard": "call the SummaryWriter of a library for it from an event handler or a batch_end_callback",
 }
 
-__all__ = ["amp", "io", "nd", "ndarray", "onnx", "sym", "symbol", "text"]
+__all__ = ["amp", "autograd", "io", "nd", "ndarray", "onnx", "svrg_optimization", "sym", "symbol", "text"]
 
 
 def __getattr__(key: str) -> Any:

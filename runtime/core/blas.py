@@ -22,13 +22,15 @@ BLOCKED_MIN_MULTIPLICATIONS = 1 << 20
 """From this size on, 15 us of one thread, a product is cut into blocks; the pool's overhead is 10 us."""
 MAX_BLOCKS = 8
 """The most blocks of a product, whatever the number of threads, so that the result does not depend on it."""
-BLOCK_WIDTH = 32
-"""The number of rows or columns of a block is a multiple of this."""
+MIN_BLOCK_LENGTH = 32
+"""The fewest rows or columns of a block."""
+BLOCK_UNIT = 4
+"""Rows or columns of a block are a multiple of this. Otherwise blocks are of one size: of 7, one of 2 threads has 4."""
 UNPACKED_MAX_MULTIPLICATIONS = 1_000_000
 """Up to this size OpenBLAS, where the CPU has AVX-512, multiplies matrices without packing them first. In blocks that
 small, 64x784 times 784x128 takes 67 us on two threads, and 120 us in larger ones."""
-UNPACKED_BLOCK_WIDTH = 16
-"""BLOCK_WIDTH for such blocks. With fewer rows or columns there is nothing to gain."""
+MIN_UNPACKED_LENGTH = 16
+"""MIN_BLOCK_LENGTH for such blocks. With fewer rows or columns there is nothing to gain."""
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -66,10 +68,9 @@ def block_shape(m: int, n: int, k: int) -> tuple[int, int]:
 
 def _block_length(length: int, each: int) -> int:
     """The rows or columns of a block, of `length` in all, each of which takes `each` multiplications."""
-    unpacked = UNPACKED_MAX_MULTIPLICATIONS // (each * UNPACKED_BLOCK_WIDTH)
-    if unpacked:
-        return min(unpacked, -(-length // (MAX_BLOCKS * UNPACKED_BLOCK_WIDTH))) * UNPACKED_BLOCK_WIDTH
-    return -(-length // (MAX_BLOCKS * BLOCK_WIDTH)) * BLOCK_WIDTH
+    even = -(-length // (MAX_BLOCKS * BLOCK_UNIT)) * BLOCK_UNIT
+    unpacked = UNPACKED_MAX_MULTIPLICATIONS // (each * MIN_UNPACKED_LENGTH) * MIN_UNPACKED_LENGTH
+    return max(min(unpacked, even), MIN_UNPACKED_LENGTH) if unpacked else max(even, MIN_BLOCK_LENGTH)
 
 
 def _stored(x: np.ndarray) -> tuple[np.ndarray, int]:

@@ -27,7 +27,7 @@ Decisions, and the measurements that they rest on, each made by hand when the de
 - A recurrent layer is one kernel for all steps, in which each thread has sequences of its own: no thread waits for
   another between the steps. The matrices of all steps are packed once (`packed_gemm`): a product of 16 rows with one of
   200 by 800 then takes 46 us, and by BLAS, which packs in each call, 67. On two threads, one iteration of a 2-layer
-  LSTM (35 steps, batch 32, 200 units) takes 25 ms, with BLAS 32, and with the gates in NumPy and a shared product at
+  LSTM (35 steps, batch 32, 200 units) takes 24 ms, with BLAS 32, and with the gates in NumPy and a shared product at
   each step 48.
 - 25M gradients are packed into 2 bits each, with their residuals, in the time of one addition by NumPy; packed and
   unpacked, in a fifth of what NumPy's passes took. One kernel for both would move as many bytes.

@@ -44,7 +44,7 @@ def pack(task: int, w: Array, panels: Array, k: int, n: int, width: int, turned:
 def multiply(task: int, x: Array, panels: Array, y: Array, m: int, n: int, k: int, rows: int, code: int) -> None:
     """y = x w, of x, (m, k), and the panels of w, (k, n). A task has `rows` rows."""
     first = task * rows
-    packed_gemm(code, min(rows, m - first), n, k, x + first * k, k, panels, 0, y + first * n, n)
+    packed_gemm(code, min(rows, m - first), n, k, x + first * k, k, 1, panels, 0, y + first * n, n)
 
 
 def packed(w: np.ndarray, *, turned: bool = False) -> np.ndarray:

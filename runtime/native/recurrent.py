@@ -10,7 +10,7 @@ are gradients with respect to what follows.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import NO_TRANS, TRANS, Array, function, gemm, packed_gemm
+from optgen.loops.language import Array, function, packed_gemm
 from runtime.native.exponential import sigmoid, tanh
 from runtime.native.vectors import accumulate, clear, copy
 
@@ -41,7 +41,7 @@ def elman(
     h = h0 + first * n
     for t in range(steps):
         at = y + (t * batch + first) * n
-        packed_gemm(code, count, n, n, h, n, wh, 1, at, n)
+        packed_gemm(code, count, n, n, h, n, 1, wh, 1, at, n)
         for r in range(count):
             line = at + r * n
             if activation == TANH:
@@ -76,7 +76,7 @@ def elman_back(
         else:
             for k in range(count * n):
                 to[k] = dstate[k] * (1.0 if line[k] > 0.0 else 0.0)
-        packed_gemm(code, count, n, n, to, n, wh, 0, dstate, n)
+        packed_gemm(code, count, n, n, to, n, 1, wh, 0, dstate, n)
 
 
 # ---------------------------------------------------------------- LSTM
@@ -116,7 +116,7 @@ def lstm(
         at = t * batch + first
         gate = gates + at * 4 * n
         hidden = scratch + 0 if projects == 1 else y + at * n
-        packed_gemm(code, count, 4 * n, state, h, state, wh, 1, gate, 4 * n)
+        packed_gemm(code, count, 4 * n, state, h, state, 1, wh, 1, gate, 4 * n)
         for r in range(count):
             i = gate + r * 4 * n
             lstm_cell(
@@ -125,7 +125,7 @@ def lstm(
         h = y + at * state
         before = cells + at * n
         if projects == 1:
-            packed_gemm(code, count, state, n, scratch, n, wr, 0, h, state)
+            packed_gemm(code, count, state, n, scratch, n, 1, wr, 0, h, state)
     copy(last_h + first * state, h, count * state)
     copy(last_c + first * n, before, count * n)
 
@@ -173,7 +173,7 @@ def lstm_back(
             accumulate(dcell, dcells + at * n, count * n)
         if projects == 1:
             copy(dstates + at * state, dstate, count * state)
-            packed_gemm(code, count, n, state, dstate, state, wr, 0, scratch, n)
+            packed_gemm(code, count, n, state, dstate, state, 1, wr, 0, scratch, n)
         dhidden = scratch + 0 if projects == 1 else dstate + 0
         before = c0 + first * n if t == 0 else cells + (at - batch) * n
         for r in range(count):
@@ -183,7 +183,7 @@ def lstm_back(
                 i, i + n, i + 2 * n, i + 3 * n, before + r * n, cells + (at + r) * n, dhidden + r * n, dcell + r * n,
                 di, di + n, di + 2 * n, di + 3 * n, n,
             )  # fmt: skip
-        packed_gemm(code, count, state, 4 * n, d + at * 4 * n, 4 * n, wh, 0, dstate, state)
+        packed_gemm(code, count, state, 4 * n, d + at * 4 * n, 4 * n, 1, wh, 0, dstate, state)
 
 
 # ---------------------------------------------------------------- GRU
@@ -219,7 +219,7 @@ def gru(
     h = h0 + first * n
     for t in range(steps):
         at = t * batch + first
-        packed_gemm(code, count, 3 * n, n, h, n, wh, 0, scratch, 3 * n)
+        packed_gemm(code, count, 3 * n, n, h, n, 1, wh, 0, scratch, 3 * n)
         for i in range(count):
             gate = gates + (at + i) * 3 * n
             product = scratch + i * 3 * n
@@ -273,7 +273,7 @@ def gru_back(
                 gate, gate + n, gate + 2 * n, kept + (at + i) * n, before + i * n, dstate + i * n,
                 dgate, dgate + n, dgate + 2 * n, product, product + n, product + 2 * n, n,
             )  # fmt: skip
-        packed_gemm(code, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, wh, 1, dstate, n)
+        packed_gemm(code, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, 1, wh, 1, dstate, n)
 
 
 # ---------------------------------------------------------------- gradients of the weights
@@ -282,21 +282,23 @@ def gru_back(
 @kernel
 def weight_gradients(
     task: int, di: Array, dh: Array, x: Array, h0: Array, y: Array, dwi: Array, dwh: Array, dbi: Array, dbh: Array,
-    steps: int, batch: int, height: int, inputs: int, state: int, rows: int,
+    steps: int, batch: int, height: int, inputs: int, state: int, rows: int, code: int,
 ) -> None:  # fmt: skip
     """Those of the matrices and biases, of which a task has `rows` rows of `height`. `di` and `dh`, (steps, batch,
-    height), are the gradients of the products with the inputs x and with the states, which begin with h0."""
+    height), are the gradients of the products with the inputs and with the states. x, h0 and y are the panels of the
+    inputs, of the first state, and of the states after all steps but the last, a row for each step and sequence."""
     first = task * rows
     count = min(rows, height - first)
+    later = max(steps - 1, 0) * batch
     of_x = dwi + first * inputs
     of_h = dwh + first * state
-    later = max(steps - 1, 0) * batch
-    gemm(TRANS, NO_TRANS, count, inputs, steps * batch, di + first, height, x, inputs, 0.0, of_x, inputs)
-    gemm(TRANS, NO_TRANS, count, state, later, dh + (batch * height + first), height, y, state, 0.0, of_h, state)
-    if steps > 0:
-        gemm(TRANS, NO_TRANS, count, state, batch, dh + first, height, h0, state, 1.0, of_h, state)
-    sum_rows(dbi + first, di + first, steps * batch, count, height)
-    sum_rows(dbh + first, dh + first, steps * batch, count, height)
+    di = di + first
+    dh = dh + first
+    packed_gemm(code, count, inputs, steps * batch, di, 1, height, x, 0, of_x, inputs)
+    packed_gemm(code, count, state, later, dh + batch * height, 1, height, y, 0, of_h, state)
+    packed_gemm(code, count, state, min(steps, 1) * batch, dh, 1, height, h0, 1, of_h, state)
+    sum_rows(dbi + first, di, steps * batch, count, height)
+    sum_rows(dbh + first, dh, steps * batch, count, height)
 
 
 @function

@@ -127,23 +127,30 @@ def add_constant(to: Array, x: Array, a: float, n: int) -> None:
 
 
 @function
-def finish_channel(
-    m: Array, y: Array, matrix: int, scratch: Array, bias: float, first: int, last: int, g: Ints
-) -> None:
-    """A' m A + bias into one channel of the output: y is that of the first image, m the row of the first matrix."""
+def write_tiles(pixels: Array, y: Array, row: Array, bias: float, first: int, last: int, g: Ints) -> None:
+    """The tiles from tile row `first` to before `last`, plus bias, into one channel of the output: y is that of the
+    first image, and `pixels` has COLUMNS elements for each of the four pixels of a tile. `row` is for a row."""
     columns = g[COLUMNS]
-    row = scratch + 4 * columns
-    combine(
-        scratch, scratch + columns, scratch + 2 * columns, scratch + 3 * columns, m, matrix, (last - first) * g[ACROSS]
-    )  # fmt: skip
     for tiles in range(first, last):
         plane = y + tiles // g[DOWN] * g[FILTERS] * g[OUT_HEIGHT] * g[OUT_WIDTH]
         for k in range(2):
             h = tiles % g[DOWN] * 2 + k
             if h < g[OUT_HEIGHT]:
-                pixels = scratch + (2 * k * columns + (tiles - first) * g[ACROSS])
-                interleave(row, pixels, pixels + columns, g[WIDE])
+                at = pixels + (2 * k * columns + (tiles - first) * g[ACROSS])
+                interleave(row, at, at + columns, g[WIDE])
                 add_constant(plane + h * g[OUT_WIDTH], row, bias, g[OUT_WIDTH])
+
+
+@function
+def finish_channel(
+    m: Array, y: Array, matrix: int, scratch: Array, bias: float, first: int, last: int, g: Ints
+) -> None:
+    """A' m A + bias into one channel of the output: y is that of the first image, m the row of the first matrix."""
+    columns = g[COLUMNS]
+    combine(
+        scratch, scratch + columns, scratch + 2 * columns, scratch + 3 * columns, m, matrix, (last - first) * g[ACROSS]
+    )  # fmt: skip
+    write_tiles(scratch, y, scratch + 4 * columns, bias, first, last, g)
 
 
 # ---------------------------------------------------------------- kernels
@@ -255,22 +262,28 @@ def spread(to: Array, matrix: int, a: Array, b: Array, c: Array, d: Array, n: in
 
 
 @function
-def spread_channel(y: Array, to: Array, matrix: int, scratch: Array, first: int, last: int, g: Ints) -> None:
-    """A y A' for the tiles from tile row `first` to before `last` of one channel; y is that of the first image."""
+def read_tiles(pixels: Array, y: Array, row: Array, first: int, last: int, g: Ints) -> None:
+    """The inverse of `write_tiles`, without a bias. Pixels beyond the margins are 0."""
     columns = g[COLUMNS]
-    row = scratch + 4 * columns
     clear(row, 2 * g[WIDE])
     for tiles in range(first, last):
         plane = y + tiles // g[DOWN] * g[FILTERS] * g[OUT_HEIGHT] * g[OUT_WIDTH]
         for k in range(2):
             h = tiles % g[DOWN] * 2 + k
-            pixels = scratch + (2 * k * columns + (tiles - first) * g[ACROSS])
+            at = pixels + (2 * k * columns + (tiles - first) * g[ACROSS])
             if h < g[OUT_HEIGHT]:
                 copy(row, plane + h * g[OUT_WIDTH], g[OUT_WIDTH])
-                separate(pixels, pixels + columns, row, g[WIDE])
+                separate(at, at + columns, row, g[WIDE])
             else:
-                clear(pixels, g[WIDE])
-                clear(pixels + columns, g[WIDE])
+                clear(at, g[WIDE])
+                clear(at + columns, g[WIDE])
+
+
+@function
+def spread_channel(y: Array, to: Array, matrix: int, scratch: Array, first: int, last: int, g: Ints) -> None:
+    """A y A' for the tiles from tile row `first` to before `last` of one channel; y is that of the first image."""
+    columns = g[COLUMNS]
+    read_tiles(scratch, y, scratch + 4 * columns, first, last, g)
     spread(
         to, matrix, scratch, scratch + columns, scratch + 2 * columns, scratch + 3 * columns,
         (last - first) * g[ACROSS],

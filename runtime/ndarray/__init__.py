@@ -65,6 +65,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
         "nn.output_ops",
         "nn.contrib",
         "nn.first_versions",
+        "nn.quantized",
         "nn.point_processes",
         "vision.resize",
         "vision.regions",

@@ -236,7 +236,7 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
             _check_names(function.__name__, kwargs, parameters)
             _check_arrays(function.__name__, (*args, *kwargs.values()), error)
             raise
-        return result if out is None else _write(function.__name__, result, out)
+        return result if out is None else write(function.__name__, result, out)
 
     return call
 
@@ -258,7 +258,7 @@ def _check_arrays(name: str, values: Iterable[Any], error: Exception) -> None:
         raise ArgumentError(f"{name} takes NDArrays, and got one of type {type(given).__name__}{hint}") from None
 
 
-def _write(name: str, result: Any, out: Any) -> Any:
+def write(name: str, result: Any, out: Any) -> Any:
     """Write what `name` has computed to `out`."""
     if isinstance(out, (list, tuple)) and len(out) == 1 and not isinstance(result, list):
         out = out[0]

@@ -34,12 +34,18 @@ class TwoGradientOperator(Operator):
         super().__init__(forward)
         self._backward: Callable[..., tuple] | None = None
         self._takes_wanted = False
+        self._postpone: Callable[..., dict[int, autograd.Postponed]] | None = None
 
     def backward(self, function: Callable[..., tuple]) -> Callable[..., tuple]:
         """Decorator: the gradients of all inputs."""
         self._backward = function
         self._takes_wanted = "wanted" in inspect.signature(function).parameters
         return function
+
+    def postpone(self, function: Callable[..., dict[int, autograd.Postponed]]) -> None:
+        """Decorator: the gradients of variables, by the positions of inputs, that are better computed once all of their
+        addends are known. It takes the node and g; `backward` finds that they are not wanted."""
+        self._postpone = function
 
     def again(self, function: Callable[..., NDArray]) -> Callable[..., NDArray]:
         """Decorator: the first output, in operators."""
@@ -62,8 +68,13 @@ class TwoGradientOperator(Operator):
         several = type(node.output) is tuple
         flows = tuple(g[i]._data if i in g else None for i in range(len(node.output))) if several else g._data
         attrs = node.attrs
+        postponed: dict[int, autograd.Postponed] = {}
+        if self._postpone is not None and autograd.mode.trace is None:
+            postponed = self._postpone(node, flows)
+            yield from ((node.parents[i], later) for i, later in postponed.items())
         if self._takes_wanted:
-            attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
+            wanted = [parent is not None and i not in postponed for i, parent in enumerate(node.parents)]
+            attrs = {**attrs, "wanted": wanted}
         with backend.device_scope(node.ctx):
             gradients = self._backward(flows, node.output, *node.inputs, **attrs)
         parts: list[Any] = [None] * len(gradients)

@@ -29,8 +29,9 @@ class Compiled:
         self.outputs, self.gradients = lowered.outputs, lowered.gradients
         self.forward_steps, self.backward_steps = forward, backward
         self.nbytes = assign(forward, backward, results)
-        self._forward, self._backward = Program(forward), Program(backward)
-        self._static, self._fixed = static_alloc, slice(data, data + params)
+        fixed = slice(data, data + params)
+        self._forward, self._backward = Program(forward, fixed), Program(backward, fixed)
+        self._static = static_alloc
         self._free: list[Memory] = []
 
     def forward(self, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], Memory]:
@@ -38,7 +39,7 @@ class Compiled:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = Memory(self._forward, self._backward, self.nbytes, self._fixed)
+            memory = Memory(self._forward, self._backward, self.nbytes)
         outputs = [np.empty(x.shape, x.dtype) for x in self.outputs]
         memory.forward(inputs, outputs)
         return outputs, memory
@@ -62,9 +63,9 @@ class Compiled:
 class Memory:
     """A block, and both programs in it."""
 
-    def __init__(self, forward: Program, backward: Program, nbytes: int, fixed: slice) -> None:
+    def __init__(self, forward: Program, backward: Program, nbytes: int) -> None:
         block = Block(nbytes)
-        self.forward, self.backward = Run(forward, block, fixed), Run(backward, block, fixed)
+        self.forward, self.backward = Run(forward, block), Run(backward, block)
 
 
 def _needed(steps: Sequence[Step], kept: set[Buffer]) -> list[Step]:

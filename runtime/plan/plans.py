@@ -14,18 +14,19 @@ from runtime import autograd
 from runtime.context import Context
 from runtime.core.generator import generator
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import handle, wrap
+from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
-MIN_CALLS = 3
+MIN_CALLS = 2
 """Fewer calls of operators than this are faster without a plan."""
 FEW_CALLS = "it has few operators"
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
 Function = Callable[..., Any]
+_CALL = Operator.__call__
 _LISTS = operator.attrgetter("_data")
 
 
@@ -66,6 +67,8 @@ class Plans:
 
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
+        if Operator.__call__ is not _CALL:  # the profiler has taken its place, and times operators
+            return function(*data)
         ctx = data[0]._ctx
         lists = list(map(_LISTS, params))
         if len(lists) != len(self._lists) or not all(map(operator.is_, lists, self._lists)):

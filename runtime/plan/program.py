@@ -18,38 +18,53 @@ from runtime.plan.steps import Array, KernelStep, PythonStep, Step
 
 
 class Program:
-    """The steps of one part of a plan, for memory anywhere: what differs from call to call is filled in by `Run`."""
+    """The steps of one part of a plan, for memory anywhere: what differs from call to call is filled in by `Run`.
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        words: list[int] = []
+    `fixed` are the inputs that are mostly the same ones in all calls.
+    """
+
+    def __init__(self, steps: Sequence[Step], fixed: slice) -> None:
+        self.fixed = fixed
         self.calls_blas = False
-        self.inputs = _Relocations()
-        self.outputs = _Relocations()
-        self.block = _Relocations()
-        self.constants: list[Any] = []
-        calls: list[tuple[int, int, int]] = []
         self.parts: list[tuple[int, int] | PythonStep] = []
         """Calls from the first to before the second, or a call of Python."""
+        self._words: list[int] = []
+        self._offsets: dict[str, list[tuple[int, int]]] = {"block": [], "input": [], "output": []}
+        self._constants: list[np.ndarray] = []
+        calls: list[tuple[int, int, int]] = []
+        heads: list[int] = []
         for step in steps:
             if isinstance(step, PythonStep):
                 self.parts.append(step)
                 continue
             assert isinstance(step, KernelStep)
-            code = step.kernel.code_for(step.dtype)
-            calls.append((code.address, 8 * len(words), step.work))
-            words += [step.tasks, step.scratch * step.dtype.itemsize, code.gemm]
-            self.calls_blas |= bool(code.gemm)
-            for x in step.arguments:
-                words.append(self._word(x, len(words)))
-            if self.parts and isinstance(self.parts[-1], tuple):
-                self.parts[-1] = self.parts[-1][0], len(calls)
-            else:
-                self.parts.append((len(calls) - 1, len(calls)))
-        self.words = np.array(words, np.int64)
+            if step.scratch:
+                heads.append(len(self._words))
+            calls.append(self._call(step))
+            first = self.parts.pop()[0] if self.parts and isinstance(self.parts[-1], tuple) else len(calls) - 1
+            self.parts.append((first, len(calls)))
+        self.words = np.array(self._words, np.int64)
         self.calls = np.array(calls, np.int64).reshape(-1, 3)
-        self.heads = self.calls[:, 1] // 8
-        for part in (self.inputs, self.outputs, self.block):
-            part.finish()
+        """For each call the address of a task, where its words begin, in bytes, and its work."""
+        self.heads = np.array(heads, np.int64)
+        """The words in which calls say that they have found no memory."""
+        self.block = np.array([at for _, at in self._offsets["block"]], np.int64)
+        """The words that are places in the block."""
+        inputs = self._offsets["input"]
+        among = range(10**9)[fixed]
+        self.fixed_inputs = np.array([(i - fixed.start, at) for i, at in inputs if i in among], np.int64).reshape(-1, 2)
+        self.inputs = [(i, at, self._words[at]) for i, at in inputs if i not in among]
+        self.outputs = [(i, at, self._words[at]) for i, at in self._offsets["output"]]
+        """Which array, the word that takes its address, and what is added."""
+
+    def _call(self, step: KernelStep) -> tuple[int, int, int]:
+        code = step.kernel.code_for(step.dtype)
+        self.calls_blas |= bool(code.gemm)
+        start = 8 * len(self._words)
+        self._words += [step.tasks, step.scratch * step.dtype.itemsize, code.gemm]
+        for x in step.arguments:
+            self._words.append(self._word(x, len(self._words)))
+        return code.address, start, step.work
 
     def _word(self, x: Any, at: int) -> int:
         if not isinstance(x, Array):
@@ -57,27 +72,10 @@ class Program:
         buffer = x.buffer
         if buffer.kind == "constant":
             assert buffer.array is not None
-            self.constants.append(buffer.array)
+            self._constants.append(buffer.array)
             return address(buffer.array) + x.offset
-        relocations = {"block": self.block, "input": self.inputs, "output": self.outputs}[buffer.kind]
-        relocations.add(at, max(buffer.index, 0))
+        self._offsets[buffer.kind].append((buffer.index, at))
         return x.offset + (buffer.offset if buffer.kind == "block" else 0)
-
-
-class _Relocations:
-    """Words that are offsets, to which the address of an array is added."""
-
-    def __init__(self) -> None:
-        self._at: list[int] = []
-        self._which: list[int] = []
-
-    def add(self, at: int, which: int) -> None:
-        self._at.append(at)
-        self._which.append(which)
-
-    def finish(self) -> None:
-        self.at = np.array(self._at, np.int64)
-        self.which = np.array(self._which, np.int64)
 
 
 class Block:
@@ -90,31 +88,29 @@ class Block:
 
 
 class Run:
-    """A program in a block. `fixed` are the inputs that are mostly the same ones in all calls."""
+    """A program in a block."""
 
-    def __init__(self, program: Program, block: Block, fixed: slice) -> None:
+    def __init__(self, program: Program, block: Block) -> None:
         self._program, self._block = program, block
-        self._fixed, self._last, self._addresses = fixed, (), []
+        self._last: Sequence[np.ndarray] = ()
         self._words = program.words.copy()
-        self._words[program.block.at] += block.address
-        self._template = self._words.copy() if len(program.inputs.at) or len(program.outputs.at) else self._words
+        self._words[program.block] += block.address
         self._table = program.calls.copy()
-        self._table[:, 1] += address(self._words) if len(self._words) else 0
+        self._table[:, 1] += address(self._words)
         threads = pool.pool() if pool.supported() else None
         shared = (threads.run, threads.address) if threads else (0, 0)
-        base = address(self._table) if len(self._table) else 0
+        base = address(self._table)
         native = [part for part in program.parts if isinstance(part, tuple)]
         self._structs = np.array(
             [(stop - start, base + 24 * start, *shared, POOL_MIN_WORK) for start, stop in native], np.int64
-        ).reshape(-1, 5)
+        )
         self._starts = [address(self._structs) + 40 * i for i in range(len(native))]
         self._views: dict[Array, np.ndarray] = {}
 
     def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run all steps. MemoryError where a kernel has found no memory of its own."""
         program = self._program
-        self._fill(program.inputs, self._addresses_of(inputs))
-        self._fill(program.outputs, list(map(address, outputs)))
+        self._fill(inputs, outputs)
         if pool.supported():
             pool.pool().match_worker_count()
         structs = iter(self._starts)
@@ -129,17 +125,18 @@ class Run:
         if len(program.heads) and self._words[program.heads].min() < 0:
             raise MemoryError("no memory for what threads need of their own")
 
-    def _fill(self, relocations: _Relocations, addresses: Sequence[int]) -> None:
-        if len(relocations.at):
-            numbers = np.array(addresses, np.int64)
-            self._words[relocations.at] = self._template[relocations.at] + numbers[relocations.which]
-
-    def _addresses_of(self, inputs: Sequence[np.ndarray]) -> list[int]:
-        fixed = inputs[self._fixed]
+    def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Write the addresses of the arrays into the words."""
+        words, program = self._words, self._program
+        fixed = inputs[program.fixed]
         if len(fixed) != len(self._last) or not all(map(operator.is_, fixed, self._last)):
-            self._last, self._addresses = fixed, list(map(address, fixed))
-        varying = list(map(address, inputs[: self._fixed.start])), list(map(address, inputs[self._fixed.stop :]))
-        return varying[0] + self._addresses + varying[1]
+            which, at = program.fixed_inputs.T
+            words[at] = program.words[at] + np.array(list(map(address, fixed)), np.int64)[which]
+            self._last = fixed
+        for i, at, offset in program.inputs:
+            words[at] = address(inputs[i]) + offset
+        for i, at, offset in program.outputs:
+            words[at] = address(outputs[i]) + offset
 
     def _call(self, step: PythonStep, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         given = [self.view(x, inputs, outputs) if isinstance(x, Array) else x for x in step.inputs]

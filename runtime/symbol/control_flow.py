@@ -10,21 +10,23 @@ from typing import Any
 
 from runtime import ndarray as nd
 from runtime.ndarray import NDArray
-from runtime.symbol.graph import Entry, Node, inputs_of
+from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.subgraphs import loop_inputs
 
-Run = Callable[[Sequence[Entry], dict[Node, NDArray]], list[NDArray]]
+Run = Callable[[Sequence[Entry], dict[Node, NDArray], Sequence[Node]], list[NDArray]]
 Inside = Callable[[Sequence[Entry], list, list], tuple[list, list]]
 """What follows inside of a subgraph, from what is known of its variables and of its outputs."""
 
 
 def compute(node: Node, inputs: Sequence[NDArray], run: Run) -> list[NDArray]:
-    """The outputs of a node that has subgraphs. `run` computes a graph."""
+    """The outputs of a node that has subgraphs. `run` computes a graph, whose nodes it gets in order."""
     assert node.operator is not None
+    nodes = list(map(order, node.subgraphs))
+    variables = [[x for x in part if x.operator is None] for part in nodes]
 
     def graph(i: int, given: Sequence[NDArray]) -> list[NDArray]:
-        variables = inputs_of(node.subgraphs[i])
-        return run(node.subgraphs[i], dict(zip(variables, (given[k] for k in node.wiring[i]), strict=True)))
+        arrays = dict(zip(variables[i], (given[k] for k in node.wiring[i]), strict=True))
+        return run(node.subgraphs[i], arrays, nodes[i])
 
     if node.operator.name == "_cond":
         return nd.contrib.cond(graph(0, inputs)[0], lambda: graph(1, inputs), lambda: graph(2, inputs))

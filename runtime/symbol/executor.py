@@ -16,11 +16,11 @@ from runtime.core.generator import generator
 from runtime.ndarray import NDArray
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
-from runtime.symbol.gradients import check_differentiable, needed, on_the_way, row_sparse
+from runtime.symbol.gradients import check_differentiable, needed, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
+from runtime.symbol.storages import gradient_storages, storage_of
 
 REQUESTS = ("write", "add", "null")
-STORAGES = {"0": "default", "1": "row_sparse", "2": "csr"}
 Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
 
 
@@ -328,7 +328,7 @@ def simple_bind(
         entries, [node for node, request in zip(arguments, requests, strict=True) if request != "null"]
     )
     contexts = _contexts(entries, ctx, group2ctx)
-    sparse = row_sparse(order(entries))
+    gradients = gradient_storages(entries, stypes)
     args, grads = [], []
     for node, shape, dtype, request in zip(arguments, found[0], types[0], requests, strict=True):
         name, own = node.name, contexts.get(node, ctx)
@@ -342,7 +342,7 @@ def simple_bind(
         args.append(x)
         reused = shared.grad_dict.get(name) if x is old and shared is not None else None
         if request != "null" and reused is None:
-            reused = _zeros(shape, own, dtype, "row_sparse" if node in sparse else "default")
+            reused = _zeros(shape, own, dtype, gradients.get(node, "default"))
         grads.append(None if request == "null" else reused)
     kept = [] if shared is None else shared.aux_dict
     made = [
@@ -363,11 +363,6 @@ def _contexts(entries: Sequence[Entry], ctx: Context, group2ctx: Mapping[str, Co
 
 def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:
     return nd.zeros(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
-
-
-def storage_of(node: Node) -> str:
-    """The kind of storage that a variable states, by MXNet's number."""
-    return STORAGES.get(node.attributes.get("__storage_type__", "0"), "default")
 
 
 def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> list[NDArray | None]:

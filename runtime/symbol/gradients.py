@@ -74,25 +74,3 @@ def on_the_way(entries: Sequence[Entry], nodes: Sequence[Node], wanted: Collecti
         if node in below:
             below |= {x.node for x in node.inputs} & above
     return below
-
-
-def row_sparse(nodes: Sequence[Node]) -> set[Node]:
-    """The variables whose gradients are row-sparse: all that read them pass such gradients back."""
-    found, others = set[Node](), set[Node]()
-    for node in nodes:
-        for i, x in enumerate(node.inputs):
-            if x.node.operator is None:
-                (found if _passes_rows(node, i) else others).add(x.node)
-    return found - others
-
-
-def _passes_rows(node: Node, i: int) -> bool:
-    """Whether the gradient of input i of an operation is row-sparse."""
-    assert node.operator is not None
-    name, values = node.operator.name, node.values
-    if i != 1:
-        return False
-    if name == "dot":
-        csr = node.inputs[0].node.attributes.get("__storage_type__") == "2"
-        return csr and not values["transpose_a"] and not values["transpose_b"]
-    return name == "_contrib_SparseEmbedding" or (name == "Embedding" and values["sparse_grad"])

@@ -1,16 +1,20 @@
-"""`nd._internal`: every operator of the table as a function of arrays, with MXNet's name, inputs and attributes."""
+"""Graphs called with arrays: every operator of the table in `nd._internal`, with MXNet's name, inputs and attributes,
+and whole graphs, `nd.CachedOp`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from runtime import ndarray as nd
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray import NDArray, _internal
-from runtime.ndarray.operator import public
+from runtime.ndarray.operator import public, write
 from runtime.symbol import table
+from runtime.symbol.evaluate import run
 from runtime.symbol.functions import compute, documentation
-from runtime.symbol.graph import Entry, Node
+from runtime.symbol.graph import Entry, Node, order
+from runtime.symbol.symbol import Symbol
 
 _ANY = Entry(Node(None, "array"))
 """What nodes here have as inputs: their number counts alone."""
@@ -56,6 +60,25 @@ def _find(name: str) -> Any:
     return made
 
 
+class CachedOp:
+    """A graph as a function of the arrays of its variables, in the order of `list_inputs`. `flags` do nothing."""
+
+    def __init__(self, sym: Symbol, flags: Any = ()) -> None:
+        self._entries = sym._entries
+        self._nodes = order(self._entries)
+        self._variables = [node for node in self._nodes if node.operator is None]
+
+    def __call__(self, *args: NDArray, out: Any = None) -> Any:
+        """The output, or a list of several; MXNetError if there are not as many arrays as variables."""
+        if len(args) != len(self._variables):
+            names = ", ".join(node.name for node in self._variables)
+            raise MXNetError(f"CachedOp takes {len(self._variables)} arrays, {names}, and got {len(args)}")
+        found = run(self._entries, dict(zip(self._variables, args, strict=True)), self._nodes)
+        result = found[0] if len(found) == 1 else found
+        return result if out is None else write("CachedOp", result, out)
+
+
 def install() -> None:
-    """Make the operators attributes of `nd._internal`, each when it is first used."""
+    """Make `nd.CachedOp`, and the operators attributes of `nd._internal`, each when it is first used."""
+    nd.CachedOp = CachedOp  # type: ignore[attr-defined]
     _internal.__getattr__ = _find  # type: ignore[attr-defined]

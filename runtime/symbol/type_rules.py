@@ -25,6 +25,8 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     name = node.operator.name
     if name in ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"):
         return _batch_norm(inputs, outputs)
+    if name == "_contrib_quantized_concat":
+        return _concatenated(inputs, outputs)
     if name == "amp_multicast":
         return _widest(node.values, inputs, outputs)
     if node.operator.open:
@@ -41,6 +43,13 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
         found.get(g) if isinstance(g, int) else g if g is not None else t for g, t in zip(groups, known, strict=True)
     ]
     return result[: len(inputs)], result[len(inputs) :]
+
+
+def _concatenated(inputs: Types, outputs: Types) -> tuple[Types, Types]:
+    """uint8 of arrays of uint8 alone, else int8; their ranges are floats."""
+    arrays = inputs[: len(inputs) // 3]
+    kind = None if None in arrays else element_type("uint8" if {x and x.name for x in arrays} == {"uint8"} else "int8")
+    return [*arrays, *[element_type()] * (len(inputs) - len(arrays))], [kind, *[element_type()] * 2]
 
 
 def _widest(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:
@@ -115,6 +124,33 @@ def _master(own: int) -> Groups:
     return lambda values, inputs, outputs: ([0] * own + [element_type()] * (inputs - own), [0] * outputs)
 
 
+def _quantized(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """8 bits, of the type that the attributes say, and floats."""
+    low = values.get("min_calib_range")
+    auto = "uint8" if low is not None and low >= 0 else "int8"
+    kind = element_type(auto if values["out_type"] == "auto" else values["out_type"])
+    return [None, *[element_type()] * (inputs - 1)], [kind, *[element_type()] * (outputs - 1)]
+
+
+def _with_range(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """8 bits and the floats of their range, in and out."""
+    return [0, *[element_type()] * (inputs - 1)], [0, *[element_type()] * (outputs - 1)]
+
+
+def _wide_products(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Data and weight, and perhaps a bias, of 8 bits; int32 comes out."""
+    small = 2 if values["no_bias"] else 3
+    return [None] * small + [element_type()] * (inputs - small), [element_type("int32"), *[element_type()] * 2]
+
+
+def _wide_sums(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Two of 8 bits; int32 comes out, or int8 for a range that is given, or floats."""
+    given = values["min_calib_range"] is not None and values["max_calib_range"] is not None
+    kind = "float32" if values.get("enable_float_output") else "int8" if given else "int32"
+    floats = [element_type()] * 4
+    return [None, None, *floats], [element_type(kind), *floats[: outputs - 1]]
+
+
 _DISTRIBUTIONS = [
     "uniform",
     "normal",
@@ -152,6 +188,13 @@ _RULES: dict[str, Groups] = {
     "_random_randint": _stated("dtype", "int32"),
     "_sample_multinomial": lambda v, i, o: ([0], [element_type(v["dtype"]), 0][:o]),
     "topk": _topk,
+    "_contrib_dequantize": _given("float32"),
+    **dict.fromkeys(("_contrib_quantize", "_contrib_quantize_v2", "_contrib_requantize"), _quantized),
+    **dict.fromkeys(("_contrib_quantized_conv", "_contrib_quantized_fully_connected"), _wide_products),
+    **dict.fromkeys(("_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"), _wide_sums),
+    **dict.fromkeys((f"_contrib_quantized_{name}" for name in ("act", "flatten", "pooling")), _with_range),
+    "_contrib_quantized_embedding": lambda v, i, o: ([None, 0, *[element_type()] * 2], [0, *[element_type()] * 2]),
+    "_contrib_quantized_batch_norm": lambda v, i, o: ([0, *[element_type()] * (i - 1)], [0, *[element_type()] * 2]),
     **dict.fromkeys(("mp_sgd_update", "mp_sgd_mom_update", "mp_nag_mom_update", "_mp_adamw_update"), _master(2)),
     "mp_lamb_update_phase1": lambda v, i, o: (_master(2)(v, i, o)[0], [element_type()]),
     "mp_lamb_update_phase2": _master(1),

@@ -14,6 +14,7 @@ import pytest
 from optgen.backends.target import CpuTarget, compile_ir
 from optgen.execute.cpu import chain, dlpack, ranges, sequence
 from optgen.execute.kernel import StepStruct
+from optgen.loops import trampoline
 from optgen.objectcode import generate
 from optgen.threads import pool
 from tests.process import run
@@ -29,6 +30,7 @@ MIRRORS: dict[str, dict[str, type[ctypes.Structure]]] = {
     "sequence": {
         name.lstrip("_").lower(): getattr(sequence, name) for name in ("_Call", "_Sequence", "_Loop", "_Sequences")
     },
+    "trampoline": {"python": trampoline._Python, "entry": trampoline._Entry, "kernel": trampoline.Loaded},
 }
 sources = pytest.mark.parametrize("source", generate.SOURCES, ids=lambda path: path.name)
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler: cc")

@@ -164,6 +164,37 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         block(nd.ones((1, 3)), nd.ones((1, 3)))
 
 
+class Recurrent(gluon.HybridBlock):
+    """A block whose inputs and outputs are nested."""
+
+    def hybrid_forward(self, F: Any, x: Any, states: list) -> Any:
+        return F.relu(x), [states[0] + x, states[1] * 2]
+
+
+def test_graphs_from_files_take_and_give_nested_lists(tmp_path: Path) -> None:
+    """gluonts and others store `_in_format` and `_out_format` beside the graph, and set them afterwards."""
+    net, x = Recurrent(), nd.array([-1, 2])
+    net.hybridize()
+    y, (s, t) = net(x, [x, x])
+    assert (s.asnumpy() == [-2, 4]).all() and (t.asnumpy() == [-2, 4]).all()
+    files = net.export(str(tmp_path / "net"))
+    again = gluon.SymbolBlock.imports(files[0], ["data0", "data1", "data2"])
+    assert (net._in_format, net._out_format, again._in_format, again._out_format) == (
+        [0, [0, 0]],
+        [0, [0, 0]],
+        [0] * 3,
+        3,
+    )
+    with pytest.raises(mx.MXNetError, match="SymbolBlock takes inputs nested as in"):
+        again(x, [x, x])
+    assert [z.asnumpy().tolist() for z in again(x, x, x)] == [[0, 2], [-2, 4], [-2, 4]]
+    again._in_format, again._out_format = net._in_format, net._out_format
+    y, (s, t) = again(x, [x, x])
+    assert y.asnumpy().tolist() == [0, 2] and s.asnumpy().tolist() == t.asnumpy().tolist() == [-2, 4]
+    files = again.export(str(tmp_path / "again"))
+    assert gluon.SymbolBlock.imports(files[0], ["data0", "data1", "data2"])(x, x, x)[1].asnumpy().tolist() == [-2, 4]
+
+
 def test_initialize_decides_over_the_parameters_of_a_graph() -> None:
     """As in MXNet, initializers in the graph are not theirs, and what a layer keeps fixed can be shared."""
     y = mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, name="c", attr={"__init__": "xavier"})
@@ -173,6 +204,15 @@ def test_initialize_decides_over_the_parameters_of_a_graph() -> None:
     net.initialize(mx.init.Constant(3))
     assert net(nd.ones((1, 1, 1, 1))).asnumpy().ravel().tolist() == [6, 6]
     assert net.params["c_weight"].grad_req == "null" and net.params["c_bias"].grad_req == "write"
+
+
+def test_a_network_may_ignore_an_input(tmp_path: Path) -> None:
+    net = nn.HybridLambda(lambda F, x, y: F.contrib.cond(F.sum(y) > 1, lambda: y * 2, lambda: y))
+    net.hybridize()
+    inputs = nd.ones((1,)), nd.array([2.0])
+    assert net(*inputs).asscalar() == 4
+    graph, _ = net.export(str(tmp_path / "net"))
+    assert gluon.SymbolBlock.imports(graph, ["data0", "data1"])(*inputs).asscalar() == 4
 
 
 def test_a_symbol_block_is_a_part_of_others() -> None:

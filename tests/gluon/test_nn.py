@@ -164,3 +164,12 @@ def test_errors() -> None:
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()
+
+
+def test_what_subclasses_written_for_mxnet_read() -> None:
+    dense, conv, embedding = nn.Dense(3, in_units=2), nn.Conv2DTranspose(4, 3, in_channels=2), nn.Embedding(5, 6)
+    assert (dense._units, dense._in_units, dense._flatten) == (3, 2, True)
+    assert (conv._channels, conv._in_channels, conv._op_name) == (4, 2, "Deconvolution")
+    assert embedding._kwargs == {"input_dim": 5, "output_dim": 6, "dtype": "float32", "sparse_grad": False}
+    norm = nn.LayerNorm(center=False)
+    assert (norm._axis, norm._epsilon, norm._center, norm._scale) == (-1, 1e-5, False, True)

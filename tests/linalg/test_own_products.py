@@ -109,19 +109,20 @@ def test_products_with_packed_matrices(host: CpuTarget, dtype: type) -> None:
     for fused in (False, True):
         tile = tile_for("float32" if dtype == np.float32 else "float64", host, fused=fused)
         code = target.compile_ir(packed.text(tile), host).object
-        f = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 9)(link.link(code, packed.ENTRY)[packed.ENTRY])
-        for (m, k, n), adds in combinations([(23, 9, 100), (1, 3, 31), (6, 1, 49), (0, 5, 2), (2, 0, 1)], (0, 1)):
+        f = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 10)(link.link(code, packed.ENTRY)[packed.ENTRY])
+        for (m, k, n), adds in combinations(
+            [(23, 9, 100), (1, 3, 31), (6, 1, 49), (0, 5, 2), (2, 0, 1), (9, 600, 3)], (0, 1)
+        ):
             a, b = special(dtype, m, k), special(dtype, k, n)
             if fused:
                 a, b = (rng.integers(-9, 9, x.shape).astype(dtype) for x in (a, b))
             c = np.full((m, n + 3), 7, dtype)
-            wanted = np.zeros((m, n), dtype)
+            wanted = linalg.reference_product(a, b)
             with np.errstate(all="ignore"):
-                for i in range(k):
-                    wanted += a[:, i, None] * b[i]
                 wanted += c[:, :n] * adds
-            panels = in_panels(b, tile.width)
-            f(m, n, k, a.ctypes.data, k, panels.ctypes.data, adds, c.ctypes.data, n + 3)
+            turned, panels = a.T.copy(), in_panels(b, tile.width)
+            x, strides = (a, (k, 1)) if adds else (turned, (1, m))
+            f(m, n, k, x.ctypes.data, *strides, panels.ctypes.data, adds, c.ctypes.data, n + 3)
             assert_same_bits(c[:, :n].copy(), wanted)
             assert (c[:, n:] == 7).all()
 

@@ -213,16 +213,21 @@ def test_states_of_a_network() -> None:
 def test_sparse_data_and_weights_train_as_dense_ones() -> None:
     data = nd.array(np.random.RandomState(4).binomial(1, 0.3, (12, 5)))
     start, found = nd.arange(5).reshape((5, 1)) / 10, []
-    for stypes in (("csr", "row_sparse"), ("default", "default")):
+    for stypes, lazy in (
+        (("csr", "row_sparse"), False),
+        (("default", "default"), False),
+        (("csr", "row_sparse"), True),
+    ):
         x, weight = mx.sym.var("data", stype=stypes[0]), mx.sym.var("v", shape=(5, 1), stype=stypes[1])
         scores = mx.sym.broadcast_add(mx.sym.dot(x, weight), mx.sym.var("offset", shape=1))
         module = mx.mod.Module(mx.sym.LinearRegressionOutput(scores, mx.sym.var("label")), ["data"], ["label"])
         it = mx.io.NDArrayIter(data.tostype(stypes[0]), {"label": nd.ones(12)}, 4, last_batch_handle="discard")
-        adam = mx.optimizer.Adam(lazy_update=False, rescale_grad=1 / 4)
-        module.fit(it, None, "mse", num_epoch=2, optimizer=adam, arg_params={"v": start, "offset": nd.zeros(1)})
+        adam = {"optimizer": "adam", "optimizer_params": {"lazy_update": lazy}}
+        module.fit(it, None, "mse", num_epoch=2, arg_params={"v": start, "offset": nd.zeros(1)}, **adam)
         found.append(module.get_params()[0]["v"])
     assert found[0].stype == "row_sparse" and (found[0].asnumpy() != start.asnumpy()).all()
     np.testing.assert_allclose(found[0].asnumpy(), found[1].asnumpy(), 1e-6)
+    assert not np.allclose(found[2].asnumpy(), found[1].asnumpy(), 1e-3)  # rows that a batch has not are left alone
 
 
 def test_batches_of_other_kinds() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
+import runtime as mx
 from runtime import autograd, nd
 from tests.ndarray.gradients import Case, each
 
@@ -49,6 +50,15 @@ NO_GRADIENT: set[str] = set()
 
 def ints(*values: int, dtype: str = "int32") -> nd.NDArray:
     return nd.array(values, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", ["broadcast_mul", "broadcast_maximum"])
+def test_axis_has_no_meaning(name: str) -> None:
+    """Scripts give it, and MXNet passes over it, in graphs too."""
+    a, b = nd.array(ROW), nd.array(COLUMN)
+    graph = getattr(mx.sym, name)(mx.sym.var("a"), mx.sym.var("b"), axis=-1)
+    for found in (getattr(nd, name)(a, b, axis=-1), graph.eval(a=a, b=b)[0]):
+        assert (found == getattr(nd, name)(a, b)).asnumpy().all()
 
 
 @given(mutually_broadcastable_shapes(num_shapes=2, min_dims=1, max_dims=4, min_side=1, max_side=3))

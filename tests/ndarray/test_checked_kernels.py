@@ -20,7 +20,8 @@ from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import winograd
+from runtime.ndarray.nn import conv_small_images, winograd, winograd_strided
+from runtime.ndarray.nn.windows import Window, geometry
 from runtime.ndarray.vision.boxes import survivors
 
 pytestmark = pytest.mark.cpu_only("native kernels")
@@ -207,6 +208,19 @@ def depthwise_convolutions(dtype: str) -> None:
             differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
 
 
+def small_images(dtype: str) -> None:
+    """Images that are multiplied side by side."""
+    for shape, window in (
+        ((3, 2, 5, 6), Window((3, 2), (2, 1), (1, 1), (1, 2))),
+        ((2, 3, 1), Window((1,), (1,), (0,), (1,))),
+    ):
+        g = geometry(shape[1], shape[2:], 4, window)
+        x, w = numbers(dtype, *shape), numbers(dtype, 4, shape[1], *window.kernel)
+        y = conv_small_images.convolve(x, w, numbers(dtype, 4), g)
+        conv_small_images.convolve_image(y, w, shape[1:], g)
+        conv_small_images.convolve_weight(y, x, g)
+
+
 def winograd_convolutions(dtype: str) -> None:
     """Blocks of tile rows and of channels of which the last is smaller; images with an odd number of pixels."""
     for n, channels, filters, image, pad in ((2, 3, 2, (5, 6), (1, 0)), (1, 2, 3, (1, 35), (2, 1))):
@@ -214,6 +228,11 @@ def winograd_convolutions(dtype: str) -> None:
         y = winograd.convolve(x, w, numbers(dtype, filters), pad)
         winograd.convolve_image(y, w, pad)
         winograd.convolve_weight(y, x, pad)
+    for n, channels, filters, image, pad in ((2, 2, 3, (5, 8), (1, 0)), (1, 1, 2, (4, 67), (2, 1))):
+        x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 4, 4)
+        y = winograd_strided.convolve(x, w, numbers(dtype, filters), pad)
+        winograd_strided.convolve_image(y, w, pad, image)
+        winograd_strided.convolve_weight(y, x, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:
@@ -331,10 +350,14 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
-    convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
-    winograd_convolutions: [f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")],
+    small_images: [f"convolution.{f}" for f in ("unfold_all", "fold_all", "exchange")],
+    winograd_convolutions: [
+        *(f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")),
+        *(f"winograd_strided.{f}" for f in ("transform_weights", "convolve", "convolve_image", "convolve_weight")),
+    ],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],

@@ -117,21 +117,26 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "n, channels, filters, image, pad",
+    "kernel, n, channels, filters, image, pad",
     [
-        (3, 17, 20, (16, 15), (1, 1)),
-        (2, 24, 260, (11, 13), (0, 2)),
-        (1, 130, 16, (20, 22), (2, 1)),
-        (70, 16, 16, (2, 2), (1, 1)),
-        (2, 16, 16, (40, 300), (1, 1)),
+        (3, 3, 17, 20, (16, 15), (1, 1)),
+        (3, 2, 24, 260, (11, 13), (0, 2)),
+        (3, 1, 130, 16, (20, 22), (2, 1)),
+        (3, 70, 16, 16, (2, 2), (1, 1)),
+        (3, 2, 16, 16, (40, 300), (1, 1)),
+        (4, 9, 17, 20, (32, 34), (1, 2)),
+        (4, 130, 70, 16, (8, 9), (1, 0)),
+        (4, 3, 16, 260, (50, 60), (2, 1)),
     ],
 )
 def test_winograd_is_what_gemm_gives(
-    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    x, w, b = random(n, channels, *image), random(filters, channels, 3, 3), random(filters)
+    kernel: int, n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    x, w, b = random(n, channels, *image), random(filters, channels, kernel, kernel), random(filters)
     arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]
-    given_ = dict(kernel=(3, 3), pad=pad, num_filter=filters)
+    stride = kernel - 2
+    given_ = dict(kernel=(kernel, kernel), stride=(stride, stride), pad=pad, num_filter=filters)
     found = []
     for alone in (winograd.MIN_CHANNELS, 1 << 40):
         monkeypatch.setattr(winograd, "MIN_CHANNELS", alone)

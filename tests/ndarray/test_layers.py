@@ -99,3 +99,29 @@ def test_dense_layers_with_relu_are_those_with_relu_behind_them() -> None:
     assert len(seen) == 1
     for one, two in zip(*found, strict=True):
         assert (one == two).all()
+
+
+@pytest.mark.parametrize("req", ["write", "add"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_weight_that_many_small_products_share(req: str, create_graph: bool) -> None:
+    """Its gradient, one product, is that of the calls one by one, also where other operators add to it."""
+    w, b = (nd.array(RNG.normal(size=shape), dtype="float64") for shape in ((9, 300), (9,)))
+    rows = [nd.array(RNG.normal(size=(n, 300)), dtype="float64") for n in (1, 2, 1, 40)]
+    for x in (w, b, *rows):
+        x.attach_grad(req)
+    heads = [nd.array(RNG.normal(size=(len(x), 9)), dtype="float64") for x in rows]
+    for turn in (1, 2):
+        with autograd.record():
+            products = [linear(x, w, b, 9, True, relu=k == 1) for k, x in enumerate(rows)]
+            loss = nd.add_n(*((y * g).sum() for y, g in zip(products, heads, strict=True))) + (w * w).sum()
+            found = autograd.grad(loss, [w, b, *rows], create_graph=create_graph, retain_graph=True)
+        loss.backward()
+        flows = [
+            g.asnumpy() * (y.asnumpy() > 0) if k == 1 else g.asnumpy()
+            for k, (g, y) in enumerate(zip(heads, products, strict=True))
+        ]
+        wanted = [sum(g.T @ x.asnumpy() for g, x in zip(flows, rows, strict=True)) + 2 * w.asnumpy()]
+        wanted += [sum(g.sum(axis=0) for g in flows), *(g @ w.asnumpy() for g in flows)]
+        for x, dx, exact in zip((w, b, *rows), found, wanted, strict=True):
+            np.testing.assert_allclose(dx.asnumpy(), exact, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(x.grad.asnumpy(), exact * (turn if req == "add" else 1), rtol=1e-11, atol=1e-11)

@@ -29,8 +29,6 @@ NO_GRADIENT = {"IdentityAttachKLSparseReg"}  # it is that of a penalty; MXNet's 
 
 def test_gradients_of_contrib() -> None:
     places, signs = nd.array([2, 0, 2]), nd.array([1, -1, -1])
-    check(lambda x: nd.contrib.fft(x) ** 2, RNG.normal(size=(2, 5)), order=2, atol=1e-7)
-    check(lambda x: nd.contrib.ifft(x) ** 2, RNG.normal(size=(2, 6)), order=2, atol=1e-7)
     check(lambda x: nd.contrib.count_sketch(x, places, signs, 4) ** 2, RNG.normal(size=(2, 3)), order=2)
     lags, end, state = (nd.array(x, dtype="float64") for x in ([[0.5, 1, 2]], [5], [[0.5, 1]]))
     check(
@@ -39,11 +37,17 @@ def test_gradients_of_contrib() -> None:
     )  # fmt: skip
 
 
-def test_transforms() -> None:
+@pytest.mark.cpu_only("the stand-in for CuPy has no Fourier transforms")
+def test_fourier_transforms() -> None:
+    check(lambda x: nd.contrib.fft(x) ** 2, RNG.normal(size=(2, 5)), order=2, atol=1e-7)
+    check(lambda x: nd.contrib.ifft(x) ** 2, RNG.normal(size=(2, 6)), order=2, atol=1e-7)
     x = RNG.normal(size=(2, 5)).astype("float32")
     found = nd.contrib.fft(nd.array(x)).asnumpy()
     np.testing.assert_allclose(found[:, ::2] + 1j * found[:, 1::2], np.fft.fft(x), 1e-5, 1e-5)
     np.testing.assert_allclose(nd.contrib.ifft(nd.contrib.fft(nd.array(x))).asnumpy() / 5, x, 1e-5, 1e-5)
+
+
+def test_count_sketch() -> None:
     sketch = nd.contrib.count_sketch(nd.array([[1, 2, 4]]), nd.array([2, 0, 2]), nd.array([1, -1, -1]), out_dim=4)
     assert sketch.asnumpy().tolist() == [[-2, 0, -3, 0]]
     with pytest.raises(mx.MXNetError, match="not below out_dim, 2"):
@@ -89,3 +93,38 @@ def test_classes_are_drawn_once_in_a_row() -> None:
     rows = classes.asnumpy()
     assert all(len(set(row)) == 20 for row in rows.tolist()) and rows.min() >= 0 and rows.max() < 30
     assert (tries.asnumpy() >= 20).all() and classes.dtype == np.int64
+
+
+def test_8_bits() -> None:
+    """What MXNet cannot be asked: it fails to multiply elements, and its statistics are rounded on the way."""
+    contrib, one, two = nd.contrib, nd.array([1]), nd.array([2])
+    x, y = nd.array([[100, -120]], dtype="int8"), nd.array([[10, 20]], dtype="uint8")
+    level = 1 / 127.5 * 2 / 255.5
+    floats = contrib.quantized_elemwise_mul(x, y, -one, one, nd.zeros(1), two, enable_float_output=True)
+    np.testing.assert_allclose(floats.asnumpy(), [[1000 * level, -2400 * level]], 1e-6)
+    whole, low, high = contrib.quantized_elemwise_mul(x, y, -one, one, nd.zeros(1), two)
+    assert whole.asnumpy().tolist() == [[1000, -2400]] and low.asscalar() == -high.asscalar()
+    np.testing.assert_allclose(high.asscalar(), level * (2**31 - 1), 1e-6)
+    small, *_ = contrib.quantized_elemwise_mul(
+        x, y, -one, one, nd.zeros(1), two, min_calib_range=-0.25, max_calib_range=0.1
+    )
+    np.testing.assert_array_equal(small.asnumpy(), np.rint(np.array([[1000, -2400]]) * level * 127.5 / 0.25))
+    images = RNG.normal(size=(2, 3, 4)).astype("float32")
+    statistics = [nd.array(a) for a in ([1.5, 1, 2], [0.5, 0, -1], [0.1, 0, -0.2], [0.8, 1, 1.5])]
+    stored = contrib.quantize_v2(nd.array(images), min_calib_range=-3, max_calib_range=3)
+    found = contrib.dequantize(
+        *contrib.quantized_batch_norm(stored[0], *statistics, *stored[1:], min_calib_range=-6, max_calib_range=6)
+    )
+    expected = nd.BatchNorm(nd.array(images), *statistics, fix_gamma=False, use_global_stats=True)
+    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), atol=0.08)
+    sums = contrib.quantized_elemwise_add(y, x, nd.zeros(1), two, -one, one)
+    np.testing.assert_allclose(sums[0].asnumpy() * (3 / (2**31 - 1)), [[0.862596, -0.784623]], 1e-5)
+    for call, message in (
+        (lambda: contrib.quantized_act(x, one, one, act_type="tanh"), "'relu' alone"),
+        (lambda: contrib.dequantize(nd.ones(2), one, one), "int8 or uint8 is expected, not float32"),
+        (lambda: contrib.quantize(nd.ones(2), one, one, out_type="int4"), "out_type is 'int8' or 'uint8', not 'int4'"),
+        (lambda: contrib.quantized_fully_connected(x, x, one, one, num_hidden=1, no_bias=True), "not 2 arrays"),
+        (lambda: contrib.quantized_batch_norm(x, one, one, one, one, one, one), "must be given"),
+    ):
+        with pytest.raises(mx.MXNetError, match=message):
+            call()

@@ -114,30 +114,6 @@ def test_gradient_of_retained_rows() -> None:
     assert x.grad.asnumpy().tolist() == [[0, 0], [0, 0], [0, 0], [10, 12]]
 
 
-@pytest.mark.parametrize("ask", ["Embedding", "contrib.SparseEmbedding", "dot", "twice", "dense"])
-def test_weights_of_symbols_have_row_sparse_gradients(ask: str) -> None:
-    """Where all that reads a weight passes such gradients back."""
-    x, weight = mx.sym.var("x", stype="csr" if ask == "dot" else "default"), mx.sym.var("w")
-    sizes = {"input_dim": 6, "output_dim": 2}
-    data = nd.array([[4, 1, 4]])
-    if ask == "dot":
-        y, data = mx.sym.dot(x, weight), nd.array([[0, 1, 0, 0, 2, 0]]).tostype("csr")
-    elif ask == "contrib.SparseEmbedding":
-        y = mx.sym.contrib.SparseEmbedding(x, weight, **sizes)
-    else:
-        y = mx.sym.Embedding(x, weight, sparse_grad=ask != "dense", **sizes)
-    if ask == "twice":
-        y = mx.sym.Group([y, weight * 2])
-    executor = y.simple_bind(mx.cpu(), x=data.shape, w=(6, 2), grad_req={"x": "null", "w": "write"})
-    executor.forward(is_train=True, x=data)
-    executor.backward([nd.ones(out.shape) for out in executor.outputs])
-    found = executor.grad_dict["w"]
-    assert found.stype == ("row_sparse" if ask not in ("twice", "dense") else "default")
-    expected = np.zeros((6, 2))
-    expected[[1, 4]] = [[1], [2]]
-    np.testing.assert_array_equal(found.asnumpy(), expected + 2 * (ask == "twice"))
-
-
 @pytest.mark.parametrize("recorded", [False, True])
 def test_operators_that_leave_zeros_alone(recorded: bool) -> None:
     """MXNet's internal ones, of row-sparse symbols."""

@@ -293,7 +293,7 @@ def test_operators_of_contrib() -> None:
     weight = nd.array([[1, 2], [3, 4], [5, 6]])
     weight.attach_grad(stype="row_sparse")
     with mx.autograd.record():
-        rows = nd.contrib.SparseEmbedding(nd.array([2, 2]), weight, 3, 2)
+        rows = nd.contrib.SparseEmbedding(nd.array([2, 2]), weight, 3, 2, deterministic=True)
     rows.backward()
     assert rows.asnumpy().tolist() == [[5, 6], [5, 6]]
     assert weight.grad.stype == "row_sparse" and weight.grad.indices.asnumpy().tolist() == [2]
@@ -307,3 +307,17 @@ def test_operators_of_contrib() -> None:
         assert (found == expected).min().asscalar() == 1
     with pytest.raises(ValueError, match="ndev=2, but there is one device"):
         nd.contrib.SyncBatchNorm(data, ones, zeros, zeros, ones, ndev=2, key="a")
+
+
+def test_gradients_of_old_scripts() -> None:
+    old = mx.contrib.autograd
+    x, y = nd.array([1.0, 2.0]), nd.array([3.0, 4.0])
+    gradients, value = old.grad_and_loss(lambda a, b: a * a * b)(x, y)
+    assert [g.asnumpy().tolist() for g in gradients] == [[6.0, 16.0], [1.0, 4.0]] and value[1] == 16
+    assert old.grad(lambda a, b: a * b, 1)(x, y)[0].asnumpy().tolist() == [1.0, 2.0]
+    assert not old.set_is_training(True) and mx.autograd.is_recording()
+    with old.test_section():
+        assert not mx.autograd.is_recording() and not mx.autograd.is_training()
+    assert old.set_is_training(False) and not mx.autograd.is_recording()
+    with pytest.raises(ValueError, match="gradients are in arrays, not in float"):
+        old.grad(lambda a: a)(1.0)

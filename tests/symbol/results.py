@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.symbol import cases, loop_cases, rare_cases, vision_cases
+from tests.symbol import cases, loop_cases, quantized_cases, rare_cases, vision_cases
 from tests.symbol.cases import Case
 
 FAMILIES = {
@@ -15,6 +15,7 @@ FAMILIES = {
     "loops": loop_cases.CASES,
     "vision": vision_cases.CASES,
     "rare": rare_cases.CASES,
+    "quantized": quantized_cases.CASES,
 }
 """The cases by the file in `data` that has what MXNet finds."""
 

@@ -217,8 +217,37 @@ def test_updates_are_operators_of_graphs() -> None:
     )
     for y, expected in zip(lamb.eval(**{name: mx.nd.ones((2,)) for name in names}), (0.9, 0.8), strict=True):
         np.testing.assert_allclose(y.asnumpy(), expected, 1e-6)
+    arrays = {name: mx.nd.full((2,), 0.5) for name in "wgmv"}
+    adamw = mx.sym.contrib.adamw_update(*map(mx.sym.var, "wgmv"), 0.5, lr=0.1, eta=1)
+    expected = mx.nd.contrib.adamw_update(*(x.copy() for x in arrays.values()), 0.5, lr=0.1, eta=1)
+    found = adamw.bind(mx.cpu(), {key: arrays[key] for key in "wg"}, aux_states={key: arrays[key] for key in "mv"})
+    np.testing.assert_array_equal(found.forward()[0].asnumpy(), expected.asnumpy())
     types = mx.sym.mp_sgd_update(X, Y, lr=0.5, name="u").infer_type(x="float16")
     assert types == ([np.float16] * 2, [np.float16], [np.float32])
+
+
+def test_graphs_as_functions_of_arrays() -> None:
+    x, y = mx.nd.array(A), mx.nd.array(B)
+    op = mx.nd.CachedOp(mx.sym.Group([mx.sym.dot(X, Y), X + Y]), (("static_alloc", True),))
+    x.attach_grad()
+    with mx.autograd.record():
+        product, total = op(x, y)
+    product.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.ones((2, 2)) @ B.T)
+    out = [mx.nd.zeros((2, 2)) for _ in range(2)]
+    assert op(x, y, out=out) is out
+    np.testing.assert_array_equal(out[1].asnumpy(), total.asnumpy())
+    with pytest.raises(mx.MXNetError, match="CachedOp takes 2 arrays, x, y, and got 1"):
+        op(x)
+
+
+def test_draws_by_rank() -> None:
+    classes = mx.nd.array([0, 3])
+    drawn, wanted, expected = mx.sym.Group(mx.sym.contrib.rand_zipfian(X, 5, 10)).eval(x=classes)
+    assert drawn.dtype == np.int64 and ((drawn.asnumpy() >= 0) & (drawn.asnumpy() < 10)).all()
+    k = np.concatenate([classes.asnumpy(), drawn.asnumpy()])
+    found = np.concatenate([wanted.asnumpy(), expected.asnumpy()])
+    np.testing.assert_allclose(found, np.log((k + 2) / (k + 1)) / np.log(11) * 5, 1e-6)
 
 
 def test_slices_of_lengths_that_are_not_known() -> None:

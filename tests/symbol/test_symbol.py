@@ -280,7 +280,7 @@ COND = {
             "node 1, 'x': .*99999999 outputs are too many",
         ),
         ({"nodes": [NODE | {"subgraphs": 1}]}, "node 0, 'x': 'subgraphs' is no list"),
-        ({"nodes": [NODE | {"subgraphs": [{}]}]}, "node 0, 'x': a subgraph holds no graph: there is no list"),
+        ({"nodes": [NODE | {"op": "_cond", "subgraphs": [{}]}]}, "node 0, 'x': its subgraph holds no graph: there"),
         ({"nodes": [NODE, COND | {"subgraphs": []}]}, "node 1, 'c': _cond has 3 subgraphs, not 0"),
         ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[7]"}}]}, r"reads the inputs \(7,\)"),
         ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[0, 0]"}}]}, "of 1 variables reads"),
@@ -293,11 +293,24 @@ def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab1(", max_size=3)
+LOOP_ATTRIBUTES = [
+    *("num_args", "num_outputs", "num_out_data", "max_iterations", "cond_input_locs", "then_input_locs"),
+    *("else_input_locs", "func_input_locs", "func_var_locs", "in_data_locs", "in_state_locs", "remain_locs"),
+]
 NODES = st.fixed_dictionaries(
-    {"op": LEAVES | st.sampled_from(["null", "relu", "dot", "split", "BatchNorm"]), "name": st.text("xy", max_size=2)},
+    {
+        "op": LEAVES
+        | st.sampled_from(["null", "relu", "dot", "split", "BatchNorm", "_cond", "_foreach", "_while_loop"]),
+        "name": st.text("xy", max_size=2),
+    },
     optional={
         "inputs": LEAVES | st.lists(st.lists(st.integers(-1, 3), max_size=4) | LEAVES, max_size=3),
-        "attrs": LEAVES | st.dictionaries(st.sampled_from(["num_outputs", "axis", "eps"]), LEAVES, max_size=2),
+        "attrs": LEAVES
+        | st.dictionaries(st.sampled_from(["num_outputs", "axis", "eps"]), LEAVES, max_size=2)
+        | st.fixed_dictionaries(
+            dict.fromkeys(LOOP_ATTRIBUTES, st.sampled_from(["1", "[0]", "[0, 1]", "[]", "(None,)"]))
+        ),
+        "subgraphs": LEAVES | st.lists(LEAVES | st.sampled_from(COND["subgraphs"]), max_size=3),
     },
 )
 HEADS = LEAVES | st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=2)
@@ -309,3 +322,36 @@ def test_no_content_of_a_file_is_anything_but_a_graph_or_an_error(content: Any) 
         from_json(json.dumps(content), "a file")
     except MXNetError as error:
         assert "a file holds no graph" in str(error)
+
+
+def test_gradients_by_rows_where_mxnet_has_them() -> None:
+    """In which storage MXNet 1.9.1 has the gradients of a matrix, itself row-sparse or dense."""
+    x, csr = mx.sym.var("x"), mx.sym.var("csr", stype="csr")
+    rows, dense = mx.sym.var("w", stype="row_sparse", shape=(6, 2)), mx.sym.var("w", shape=(6, 2))
+    size = {"input_dim": 6, "output_dim": 2}
+    sparse = mx.sym.contrib.SparseEmbedding
+    for graph, inputs, storage in (
+        (sparse(x, rows, **size), {"x": (3,)}, "row_sparse"),
+        (sparse(x, dense, **size), {"x": (3,)}, "row_sparse"),
+        (mx.sym.Embedding(x, rows, **size), {"x": (3,)}, "default"),
+        (mx.sym.Embedding(x, dense, sparse_grad=True, **size), {"x": (3,)}, "row_sparse"),
+        (mx.sym.dot(csr.square() * 2, dense), {"csr": (3, 6)}, "row_sparse"),
+        (mx.sym.sparse.dot(csr, dense, transpose_a=True), {"csr": (6, 6)}, "default"),
+        (mx.sym._internal._square_sum(rows, axis=1), {}, "row_sparse"),
+        (sparse(x, rows, **size) + sparse(x + 1, rows, **size), {"x": (3,)}, "row_sparse"),
+        (
+            mx.sym.broadcast_add(mx.sym.dot(csr, rows), mx.sym.sum(rows, axis=0, keepdims=True)),
+            {"csr": (3, 6)},
+            "default",
+        ),
+    ):
+        executor = graph.simple_bind(mx.cpu(), **inputs)
+        executor.forward(is_train=True)
+        executor.backward([mx.nd.ones(y.shape) for y in executor.outputs])
+        assert executor.grad_dict["w"].stype == storage
+    bound = sparse(x, rows, **size).simple_bind(mx.cpu(), x=(3,), grad_req="add")
+    for _ in range(2):
+        bound.forward(is_train=True, x=np.array([1, 1, 4], np.float32))
+        bound.backward(mx.nd.ones((3, 2)))
+    assert bound.grad_dict["w"].indices.asnumpy().tolist() == [1, 4]
+    assert bound.grad_dict["w"].asnumpy()[:, 0].tolist() == [0, 4, 0, 0, 2, 0]

@@ -16,12 +16,13 @@ from optgen.backends import target
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import I1, I32, I64, PTR, constant, vector
+from optgen.linalg.matrices import SUMMED
 from optgen.linalg.own.tile import Tile, tile_for
 from optgen.loops import code
 
 ENTRY = "optgen_packed_gemm"
-PARAMETERS = [I64, I64, I64, PTR, I64, PTR, I64, PTR, I64]
-"""The types of m, n, k, a, lda, panels, adds, c, ldc."""
+PARAMETERS = [I64, I64, I64, PTR, I64, I64, PTR, I64, PTR, I64]
+"""The types of the parameters of `language.packed_gemm` after `code`."""
 
 
 @functools.cache
@@ -40,7 +41,7 @@ def text(tile: Tile) -> str:
     """LLVM IR of ENTRY: as many columns at once as a tile has, then those that are left over; of these as many rows."""
     module = ll.Module("panels")
     f = ll.Function(module, ll.FunctionType(ll.VoidType(), PARAMETERS), ENTRY)
-    m, n, k, a, lda, panels, adds, c, ldc = f.args
+    m, n, k, a, row_stride, step, panels, adds, c, ldc = f.args
     b = ll.IRBuilder(f.append_basic_block("entry"))
     all_columns = _whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
     j: Any = I64(0)
@@ -50,12 +51,12 @@ def text(tile: Tile) -> str:
             lines = [_line(b, tile, panels, b.add(column, I64(v * tile.lanes)), k) for v in range(vectors)]
             i: Any = I64(0)
             for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
+                product = _TileProduct(module, tile, rows, vectors)
                 stop = b.add(i, _whole(b, b.sub(m, i), rows))
                 with loop(b, i, stop, rows) as row:
-                    left = b.gep(a, [b.mul(row, lda)], source_etype=tile.element)
+                    left = b.gep(a, [b.mul(row, row_stride)], source_etype=tile.element)
                     to = b.gep(c, [b.add(b.mul(row, ldc), column)], source_etype=tile.element)
-                    tile_product = _TileProduct(module, tile, rows, vectors).function
-                    b.call(tile_product, [k, left, lda, *lines, adds, to, ldc, b.sub(n, column)])
+                    product.call(b, k, left, row_stride, step, lines, adds, to, ldc, b.sub(n, column))
                 i = stop
         j = columns
     b.ret_void()
@@ -65,6 +66,11 @@ def text(tile: Tile) -> str:
 def _whole(b: ll.IRBuilder, x: Any, of: int) -> Any:
     """The largest multiple of a number up to x."""
     return b.mul(b.sdiv(x, I64(of)), I64(of))
+
+
+def _choose(b: ll.IRBuilder, comparison: str, x: Any, y: Any) -> Any:
+    """x or y, of which x is chosen if the comparison holds."""
+    return b.select(b.icmp_signed(comparison, x, y), x, y)
 
 
 def _line(b: ll.IRBuilder, tile: Tile, panels: Any, line: Any, k: Any) -> Any:
@@ -79,20 +85,30 @@ class _TileProduct:
     def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
         self.tile, self.rows, self.vectors = tile, rows, vectors
         self.kind = vector(tile.element, tile.lanes)
-        kind = ll.FunctionType(ll.VoidType(), [I64, PTR, I64, *[PTR] * vectors, I64, PTR, I64, I64])
+        kind = ll.FunctionType(ll.VoidType(), [I64, PTR, I64, I64, *[PTR] * vectors, I64, PTR, I64, I64])
         self.function = ll.Function(module, kind, f"tile.{rows}x{vectors}")
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
         self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
         self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
-        k, a, lda, *across, adds, c, ldc, n = self.function.args
-        self.store(self.sums(k, a, lda, across), adds, c, ldc, n)
+        k, a, row_stride, step, *across, adds, c, ldc, n = self.function.args
+        self.store(self.sums(k, a, row_stride, step, across), adds, c, ldc, n)
         self.b.ret_void()
 
-    def sums(self, k: Any, a: Any, lda: Any, across: list[Any]) -> list[list[Any]]:
+    def call(
+        self, b: ll.IRBuilder, k: Any, a: Any, row_stride: Any, step: Any, lines: list[Any], adds: Any, *others: Any
+    ) -> None:
+        """Calls that add SUMMED products each; one call if there are none, as it sets c to 0."""
+        with loop(b, I64(0), _choose(b, ">", k, I64(1)), SUMMED) as p:
+            here = b.gep(a, [b.mul(p, step)], source_etype=self.tile.element)
+            across = [b.gep(x, [b.mul(p, I64(self.tile.width))], source_etype=self.tile.element) for x in lines]
+            count = _choose(b, "<", b.sub(k, p), I64(SUMMED))
+            b.call(self.function, [count, here, row_stride, step, *across, b.or_(adds, p), *others])
+
+    def sums(self, k: Any, a: Any, row_stride: Any, step: Any, across: list[Any]) -> list[list[Any]]:
         """The sums over k: a loop whose variables are the registers of the tile."""
         b, tile = self.b, self.tile
-        down = [self.moved(a, b.mul(lda, I64(r))) for r in range(self.rows)]
+        down = [self.moved(a, b.mul(row_stride, I64(r))) for r in range(self.rows)]
         before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
         b.branch(head)
         b.position_at_end(head)
@@ -100,12 +116,12 @@ class _TileProduct:
         sums = [[b.phi(self.kind) for _ in across] for _ in down]
         b.cbranch(b.icmp_signed("<", p, k), body, after)
         b.position_at_end(body)
-        at = b.mul(p, I64(tile.width))
+        at, beside = b.mul(p, I64(tile.width)), b.mul(p, step)
         y = [b.load(self.moved(line, at), typ=self.kind, align=tile.word_bytes) for line in across]
         p.add_incoming(I64(0), before)
         p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
         for line, row in zip(down, sums, strict=True):
-            x = splat(b, b.load(self.moved(line, p), typ=tile.element), tile.lanes)
+            x = splat(b, b.load(self.moved(line, beside), typ=tile.element), tile.lanes)
             for sum, factor in zip(row, y, strict=True):
                 sum.add_incoming(constant(tile.element, 0.0, tile.lanes), before)
                 sum.add_incoming(self.plus_product(sum, x, factor), body)

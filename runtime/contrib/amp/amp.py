@@ -16,7 +16,6 @@ from runtime.context import Context
 from runtime.contrib.amp import casting, graphs, lists
 from runtime.contrib.amp.loss_scaler import LossScaler
 from runtime.gluon import HybridBlock, SymbolBlock, Trainer
-from runtime.gluon.block.graphs import graph_of
 from runtime.symbol import Symbol
 from runtime.symbol.graph import Entry, inputs_of
 
@@ -158,11 +157,7 @@ def _converted_graph(
     ctx: Context | None,
     cast_optional_params: bool,
 ) -> SymbolBlock:
-    if not block._active or block._structure is None:
-        raise RuntimeError(
-            "convert_hybrid_block: before it can exclude nodes, call hybridize() and run a batch through"
-        )
-    graph = graph_of(block, block._structure)
+    graph = block._graph("convert_hybrid_block() can exclude nodes")
     params = block.collect_params()
     inputs = [name for name in graph.list_inputs() if name not in params]
     converted = graphs.convert_symbol(graph, *lists_of, excluded, inputs, cast_optional_params)

@@ -6,20 +6,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from runtime import symbol
+from runtime.gluon.block.nested import Format, _flatten
 from runtime.gluon.block.protocols import BlockLike
 from runtime.ndarray import NDArray, serialization
 from runtime.symbol import Symbol
 
 
-def graph_of(block: Callable[..., Any], structure: list) -> Symbol:
-    """What a block computes, as a graph of the variables data, or data0, data1, ...
+def graph_of(block: Callable[..., Any], structure: list) -> tuple[Symbol, Format, Format]:
+    """What a block computes, as a graph of the variables data, or data0, data1, ..., and how the inputs and the outputs
+    are nested.
 
     `structure` is that of its inputs; see `runtime.gluon.block.signature`.
     """
     count = _count(structure)
     names = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
-    output = block(*_variables(structure, names))
-    return symbol.Group(_flat(output))
+    inputs = _variables(structure, names)
+    outputs, nesting = _flatten(block(*inputs), "output")
+    return symbol.Group(outputs), _flatten(inputs, "input")[1], nesting
 
 
 def _count(structure: list | str) -> int:
@@ -30,10 +33,6 @@ def _variables(structure: list | str, names: Any) -> Any:
     if isinstance(structure, list):
         return [_variables(x, names) for x in structure]
     return symbol.var(next(names)) if structure == "array" else None
-
-
-def _flat(output: Any) -> list[Symbol]:
-    return [x for part in output for x in _flat(part)] if isinstance(output, (list, tuple)) else [output]
 
 
 def write_graph(path: str, epoch: int, block: BlockLike, graph: Symbol, remove_amp_cast: bool) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from runtime.base import ArgumentError
 from runtime.gluon.block.block import Block
 from runtime.gluon.block.graphs import graph_of, write_graph
 from runtime.gluon.block.monitor import Monitored
+from runtime.gluon.block.nested import Format
 from runtime.gluon.block.shape_inference import infer
 from runtime.gluon.block.signature import Calls, check_structure
 from runtime.gluon.parameter import DeferredInitializationError, Parameter
@@ -38,6 +39,9 @@ class HybridBlock(Block):
     _structure: list | None = None
     _plans: Plans | None = None
     _plan_params: list[Parameter] | None = None
+    _in_format: Format | None = None
+    _out_format: Format | None = None
+    """How the inputs and outputs of the exported graph are nested. Libraries store both beside the graph."""
     _monitor: tuple[Callable[[bytes, bytes, NDArray], object], bool] | None = None
 
     def register_child(self, block: Block, name: str | None = None) -> None:
@@ -122,7 +126,11 @@ class HybridBlock(Block):
 
         def function(*arrays: NDArray) -> Any:
             waiting = iter(arrays)
-            return self._compute(*[next(waiting) if there else None for there in given])
+            outer, _calls.inside = _calls.inside, True  # it is also called by `backward`, outside of any block
+            try:
+                return self._compute(*[next(waiting) if there else None for there in given])
+            finally:
+                _calls.inside = outer
 
         return plans(function, data, params)
 
@@ -235,11 +243,16 @@ class HybridBlock(Block):
         inputs are called data, or data0, data1, ... RuntimeError unless the block is hybridized and was called once,
         which tells how many there are. Returns the names of the files.
         """
+        return write_graph(path, epoch, self, self._graph("export()"), remove_amp_cast)
+
+    def _graph(self, purpose: str) -> symbol.Symbol:
+        """What the block computes; `purpose` is what it is for, in errors."""
         if not self._active or self._structure is None:
             raise RuntimeError(
-                f"{type(self).__name__} '{self.name}': before export(), call hybridize() and run a batch through it"
+                f"{type(self).__name__} '{self.name}': before {purpose}, call hybridize() and run a batch through it"
             )
-        return write_graph(path, epoch, self, graph_of(self, self._structure), remove_amp_cast)
+        graph, self._in_format, self._out_format = graph_of(self, self._structure)
+        return graph
 
     # ------------------------------------------------------------ not provided
 

@@ -12,13 +12,14 @@ from runtime.base import ArgumentError, did_you_mean
 from runtime.context import Context
 from runtime.gluon.block.graphs import values_of
 from runtime.gluon.block.hybrid import HybridBlock
+from runtime.gluon.block.nested import _flatten, _regroup
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.parameter.loading import load_into
 from runtime.symbol import Symbol
 from runtime.symbol.evaluate import run
-from runtime.symbol.executor import storage_of
 from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
 from runtime.symbol.infer import shapes_of
+from runtime.symbol.storages import storage_of
 
 Files = str | os.PathLike[str]
 
@@ -32,6 +33,9 @@ class SymbolBlock(HybridBlock):
     outputs: a Symbol, or a list of them: what the block computes.
     inputs: a Symbol, or a list of them: the variables that the block is called with, in this order.
     params: parameters by name, to share those of another block.
+
+    Both lists may be nested, and the arrays of a call and of its result are nested in the same way. Who has set
+    `_in_format` and `_out_format` (those of the block that was exported) has the nesting of a graph from a file.
     """
 
     def __init__(
@@ -39,8 +43,12 @@ class SymbolBlock(HybridBlock):
     ) -> None:
         super().__init__(prefix="")
         self._params = ParameterDict("", params)
-        graph = outputs if isinstance(outputs, Symbol) else symbol.Group(list(outputs))
-        given = [entry for x in ([inputs] if isinstance(inputs, Symbol) else inputs) for entry in x._entries]
+        inputs = [inputs] if isinstance(inputs, Symbol) else inputs
+        variables_given, self._in_format = _flatten(list(inputs), "input")
+        outputs = outputs if isinstance(outputs, Symbol) or len(outputs) > 1 else outputs[0]
+        parts, self._out_format = _flatten(outputs, "output")
+        graph = parts[0] if len(parts) == 1 else symbol.Group(parts)
+        given = [entry for x in variables_given for entry in x._entries]
         for node, _ in given:
             if node.operator is not None:
                 raise ArgumentError(f"SymbolBlock: the input '{node.name}' must be a variable, and is an operation")
@@ -81,26 +89,31 @@ class SymbolBlock(HybridBlock):
         graph = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         known = graph.list_inputs()
+        loaded = {} if param_file is None else nd.load(param_file)
+        if not isinstance(loaded, Mapping):
+            raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
+        values = values_of(loaded)
+        open_names = set(known).difference(names, values)
         for name in names:
-            if name not in known:
+            if name not in known and open_names:  # where none is open, the network ignores an input
                 raise ArgumentError(f"'{os.fspath(symbol_file)}' has no variable '{name}'{did_you_mean(name, known)}")
         internals = graph.get_internals()
-        block = SymbolBlock(graph, [internals[name] for name in names])
+        block = SymbolBlock(graph, [internals[name] if name in known else symbol.var(name) for name in names])
         if param_file is not None:
-            loaded = nd.load(param_file)
-            if not isinstance(loaded, Mapping):
-                raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
             load_into(
-                block._reg_params, values_of(loaded), f"'{os.fspath(param_file)}'", ctx, allow_missing, ignore_extra,
+                block._reg_params, values, f"'{os.fspath(param_file)}'", ctx, allow_missing, ignore_extra,
                 cast_dtype=True, dtype_source="saved",
             )  # fmt: skip
         return block
 
     def forward(self, x: Any, *args: Any) -> Any:
         """The outputs: one array, or a list of several; symbols of symbols."""
-        if len(args) + 1 != len(self._inputs):
-            raise ArgumentError(f"SymbolBlock takes {', '.join(self._inputs)}, and got {len(args) + 1} inputs")
-        return super().forward(x, *args)
+        inputs, nesting = _flatten([x, *args], "input")
+        if len(inputs) != len(self._inputs):
+            raise ArgumentError(f"SymbolBlock takes {', '.join(self._inputs)}, and got {len(inputs)} inputs")
+        if nesting != self._in_format:
+            raise ArgumentError(f"SymbolBlock takes inputs nested as in {self._in_format}, and got {nesting}")
+        return _regroup(super().forward(*inputs), self._out_format)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **params: Any) -> Any:
         values = dict(zip(self._inputs, (x, *args), strict=True)) | params
@@ -108,11 +121,14 @@ class SymbolBlock(HybridBlock):
             found: list[Any] = [Symbol([entry]) for entry in rebuilt(self._entries, lambda n, i: _placed(n, i, values))]
         else:
             found = run(self._entries, {node: values[name] for node, name in self._variables.items()}, self._nodes)
-        return found[0] if len(found) == 1 else found
+        return found
+
+    def _graph(self, purpose: str) -> Symbol:
+        return Symbol(self._entries)
 
     def infer_shape(self, *args: Any) -> None:
         by_name = {name: node for node, name in self._variables.items()}
-        given = {by_name[name]: x.shape for name, x in zip(self._inputs, args, strict=True)}
+        given = {by_name[name]: x.shape for name, x in zip(self._inputs, args, strict=True) if name in by_name}
         given |= {
             by_name[name]: tuple(n if n > 0 else -1 for n in param.shape)
             for name, param in self._reg_params.items()

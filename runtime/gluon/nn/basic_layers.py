@@ -49,7 +49,8 @@ class Dense(HybridBlock):
     ) -> None:
         super().__init__(**kwargs)
         self._units = count("Dense: units", units, 0)
-        shape = (self._units, count("Dense: in_units", in_units, -1))
+        self._in_units = count("Dense: in_units", in_units, -1)
+        shape = (self._units, self._in_units)
         self._flatten = flatten
         with self.name_scope():
             self.weight = self.params.get(
@@ -126,10 +127,11 @@ class Embedding(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._sparse_grad = sparse_grad
+        rows, columns = count("Embedding: input_dim", input_dim), count("Embedding: output_dim", output_dim)
+        self._kwargs = {"input_dim": rows, "output_dim": columns, "dtype": dtype, "sparse_grad": sparse_grad}
         self.weight = self.params.get(
             "weight",
-            shape=(count("Embedding: input_dim", input_dim), count("Embedding: output_dim", output_dim)),
+            shape=(rows, columns),
             init=weight_initializer,
             dtype=dtype,
             allow_deferred_init=True,
@@ -138,7 +140,7 @@ class Embedding(HybridBlock):
 
     def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray) -> NDArray:
         (n, units), dtype = self.weight.shape, self.weight.dtype
-        return F.Embedding(x, weight, n, units, dtype=dtype, sparse_grad=self._sparse_grad, name="fwd")
+        return F.Embedding(x, weight, n, units, dtype=dtype, sparse_grad=self._kwargs["sparse_grad"], name="fwd")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({' -> '.join(map(str, self.weight.shape))}, {np.dtype(self.weight.dtype)})"

@@ -47,7 +47,7 @@ class _Conv(HybridBlock):
     """
 
     _LAYOUTS: tuple[str, ...] = ()
-    _OPERATOR = "Convolution"
+    _op_name = "Convolution"
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class _Conv(HybridBlock):
         layout = self._LAYOUTS[0] if layout is None else layout
         check_layout(name, layout, self._LAYOUTS)
         super().__init__(prefix=prefix, params=params)
-        in_channels = count(f"{name}: in_channels", in_channels, -1)
+        self._in_channels = count(f"{name}: in_channels", in_channels, -1)
         self._channels = count(f"{name}: channels", channels)
         self._kwargs = {
             "kernel": per_axis(name, "kernel_size", kernel_size, axes),
@@ -84,7 +84,7 @@ class _Conv(HybridBlock):
         }
         with self.name_scope():
             self.weight = self.params.get(
-                "weight", shape=self._weight_shape(in_channels), init=weight_initializer, allow_deferred_init=True
+                "weight", shape=self._weight_shape(self._in_channels), init=weight_initializer, allow_deferred_init=True
             )
             self.bias = None
             if use_bias:
@@ -110,7 +110,7 @@ class _Conv(HybridBlock):
         self.weight.shape = self._weight_shape(x.shape[layout.index("C")])
 
     def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray, bias: NDArray | None = None) -> NDArray:
-        y = getattr(F, self._OPERATOR)(x, weight, bias, name="fwd", **self._kwargs)
+        y = getattr(F, self._op_name)(x, weight, bias, name="fwd", **self._kwargs)
         return y if self.act is None else self.act(y)
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class _ConvTranspose(_Conv):
     """The base class of transposed convolutions. `output_padding` extends the end of the output. The weight is
     (in_channels, channels/groups, *kernel_size)."""
 
-    _OPERATOR = "Deconvolution"
+    _op_name = "Deconvolution"
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ class _Normalization(HybridBlock):
 
     def _make_parameters(self, n: int, center: bool, scale: bool, beta: Init, gamma: Init) -> None:
         n = count(f"{type(self).__name__}: in_channels", n, -1)
+        self._center, self._scale = center, scale
         self.gamma = self._parameter("gamma", n, gamma, "write" if scale else "null")
         self.beta = self._parameter("beta", n, beta, "write" if center else "null")
 

@@ -285,12 +285,17 @@ def power(base: Any, exp: Any) -> Any:
 true_divide = divide
 broadcast_add = broadcast_plus = add
 broadcast_sub = broadcast_minus = subtract
-broadcast_mul, broadcast_div, broadcast_mod = multiply, divide, modulo
+broadcast_div, broadcast_mod = divide, modulo
 broadcast_minimum = minimum
 
 
+def broadcast_mul(lhs: Any, rhs: Any, axis: Any = None) -> Any:
+    """`multiply`. `axis` has no meaning; MXNet accepts it, and scripts written for it give it."""
+    return multiply(lhs, rhs)
+
+
 def broadcast_maximum(lhs: Any, rhs: Any, axis: Any = None) -> Any:
-    """`maximum`. `axis` has no meaning; MXNet accepts it, and scripts written for it give it."""
+    """`maximum`. `axis` has no meaning, as in `broadcast_mul`."""
     return maximum(lhs, rhs)
 
 

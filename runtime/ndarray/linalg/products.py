@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError
+from runtime.core.backend import is_host
 from runtime.core.blas import matmul
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.elementwise.unary import relu_slope
@@ -152,8 +155,31 @@ def _(
     g, x, w = widen_half(g), widen_half(x), widen_half(w)
     if relu:
         g = g * widen_half(relu_slope.forward(y))
-    gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), g.sum(axis=0)
+    of_data, of_weight = matmul(g, w) if wanted[0] else None, matmul(g.T, x) if wanted[1] else None
+    gradients = of_data, of_weight, g.sum(axis=0) if wanted[2] else None
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
+
+
+POSTPONED_ELEMENTS = 4
+"""The gradient of a weight that has so many times the elements of its factors is not computed for each call."""
+
+
+@_linear.postpone
+def _(node: autograd.Node, g: np.ndarray) -> dict[int, autograd.Postponed]:
+    """That of a weight with far more elements than a call has: cells that run for each word of a sentence."""
+    weight, x = node.parents[1], node.inputs[0]
+    few = POSTPONED_ELEMENTS * (g.size + x.size) < node.inputs[1].size
+    if not few or type(weight) is not autograd.Variable or g.dtype.itemsize == 2 or not is_host(g):
+        return {}
+    if node.attrs.get("relu"):
+        g = g * relu_slope.forward(node.output)
+    return {1: autograd.Postponed(_product_of_rows, (g, x, node.ctx))}
+
+
+def _product_of_rows(factors: list[tuple[np.ndarray, np.ndarray, Any]]) -> NDArray:
+    """The sum of the products g^T x, as one product."""
+    g, x = (np.concatenate(rows) if len(rows) > 1 else rows[0] for rows in list(zip(*factors, strict=True))[:2])
+    return NDArray(matmul(g.T, x), factors[0][2])
 
 
 def _through(g: NDArray, y: NDArray, relu: bool) -> NDArray:

@@ -14,9 +14,14 @@ CONTRIB = ("SparseEmbedding", "SyncBatchNorm")
 
 
 def SparseEmbedding(
-    data: NDArray, weight: NDArray, input_dim: int | None = None, output_dim: int | None = None, dtype: Any = None
+    data: NDArray,
+    weight: NDArray,
+    input_dim: int | None = None,
+    output_dim: int | None = None,
+    dtype: Any = None,
+    deterministic: bool = False,
 ) -> NDArray:
-    """`Embedding` with a row-sparse gradient."""
+    """`Embedding` with a row-sparse gradient. `deterministic` is ignored: gradients are sums in a fixed order."""
     return Embedding(data, weight, input_dim, output_dim, dtype, sparse_grad=True)
 
 

@@ -32,37 +32,41 @@ def pays(images: int, filters: int, groups: int, g: Geometry) -> bool:
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry) -> np.ndarray:
     """(n, channels, ...), (filters, channels, ...) and (filters,): (n, filters, ...)."""
-    y = matmul(w.reshape(len(w), g.rows), _columns(x, g))
+    products = matmul(w.reshape(len(w), g.rows), _columns(x, g))
     if bias is not None:
-        y += bias[:, None]
-    return _apart(y, len(x)).reshape(len(x), len(w), *g.outputs)
+        products += bias[:, None]
+    y = np.empty((len(x), len(w), *g.outputs), x.dtype)
+    native.exchange(len(x), y.size, products, y, len(w), len(x), math.prod(g.outputs))
+    return y
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, image: tuple[int, ...], g: Geometry) -> np.ndarray:
     """The transpose of `convolve` in x: (n, *image) from y, (n, filters, ...)."""
-    columns = matmul(w.reshape(len(w), g.rows).T, _together(y.reshape(*y.shape[:2], -1)))
-    x = np.zeros((len(y), *image), y.dtype)
-    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.kernel_params)
+    columns = matmul(w.reshape(len(w), g.rows).T, _together(y))
+    x = np.empty((len(y), *image), y.dtype)
+    native.fold_all(
+        image[0], columns.size, columns, x, len(y), g.kernel_params, scratch=g.rows // image[0] * math.prod(g.outputs)
+    )
     return x
 
 
 def convolve_weight(y: np.ndarray, x: np.ndarray, g: Geometry) -> np.ndarray:
     """The transpose of `convolve` in w: (filters, rows) from y, (n, filters, ...), and x."""
-    return matmul(_together(y.reshape(*y.shape[:2], -1)), _columns(x, g).T)
+    return matmul(_together(y), _columns(x, g).T)
 
 
 def _columns(x: np.ndarray, g: Geometry) -> np.ndarray:
     """The windows of all images, side by side."""
-    columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
-    native.im2col(len(x), columns.size, x, columns, g.kernel_params)
-    return _together(columns)
+    pixels = math.prod(g.outputs)
+    columns = np.empty((g.rows, len(x) * pixels), x.dtype)
+    scratch = g.rows // x.shape[1] * pixels
+    native.unfold_all(x.shape[1], columns.size, x, columns, len(x), g.kernel_params, scratch=scratch)
+    return columns
 
 
 def _together(x: np.ndarray) -> np.ndarray:
-    """(n, rows, places) as (rows, n places)."""
-    return np.ascontiguousarray(x.swapaxes(0, 1)).reshape(x.shape[1], -1)
-
-
-def _apart(x: np.ndarray, n: int) -> np.ndarray:
-    """The inverse of `_together`."""
-    return np.ascontiguousarray(x.reshape(len(x), n, -1).swapaxes(0, 1))
+    """(n, rows, ...) as (rows, n * places)."""
+    n, rows, *places = x.shape
+    y = np.empty((rows, n * math.prod(places)), x.dtype)
+    native.exchange(rows, x.size, x, y, n, rows, math.prod(places))
+    return y

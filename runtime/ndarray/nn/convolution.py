@@ -19,7 +19,7 @@ from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.native import depthwise
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, gpu_windows, winograd
+from runtime.ndarray.nn import conv_small_images, gpu_windows, winograd, winograd_strided
 from runtime.ndarray.nn.windows import (
     Geometry,
     Shape,
@@ -54,7 +54,8 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if winograd.pays(len(x), x.shape[1], len(w), g, window):
-        return winograd.convolve(x, w, bias[0] if bias else None, window.pad)
+        way = winograd if max(window.stride) == 1 else winograd_strided
+        return way.convolve(x, w, bias[0] if bias else None, window.pad)
     if conv_small_images.pays(len(x), len(w), window.groups, g):
         return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
@@ -81,7 +82,9 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     channels = w.shape[1] * window.groups
     g = geometry(channels, image, len(w), window)
     if winograd.pays(len(y), channels, len(w), g, window):
-        return winograd.convolve_image(y, w, window.pad)
+        if max(window.stride) == 1:
+            return winograd.convolve_image(y, w, window.pad)
+        return winograd_strided.convolve_image(y, w, window.pad, image)
     if conv_small_images.pays(len(y), len(w), window.groups, g):
         return conv_small_images.convolve_image(y, w, (channels, *image), g)
     around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
@@ -111,7 +114,9 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     filters, channels = y.shape[1], x.shape[1]
     g = geometry(channels, x.shape[2:], filters, window)
     if winograd.pays(len(x), channels, filters, g, window):
-        return winograd.convolve_weight(y, x, window.pad)
+        if max(window.stride) == 1:
+            return winograd.convolve_weight(y, x, window.pad)
+        return winograd_strided.convolve_weight(y, x, window.pad)
     if conv_small_images.pays(len(x), filters, window.groups, g):
         return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
     if g.depthwise:
@@ -121,8 +126,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
-    w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
-    return w.reshape(filters, channels // window.groups, *window.kernel)
+    return winograd.sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
 
 
 def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:

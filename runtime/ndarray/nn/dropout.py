@@ -35,7 +35,8 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    return data * _factors(data, shape=shape, p=p, ctx=data._ctx)
+    like = data if autograd.mode.trace is not None else data.detach()  # a trace has the draws; no gradient needs them
+    return data * _factors(like, shape=shape, p=p, ctx=data._ctx)
 
 
 @Operator

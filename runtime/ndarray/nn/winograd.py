@@ -1,4 +1,7 @@
-"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`."""
+"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`.
+
+Of kernels of 4 by 4 that move by two, `winograd_strided` is the same.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.native import convolution
 from runtime.native import winograd as native
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
+MIN_TILES = {((3, 3), (1, 1)): 64, ((4, 4), (2, 2)): 512}
+"""Kernels with their strides, and the fewest tiles of a batch that outweigh the transforms of the weights."""
 MIN_CHANNELS = 16
-"""The fewest channels, and filters, whose products outweigh the transforms,"""
-MIN_TILES = 64
-"""and the fewest tiles of the batch, for those of the weights."""
+"""The fewest channels, and filters, whose products outweigh the transforms of tiles."""
 MAX_TILES_PER_PIXEL = 0.4
 """The most tiles for each pixel of the output. A tile has 4, but those at the margins may lie half outside."""
 BLOCK_TILES = 128
@@ -32,38 +36,43 @@ GRADIENT_TASKS = 8
 
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
     """Whether the algorithm can be used, and saves time."""
-    if min(channels, filters) < MIN_CHANNELS or window.kernel != (3, 3):
+    least = MIN_TILES.get((window.kernel, window.stride))
+    if least is None or min(channels, filters) < MIN_CHANNELS or window.dilate != (1, 1) or window.groups != 1:
         return False
-    if (window.stride, window.dilate, window.groups) != ((1, 1), (1, 1), 1):
-        return False
-    tiles = math.prod(-(-n // 2) for n in g.outputs)
-    enough = images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
+    tiles = math.prod(halves(g.outputs))
+    enough = images * tiles >= least and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
     return enough and max(window.pad) <= 2
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """The sizes of one convolution as the kernels take them, and what follows from them."""
 
     sizes: np.ndarray
     blocks: int  # of tile rows
     parts: int  # of the batch, for the gradient of the weights
     columns: int  # elements from one row of a matrix of transforms to the next
-    pixels: int  # elements of scratch memory for the pixels of a block of tiles
+    wide: int  # tiles of a row, in whole vectors
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(
-    n: int, channels: int, image: Shape, filters: int, pad: Shape, filter_block: int, channel_block: int, parts: int
-) -> _Plan:
-    outputs = tuple(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))
-    down, across = (-(-size // 2) for size in outputs)
+def plan(
+    n: int, channels: int, image: Shape, filters: int, outputs: Shape, pad: Shape, grid: Shape, block: Shape,
+    parts: int,
+) -> Plan:  # fmt: skip
+    """For n images with `channels` channels and outputs with `filters`, in tiles of which there are `grid` down and
+    across. A task has `block` filters and channels."""
+    down, across = grid
     wide = -(-across // 16) * 16
     part = -(-n * down // parts)
-    rows = _block(part, max(1, BLOCK_TILES // across))
+    rows = block_length(part, max(1, BLOCK_TILES // across))
     columns = -(-(rows * across + wide) // 32) * 32 + 16  # rows a power of 2 apart would share few lines of the cache
-    numbers = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns]
-    sizes = np.array([*numbers, filter_block, channel_block, part], np.int64)
-    return _Plan(sizes, -(-n * down // rows), -(-n * down // part), columns, max(20 * wide, 4 * columns + 2 * wide))
+    sizes = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns, *block, part]
+    return Plan(np.array(sizes, np.int64), -(-n * down // rows), -(-n * down // part), columns, wide)
+
+
+def halves(shape: Shape) -> Shape:
+    """The tiles along each axis, each with two pixels."""
+    return tuple(-(-n // 2) for n in shape)
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) -> np.ndarray:
@@ -81,16 +90,17 @@ def _product(
 ) -> np.ndarray:
     """The convolution of x with w, or with its kernels turned by half a turn and its first two axes exchanged."""
     n, channels, *image = x.shape
-    block = _block(filters, MAX_FILTERS)
-    plan = _plan(n, channels, tuple(image), filters, pad, block, channels, 1)
+    outputs = tuple(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))
+    block = block_length(filters, MAX_FILTERS)
+    p = plan(n, channels, tuple(image), filters, outputs, pad, halves(outputs), (block, channels), 1)
     u = np.empty((16, *w.shape[:2]), w.dtype)
     native.transform_weights(
         len(w), TRANSFORM_WORK * len(w) * w.shape[1], w, u, turned, *w.shape[:2], scratch=16 * (w.shape[1] + 16)
     )
-    y = np.empty((n, filters, *(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))), x.dtype)
+    y = np.empty((n, filters, *outputs), x.dtype)
     native.convolve(
-        plan.blocks * -(-filters // block), _work(y, channels), x, u, bias, y, int(bias is not None), turned,
-        plan.sizes, scratch=16 * (channels + block) * plan.columns + plan.pixels,
+        p.blocks * -(-filters // block), _work(y, channels), x, u, bias, y, int(bias is not None), turned, p.sizes,
+        scratch=16 * (channels + block) * p.columns + max(20 * p.wide, 4 * p.columns + 2 * p.wide),
     )  # fmt: skip
     return y
 
@@ -101,17 +111,32 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, pad: Shape) -> np.ndarray:
     Few weights are summed for fixed parts of the batch, and these in order; of many, each task has a block.
     """
     n, channels, *image = x.shape
-    filters = y.shape[1]
-    f, c = _block(filters, GRADIENT_BLOCK), _block(channels, GRADIENT_BLOCK)
-    blocks = -(-filters // f) * -(-channels // c)
-    plan = _plan(n, channels, tuple(image), filters, pad, f, c, max(1, GRADIENT_TASKS // blocks))
-    parts = np.empty((plan.parts, filters, channels, 3, 3), x.dtype)
-    scratch = 16 * (f * c + 16 + (f + c) * plan.columns) + plan.pixels
-    native.convolve_weight(plan.parts * blocks, _work(y, channels), y, x, parts, plan.sizes, scratch=scratch)
-    return parts[0] if plan.parts == 1 else parts.sum(axis=0)
+    filters, *outputs = y.shape[1:]
+    f, c, parts = gradient_blocks(filters, channels)
+    p = plan(n, channels, tuple(image), filters, tuple(outputs), pad, halves(tuple(outputs)), (f, c), parts)
+    w = np.empty((p.parts, filters, channels, 3, 3), x.dtype)
+    tasks = p.parts * -(-filters // f) * -(-channels // c)
+    scratch = 16 * (f * c + 16 + (f + c) * p.columns) + max(20 * p.wide, 4 * p.columns + 2 * p.wide)
+    native.convolve_weight(tasks, _work(y, channels), y, x, w, p.sizes, scratch=scratch)
+    return sum_parts(w)
 
 
-def _block(n: int, most: int) -> int:
+def sum_parts(parts: np.ndarray) -> np.ndarray:
+    """The sum over the first axis, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    w = np.empty(parts.shape[1:], parts.dtype)
+    convolution.sum_parts(-(-w.size // convolution.SUM_ELEMENTS), parts.size, parts, w, len(parts), w.size)
+    return w
+
+
+def gradient_blocks(filters: int, channels: int) -> tuple[int, int, int]:
+    """The filters and the channels of a task of the gradient of the weights, and the parts of the batch."""
+    f, c = block_length(filters, GRADIENT_BLOCK), block_length(channels, GRADIENT_BLOCK)
+    return f, c, max(1, GRADIENT_TASKS // (-(-filters // f) * -(-channels // c)))
+
+
+def block_length(n: int, most: int) -> int:
     """The length of blocks of about equal length, at most `most`, of n in all."""
     return -(-n // -(-n // most))
 

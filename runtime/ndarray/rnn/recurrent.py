@@ -98,9 +98,10 @@ def _weights_and_data(
     dwi, dwh = np.empty((height, inputs), di.dtype), np.empty((height, state), di.dtype)
     dbi, dbh = np.empty(height, di.dtype), np.empty(height, di.dtype)
     rows = -(-height // (4 * WEIGHT_BLOCKS)) * 4
+    of_x, of_h0, of_y = (panels.packed(a.reshape(-1, a.shape[-1])) for a in (x, h0, y[:-1]))
     native.weight_gradients(
-        -(-height // rows), 2 * di.size * (inputs + state) // FLOPS, di, dh, x, h0, y, dwi, dwh, dbi, dbh,
-        steps, batch, height, inputs, state, rows,
+        -(-height // rows), 2 * di.size * (inputs + state) // FLOPS, di, dh, of_x, of_h0, of_y, dwi, dwh, dbi, dbh,
+        steps, batch, height, inputs, state, rows, panels.code(di.dtype),
     )  # fmt: skip
     return [panels.product(di, panels.packed(wi), inputs)] if of_data else [], (dwi, dwh, dbi, dbh)
 

@@ -123,7 +123,7 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, 
     if found != dropped and found != kept and (dropped or index.size != 1):
         raise MXNetError(f"pick from shape {shape} along axis {axis}: index has shape {found}, not {dropped} or {kept}")
     if mode == "clip" and shape[axis] and index._data.dtype == data._data.dtype and _in_kernel(data._data):
-        at = NDArray(index._data, index._ctx)
+        at = index
     else:
         at = positions("pick", index, shape[axis], mode, ("clip", "wrap"))
     return _pick(data, at, axis=axis, shape=kept if keepdims else dropped or (1,))

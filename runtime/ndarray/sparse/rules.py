@@ -42,8 +42,9 @@ def sparse_aware(name: str, function: Function) -> Function:
         for x in args:
             if isinstance(x, BaseSparseNDArray):
                 return rule(function, *args, **kwargs)
-        if kwargs and any(isinstance(x, BaseSparseNDArray) for x in kwargs.values()):
-            return rule(function, *args, **kwargs)
+        for x in kwargs.values():
+            if isinstance(x, BaseSparseNDArray):
+                return rule(function, *args, **kwargs)
         return function(*args, **kwargs)
 
     return call

@@ -118,7 +118,7 @@ class _Window:
         size, points = math.prod(self.kernel), self.rows * self.columns
         self._expect("offset", offset, (batch, self.groups * 2 * size, self.rows, self.columns))
         shifts = reshape(offset, (batch * self.groups, size, 2, points))
-        at = shifts + NDArray(to_device_of(data._data, self._places().astype(data.dtype)), data._ctx)
+        at = shifts + _beside(data, self._places())
         at = reshape(transpose(at, axes=(0, 2, 1, 3)), (batch * self.groups, 2, size * points))
         groups = reshape(data, (batch * self.groups, channels // self.groups, height, width))
         scale = None
@@ -249,33 +249,46 @@ def DeformablePSROIPooling(
         )
     if shifted is not None and shifted.shape != (len(images), 2 * classes, part, part):
         raise MXNetError(f"{name}: trans is {(len(images), 2 * classes, part, part)} here, not {shifted.shape}")
-    corners = rounded(corners)
-    start = corners[:, :2] * np.float32(spatial_scale) - np.float32(0.5)
-    size = np.maximum((corners[:, 2:] + 1) * np.float32(spatial_scale) - np.float32(0.5) - start, np.float32(0.1))
     # Groups are regions and classes; points are bins down and across, then samples down and across.
-    start, size = (np.repeat(x, classes, axis=0) for x in (start, size))
+    start, size = (np.repeat(x, classes, axis=0) for x in _extents(corners, spatial_scale))
     shape = (bins, bins, samples, samples)
-    at = [
-        NDArray(to_device_of(data._data, x.astype(data.dtype)), data._ctx) for x in _sample_points(start, size, shape)
-    ]
+    at = [_beside(data, x) for x in _sample_points(start, size, shape)]
     if shifted is not None:
-        for axis, shift in enumerate(_shifts(shifted, part, shape, classes)):
-            extent = NDArray(to_device_of(data._data, size[:, axis, None].astype(data.dtype)), data._ctx)
-            at[axis] = at[axis] + shift * (extent * trans_std)
-    inside = np.logical_and(
-        *((x._data >= -0.5) & (x._data <= n - 0.5) for x, n in zip(at, (width, height), strict=True))
-    )
-    counted = inside.reshape(-1, samples * samples).sum(axis=1, keepdims=True)
-    share = (inside.reshape(-1, samples * samples) / np.maximum(counted, 1)).reshape(inside.shape).astype(data.dtype)
+        shifts = _shifts(shifted, part, shape, classes)
+        at = [
+            x + shift * (_beside(data, size[:, i, None]) * trans_std)
+            for i, (x, shift) in enumerate(zip(at, shifts, strict=True))
+        ]
     place = np.minimum(np.arange(bins) * group // bins, group - 1)
     channel = np.broadcast_to((place[:, None] * group + place)[:, :, None, None], shape).ravel()
     parts = reshape(data, (batch * classes, channels // classes, height, width))
     part_of = np.repeat(images * classes, classes) + np.tile(np.arange(classes), len(images))
-    found = interpolated(
-        parts, part_of, at[1], at[0], _within_half, NDArray(share, data._ctx), channel, group * group
-    )  # fmt: skip
+    share = _shares(at, (width, height), samples * samples)
+    found = interpolated(parts, part_of, at[1], at[0], _within_half, share, channel, group * group)
     found = reshape(found, (len(start), output_dim // classes, bins * bins, samples * samples)).sum(axis=3)
     return reshape(found, (len(images), output_dim, bins, bins))
+
+
+def _beside(data: NDArray, x: np.ndarray) -> NDArray:
+    """x in the type of `data`, where it lives."""
+    return NDArray(to_device_of(data._data, x.astype(data.dtype)), data._ctx)
+
+
+def _extents(corners: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where regions start, x and y, and how wide and high they are, at least a tenth of a pixel."""
+    half, factor = np.float32(0.5), np.float32(scale)
+    corners = rounded(corners)
+    start = corners[:, :2] * factor - half
+    return start, np.maximum((corners[:, 2:] + 1) * factor - half - start, np.float32(0.1))
+
+
+def _shares(at: list[NDArray], lengths: tuple[int, int], samples: int) -> NDArray:
+    """What each sample counts in its bin, of which those outside of the image count nothing: (groups, points)."""
+    with device_scope(at[0]._ctx):
+        across, down = ((x._data >= -0.5) & (x._data <= n - 0.5) for x, n in zip(at, lengths, strict=True))
+        inside = (across & down).reshape(-1, samples)
+        share = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1)
+        return NDArray(share.reshape(across.shape).astype(at[0].dtype), at[0]._ctx)
 
 
 def _sample_points(start: np.ndarray, size: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:

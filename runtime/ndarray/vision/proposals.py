@@ -75,34 +75,36 @@ def MultiProposal(
     """`Proposal` of several images: (batch*rpn_post_nms_top_n, 5), with the number of the image before the corners."""
     anchors = _anchors(feature_stride, scales, ratios)
     _check(_name, cls_prob, bbox_pred, im_info, len(anchors))
-    best = count(f"{_name}: rpn_post_nms_top_n", rpn_post_nms_top_n)
-    batch, _, height, width = cls_prob.shape
-    shift = np.arange(max(height, width), dtype=np.float32) * np.float32(feature_stride)
-    corner = np.stack(np.broadcast_arrays(shift[:width], shift[:height, None]), -1)
-    grid = (np.concatenate([corner, corner], -1)[:, :, None] + anchors).reshape(-1, 4)
+    most = count(f"{_name}: rpn_post_nms_top_n", rpn_post_nms_top_n)
+    grid = _grid(anchors, feature_stride, *cls_prob.shape[2:])
     probabilities, changes, images = (to_host(x._data).astype(np.float32) for x in (cls_prob, bbox_pred, im_info))
-    boxes, scores = np.empty((batch, best, 5), np.float32), np.empty((batch, best, 1), np.float32)
-    for i, (rows, columns, scale) in enumerate(images):
+    numbers, boxes, scores = [], [], []
+    for i, image in enumerate(images):
         score = probabilities[i, len(anchors) :].transpose(1, 2, 0).copy()
-        score[int(rows / feature_stride) :] = -1
-        score[:, int(columns / feature_stride) :] = -1
-        change = changes[i].reshape(-1, 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
-        found = _changed(grid, change, iou_loss)
-        limits = np.array([columns, rows, columns, rows], np.float32) - 1
-        found = np.clip(found, 0, limits)
-        smallest = np.float32(rpn_min_size) * scale
-        small = (_sides(found) < smallest).any(axis=1)
-        found[small] += np.array([-1, -1, 1, 1], np.float32) * (smallest / 2)
-        score = np.where(small, np.float32(-1), score.ravel())
+        score[int(image[0] / feature_stride) :] = -1
+        score[:, int(image[1] / feature_stride) :] = -1
+        change = changes[i].reshape(len(anchors), 4, -1).transpose(2, 0, 1).reshape(-1, 4)
+        found, score = _within(_changed(grid, change, iou_loss), score.ravel(), image, rpn_min_size)
         order = np.argsort(-score, kind="stable")[: rpn_pre_nms_top_n if rpn_pre_nms_top_n > 0 else None]
-        kept = order[_separate(found[order], threshold, best)]
-        kept = np.resize(kept, best)
-        boxes[i, :, 0], boxes[i, :, 1:], scores[i, :, 0] = i, found[kept], score[kept]
+        kept = np.resize(order[_separate(found[order], threshold, most)], most)
+        numbers.append(np.full((most, 1), i, np.float32))
+        boxes.append(found[kept])
+        scores.append(score[kept, None])
     results = [
-        NDArray(to_device_of(cls_prob._data, x.reshape(batch * best, -1).astype(cls_prob.dtype)), cls_prob._ctx)
-        for x in (boxes, scores)
+        NDArray(to_device_of(cls_prob._data, x.astype(cls_prob.dtype)), cls_prob._ctx)
+        for x in (np.concatenate([np.concatenate(numbers), np.concatenate(boxes)], 1), np.concatenate(scores))
     ]
     return results if output_score else results[0]
+
+
+def _within(boxes: np.ndarray, scores: np.ndarray, image: np.ndarray, smallest: float) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes cut off at the image, (height, width, scale), and their scores: small ones grow, and have -1."""
+    rows, columns, scale = image
+    found = np.clip(boxes, 0, np.array([columns, rows, columns, rows], np.float32) - 1)
+    least = np.float32(smallest) * scale
+    small = (_sides(found) < least).any(axis=1)
+    found[small] += np.array([-1, -1, 1, 1], np.float32) * (least / 2)
+    return found, np.where(small, np.float32(-1), scores)
 
 
 def _check(name: str, cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, anchors: int) -> None:
@@ -129,6 +131,13 @@ def _anchors(stride: int, scales: Floats, ratios: Floats) -> np.ndarray:
             half = (np.array([width, height]) * scale - 1) / 2
             found.append([*(center - half), *(center + half)])
     return np.array(found, np.float32)
+
+
+def _grid(anchors: np.ndarray, stride: int, height: int, width: int) -> np.ndarray:
+    """(height*width*anchors, 4): the anchors around each point."""
+    shift = np.arange(max(height, width), dtype=np.float32) * np.float32(stride)
+    corner = np.stack(np.broadcast_arrays(shift[:width], shift[:height, None]), -1)
+    return (np.concatenate([corner, corner], -1)[:, :, None] + anchors).reshape(-1, 4)
 
 
 def _sides(boxes: np.ndarray) -> np.ndarray:

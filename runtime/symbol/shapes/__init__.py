@@ -7,7 +7,7 @@ zeros, when the shapes of all their inputs are known.
 from __future__ import annotations
 
 from runtime.symbol.graph import Node
-from runtime.symbol.shapes import custom, detection, elementwise, layers, views
+from runtime.symbol.shapes import custom, detection, elementwise, layers, quantized, views
 from runtime.symbol.shapes.common import Rule, Shapes
 from runtime.symbol.shapes.trial import output_shapes
 
@@ -80,6 +80,7 @@ RULES: dict[str, Rule] = {
         ("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution"), detection.deformable
     ),
     **dict.fromkeys(("_contrib_MultiProposal", "_contrib_Proposal"), detection.proposal),
+    **quantized.RULES,
 }
 """The rule of each operator that is none of those in the sets above."""
 

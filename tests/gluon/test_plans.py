@@ -1,0 +1,295 @@
+"""Hybridized blocks compute what they compute when they are not: outputs, gradients, draws, running statistics."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, gluon, nd
+from runtime.gluon import nn
+
+pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
+
+TOLERANCE = 2e-6
+
+
+class Net(gluon.HybridBlock):
+    """`function(F, block, x, ...)`, with a matrix `w` and a layer `d`."""
+
+    def __init__(self, function, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self._function = function
+        with self.name_scope():
+            self.w = self.params.get("w", shape=(4, 4), init=mx.init.Uniform(1))
+            self.d = nn.Dense(4, in_units=4)
+
+    def hybrid_forward(self, F, x, *others, w):
+        return self._function(F, self, x, *others, w=w)
+
+
+def listed(y) -> list:
+    return list(y) if isinstance(y, (list, tuple)) else [y]
+
+
+def trained(function, hybridized: bool, inputs: int = 1, steps: int = 4) -> tuple[list[np.ndarray], Net]:
+    """Outputs and gradients of some steps, and of predictions in between."""
+    mx.random.seed(1)
+    net = Net(function)
+    net.initialize()
+    if hybridized:
+        net.hybridize()
+    found = []
+    for _ in range(steps):
+        data = [nd.random.normal(shape=(3, 4)) for _ in range(inputs)]
+        for x in data:
+            x.attach_grad()
+        with autograd.record():
+            outputs = listed(net(*[x * 2 for x in data]))
+            loss = sum((y.astype("float32") ** 2).sum() for y in outputs)
+        loss.backward()
+        found += [y.asnumpy() for y in outputs] + [x.grad.asnumpy() for x in data]
+        found += [p.grad().asnumpy() for p in net.collect_params().values()]
+        found += [y.asnumpy() for y in listed(net(*data))]
+    return found, net
+
+
+def entries(net) -> list:
+    return list(net._plans._entries.values())
+
+
+def assert_alike(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, TOLERANCE, TOLERANCE * max(1, np.abs(y).max()))
+
+
+def paused(F, net, x, w):
+    with autograd.pause():
+        m = F.tanh(net.d(x)) * 2
+    return m * x + F.dot(x, w)
+
+
+def in_place(F, net, x, w):
+    y = net.d(x) * 2 + 1
+    with autograd.pause():
+        y[0] = 0
+    return y * 1
+
+
+PLANNED = {
+    "chain": lambda F, net, x, w: F.tanh(net.d(F.dot(x, w))) * F.sigmoid(x) + 1,
+    "two outputs": lambda F, net, x, w: [F.dot(x, w) + 1, F.relu(net.d(x)) * 2 - x],
+    "one output twice": lambda F, net, x, w: [F.relu(net.d(x)) * 2 - x] * 2,
+    "an input": lambda F, net, x, w: [x, x.reshape((4, 3)), F.flatten(x), F.relu(net.d(x)) * 2],
+    "views": lambda F, net, x, w: (lambda y: [y.reshape((-1,)), y, y[0:2], y[1]])(F.relu(net.d(x)) * 2 - x),
+    "broadcast": lambda F, net, x, w: F.broadcast_mul(net.d(x).expand_dims(0), x.mean(axis=1, keepdims=True)) + w[0],
+    "constants": lambda F, net, x, w: net.d(x + F.zeros((3, 4))) * F.arange(4).reshape((1, 4)) + F.ones((3, 4)) * 2,
+    "dropout": lambda F, net, x, w: F.Dropout(F.Dropout(net.d(x), p=0.5) + x, p=0.2) * 3,
+    "blocked": lambda F, net, x, w: F.BlockGrad(net.d(x)) * x + F.tanh(x) * 3,
+    "paused": paused,
+    "choices": lambda F, net, x, w: F.maximum(net.d(x), x) + F.minimum(x, 0.3) * F.clip(x, -0.5, 0.5),
+    "where": lambda F, net, x, w: F.where(x > 0, net.d(x), -x) * 2,
+    "softmax": lambda F, net, x, w: F.softmax(net.d(x)) + F.log_softmax(x) * F.LayerNorm(x, w[0], w[1]),
+    "slices": lambda F, net, x, w: F.concat(net.d(x)[:, :2], x[:, 2:], dim=1) + F.stack(*[x[:, 0]] * 4, axis=1),
+    "matrices": lambda F, net, x, w: F.dot(net.d(x).T, x) + F.batch_dot(x.expand_dims(2), x.expand_dims(1)).sum(axis=0),
+    "rows": lambda F, net, x, w: F.Embedding(F.argmax(x, axis=1), w, input_dim=4, output_dim=4) * net.d(x) + x,
+    "picked": lambda F, net, x, w: F.pick(net.d(x), F.argmax(x, axis=1)).expand_dims(1) * x,
+    "float64": lambda F, net, x, w: (F.tanh(x.astype("float64")) * 2 + 1).astype("float32") * net.d(x),
+    "other sums": lambda F, net, x, w: [(net.d(x) * x).sum(), x.sum(axis=1) * 2, (x * w[1]).sum(axis=0)],
+    "normalized": lambda F, net, x, w: F.broadcast_div(x, F.sqrt(F.square(net.d(x)).mean(axis=1, keepdims=True) + 1)),
+    "loop": lambda F, net, x, w: F.contrib.foreach(
+        lambda a, s: (F.tanh(F.dot(a.expand_dims(0), w)) + s, s * 2), x, F.ones((1, 4))
+    )[0],
+}  # fmt: skip
+
+REFUSED = {
+    "values": (lambda F, net, x, w: net.d(x) * float(x.sum().asscalar()) + x, "reads the values"),
+    "choice in Python": (lambda F, net, x, w: net.d(x) * (2 if x.sum() > 0 else 3) + x, "reads the values"),
+    "in place": (in_place, "writes to an array"),
+    "draws": (lambda F, net, x, w: net.d(x) + F.random.normal(shape=(3, 4)) * x, "no operator has computed"),
+    "places": (lambda F, net, x, w: F.take(w, F.topk(x, k=1, axis=1).reshape((-1,))) * net.d(x) + x, "no operator"),
+    "coordinates": (lambda F, net, x, w: F.gather_nd(net.d(x) * 2, (x[0:2, 0:2] > 0)), "values of an array"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_plan_computes_what_the_operators_do(name: str) -> None:
+    expected, _ = trained(PLANNED[name], hybridized=False)
+    found, net = trained(PLANNED[name], hybridized=True)
+    assert all(entry.compiled is not None for entry in entries(net)), [entry.refusal for entry in entries(net)]
+    assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_traced_is_computed_by_operators(name: str) -> None:
+    function, reason = REFUSED[name]
+    expected, _ = trained(function, hybridized=False)
+    found, net = trained(function, hybridized=True)
+    assert all(reason in entry.refusal for entry in entries(net)), [entry.refusal for entry in entries(net)]
+    assert_alike(found, expected)
+
+
+def network(hybridized: bool, normalized: bool = True, **options) -> nn.HybridSequential:
+    mx.random.seed(2)
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, in_channels=2))
+    if normalized:
+        net.add(nn.BatchNorm(in_channels=4))
+    net.add(nn.Activation("relu"), nn.MaxPool2D(2))
+    net.add(nn.Dropout(0.5), nn.Flatten(), nn.Dense(6, activation="tanh", in_units=36), nn.Dense(3, in_units=6))
+    net.initialize(mx.init.Xavier())
+    if hybridized:
+        net.hybridize(**options)
+    return net
+
+
+def twice(net, a, b) -> None:
+    with autograd.record():
+        loss = ((net(a) - net(b)) ** 2).sum()
+    loss.backward()
+
+
+def retained(net, a, b) -> None:
+    with autograd.record():
+        loss = (net(a) ** 2).sum()
+    loss.backward(retain_graph=True)
+    net(b)
+    loss.backward()
+
+
+def forgotten(net, a, b) -> None:
+    with autograd.record():
+        net(a)
+    with autograd.record():
+        loss = (net(b) ** 2).sum()
+    loss.backward()
+
+
+def differentiated_twice(net, a, b) -> None:
+    a = a.copy()
+    a.attach_grad()
+    with autograd.record():
+        [flow] = autograd.grad((net(a) ** 3).sum(), [a], create_graph=True)
+        loss = (flow**2).sum()
+    loss.backward()
+
+
+def added(net, a, b) -> None:
+    for p in net.collect_params().values():
+        if p.grad_req != "null":
+            p.grad_req = "add"
+    with autograd.record():
+        loss = (net(a) ** 2).sum() + (net(b) ** 2).sum()
+    loss.backward()
+
+
+@pytest.mark.parametrize("use", [twice, retained, forgotten, differentiated_twice, added], ids=lambda f: f.__name__)
+def test_calls_between_a_call_and_its_gradient(use) -> None:
+    """Second derivatives without BatchNorm: its statistics would move once more, as the block is computed again."""
+    results = []
+    for hybridized, options in ((False, {}), (True, {}), (True, {"static_alloc": True, "static_shape": True})):
+        net = network(hybridized, normalized=use is not differentiated_twice, **options)
+        a, b = (nd.random.normal(shape=(4, 2, 8, 8)) for _ in range(2))
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-4})
+        for _ in range(4):
+            use(net, a, b)
+            trainer.step(4)
+        results.append([p.data().asnumpy() for p in net.collect_params().values()])
+    assert_alike(results[1], results[0])
+    assert_alike(results[2], results[0])
+
+
+def test_kinds_of_inputs_have_plans_of_their_own() -> None:
+    net, plain = network(True), network(False)
+    for shape in ((4, 2, 8, 8), (2, 2, 8, 8), (4, 2, 8, 8), (2, 2, 8, 8), (4, 2, 8, 8)):
+        x = nd.random.normal(shape=shape)
+        np.testing.assert_allclose(net(x).asnumpy(), plain(x).asnumpy(), 1e-5, 1e-6)
+    assert [entry.compiled is not None for entry in entries(net)] == [True, True]
+    net.hybridize(static_alloc=True, static_shape=True)
+    for shape in ((4, 2, 8, 8), (2, 2, 8, 8)):
+        net(nd.zeros(shape))
+    assert len(entries(net)) == 1
+
+
+def test_parameters_that_are_others() -> None:
+    """New values are read where they are; new arrays, and other requests of gradients, make new plans."""
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    first = [net(x).asnumpy() for _ in range(3)]
+    weight = net[-1].weight
+    weight.set_data(weight.data() * 2)
+    np.testing.assert_allclose(net(x).asnumpy() - net[-1].bias.data().asnumpy(), 2 * first[0], 1e-5, 1e-6)
+    net.initialize(mx.init.Zero(), force_reinit=True)
+    assert not net(x).asnumpy().any()
+    net = network(True)
+    for requested in ("write", "null", "write"):
+        net[0].weight.grad_req = requested
+        for _ in range(3):
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+            loss.backward()
+        assert (net[0].weight._grad is None) == (requested == "null")
+    assert net[0].weight.grad().asnumpy().any()
+
+
+def test_outputs_belong_to_the_caller() -> None:
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    outputs = [net(x * k) for k in range(5)]
+    values = [y.asnumpy() for y in outputs]
+    outputs[4][:] = 7
+    assert all(np.array_equal(y.asnumpy(), v) for y, v in zip(outputs[:4], values[:4], strict=True))
+    assert not np.array_equal(values[1], values[2])
+
+
+def test_memory_is_given_back() -> None:
+    """Of calls whose gradient is never asked for, too; a plan that is dropped takes its memory along."""
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    for _ in range(3):
+        forgotten(net, x, x)
+    compiled = next(entry.compiled for entry in entries(net) if entry.compiled)
+    with autograd.record():
+        outputs = [net(x) for _ in range(3)]
+    assert not compiled._free
+    del outputs
+    assert len(compiled._free) == 1
+    dropped = weakref.ref(compiled._free[0])
+    del compiled
+    net.hybridize()
+    gc.collect()
+    assert dropped() is None
+
+
+def test_threads_share_plans() -> None:
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    expected = [net(x * k).asnumpy() for k in range(4)]
+    wrong = []
+
+    def run(k: int) -> None:
+        for _ in range(50):
+            if not np.array_equal(net(x * k).asnumpy(), expected[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_runs_plans() -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="tanh"), nn.Dense(256, activation="tanh"), nn.Dense(10))
+    net.initialize()
+    net.hybridize()
+    x = nd.random.normal(shape=(256, 512))
+    expected, *_ = (net(x).asnumpy() for _ in range(3))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if all(np.allclose(net(x).asnumpy(), expected, 1e-5, 1e-6) for _ in range(3)) else 1)
+    assert os.waitpid(child, 0)[1] == 0
