@@ -157,13 +157,16 @@ def _changed(boxes: np.ndarray, change: np.ndarray, corners: bool) -> np.ndarray
 
 def _separate(boxes: np.ndarray, threshold: float, most: int) -> np.ndarray:
     """The numbers of the first `most` boxes that overlap none that is taken by more than the threshold."""
-    areas = _sides(boxes).prod(axis=1)
-    left = np.arange(len(boxes))
+    left = np.vstack([boxes.T, _sides(boxes).prod(axis=1)])  # a row for each corner and the areas
+    numbers = np.arange(len(boxes))
     kept: list[int] = []
-    while len(left) and len(kept) < most:
-        first, left = left[0], left[1:]
-        kept.append(first)
-        inner = np.minimum(boxes[first, 2:], boxes[left, 2:]) - np.maximum(boxes[first, :2], boxes[left, :2]) + 1
-        both = np.maximum(inner, 0).prod(axis=1)
-        left = left[~(both / (areas[first] + areas[left] - both) > threshold)]
+    while len(numbers) and len(kept) < most:
+        kept.append(numbers[0])
+        (x, y, right, bottom, area), left, numbers = left[:, 0], left[:, 1:], numbers[1:]
+        width = np.minimum(right, left[2]) - np.maximum(x, left[0]) + 1
+        height = np.minimum(bottom, left[3]) - np.maximum(y, left[1]) + 1
+        both = np.maximum(width, 0) * np.maximum(height, 0)
+        apart = ~(both / (area + left[4] - both) > threshold)
+        if not apart.all():
+            left, numbers = left[:, apart], numbers[apart]
     return np.array(kept, np.int64)
