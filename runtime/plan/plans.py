@@ -23,6 +23,8 @@ from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, n
 MIN_CALLS = 2
 """Fewer calls of operators than this are faster without a plan."""
 FEW_CALLS, NO_KERNELS = "it has few operators", "it has no kernels"
+MAX_CALLS = 10_000
+"""With more calls, those of the gradient included, it would take too long to make a plan."""
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
@@ -109,6 +111,9 @@ class Plans:
     def _compile(self, entry: Entry, params: Sequence[NDArray]) -> None:
         tape, entry.tape = entry.tape, None
         assert tape is not None
+        if len(tape.forward) + len(tape.backward) > MAX_CALLS:
+            entry.refusal = "it has too many operators"
+            return
         try:
             lowered = lower(tape, [p._data for p in params])
         except NotTraceable as error:
