@@ -59,6 +59,7 @@ _ON_FIRST_USE = {
             "rnn",
             "runtime",
             "symbol",
+            "symbol_doc",
             "test_utils",
             "visualization",
         )

@@ -105,7 +105,7 @@ LAYERS: dict[str, list[str]] = {
         "plan random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model monitor onnx operator profiler visualization",
+        "kvstore image model monitor onnx operator profiler visualization symbol_doc",
         "callback module rnn",
         "gluon",
         "checkpoint contrib launch",

@@ -169,6 +169,15 @@ class NDArrayIter(DataIter):
         return self._order[self._rolled :]
 
     @property
+    def cursor(self) -> int:
+        """Where the batch begins, -batch_size before the first; a `reset` of your own sets it to that."""
+        return self._next - self.batch_size
+
+    @cursor.setter
+    def cursor(self, place: int) -> None:
+        self._next = max(place + self.batch_size, 0)
+
+    @property
     def provide_data(self) -> list[DataDesc]:
         """The descriptions of the data of a batch."""
         return self._describe(self.data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import NO_TRANS, TRANS, Array, Ints, function, gemm, short
-from runtime.native.vectors import clear, copy
+from runtime.native.vectors import accumulate, clear, copy
 
 # Indices into `g`, the geometry:
 CHANNELS, DEPTH, HEIGHT, WIDTH = 0, 1, 2, 3  # the image
@@ -229,3 +229,17 @@ def exchange(task: int, x: Array, y: Array, a: int, b: int, n: int) -> None:
     """y (b, a, n) = x (a, b, n) with its first two axes exchanged. One task for each of b."""
     for i in range(a):
         copy(y + (task * a + i) * n, x + (i * b + task) * n, n)
+
+
+SUM_ELEMENTS = 4096
+"""The elements of a task of `sum_parts`."""
+
+
+@kernel
+def sum_parts(task: int, parts: Array, w: Array, count: int, n: int) -> None:
+    """w = the sum of `count` parts of n elements, in order. One task for each SUM_ELEMENTS elements."""
+    first = task * SUM_ELEMENTS
+    length = min(SUM_ELEMENTS, n - first)
+    copy(w + first, parts + first, length)
+    for p in range(1, count):
+        accumulate(w + first, parts + (p * n + first), length)

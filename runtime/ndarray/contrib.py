@@ -77,7 +77,9 @@ def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nes
 
 
 def quadratic(data: NDArray, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> NDArray:
-    """`a*x*x + b*x + c` of each element x."""
+    """`a*x*x + b*x + c` of each element x. Of a csr array, without `c`, it is csr."""
+    if data.stype == "csr" and c == 0:
+        return data * data * a + data * b
     return (data * a + b) * data + c
 
 

@@ -119,21 +119,22 @@ def Custom(*data: NDArray, op_type: str, **kwargs: Any) -> NDArray | list[NDArra
     Inputs and auxiliary states are passed in their order or by name; all other keywords go to the constructor of the
     CustomOpProp, as text.
     """
-    arrays = {name: x for name, x in kwargs.items() if isinstance(x, NDArray)}
-    prop = properties(op_type, {name: str(value) for name, value in kwargs.items() if name not in arrays})
-    names, states = list(prop.list_arguments()), list(prop.list_auxiliary_states())
-    inputs = _in_order(op_type, names + states, data, arrays)
-    return _Call(op_type, prop, len(names), inputs)(*inputs)
+    prop, inputs = bound(op_type, data, kwargs, (NDArray,))
+    return _Call(op_type, prop, len(prop.list_arguments()), inputs)(*inputs)
 
 
-def _in_order(op_type: str, names: list[str], given: tuple, by_name: dict[str, NDArray]) -> list[NDArray]:
-    """All inputs and states, in the order of `names`."""
-    remaining = iter(given)
+def bound(op_type: str, data: tuple, kwargs: dict[str, Any], kinds: tuple[type, ...]) -> tuple[CustomOpProp, list]:
+    """What is to be known of a call of the operator `op_type`, and its inputs and states, of the types `kinds`, in
+    order."""
+    by_name = {name: x for name, x in kwargs.items() if isinstance(x, kinds)}
+    prop = properties(op_type, {name: str(value) for name, value in kwargs.items() if name not in by_name})
+    names = [*prop.list_arguments(), *prop.list_auxiliary_states()]
+    remaining = iter(data)
     inputs = [by_name.pop(name) if name in by_name else next(remaining, None) for name in names]
     left = [*by_name, *(type(x).__name__ for x in remaining)]
-    if left or not all(isinstance(x, NDArray) for x in inputs):
-        raise MXNetError(f"Custom: '{op_type}' has the inputs {names}; {len(given)} arrays and {[*by_name]} do not fit")
-    return inputs
+    if left or not all(isinstance(x, kinds) for x in inputs):
+        raise MXNetError(f"Custom: '{op_type}' has the inputs {names}; {len(data)} arrays and {[*by_name]} do not fit")
+    return prop, inputs
 
 
 def inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tuple[list, list, list]:

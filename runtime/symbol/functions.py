@@ -16,6 +16,7 @@ from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.ndarray import NDArray
+from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
 from runtime.symbol.table import Operator, find
@@ -100,6 +101,33 @@ def _scalar(function: Callable[[NDArray, float], NDArray]) -> Spelled:
 
 def _binary(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
     return lambda inputs, values: function(inputs[0], inputs[1])
+
+
+def _of_stored(x: NDArray, function: Callable[[NDArray], NDArray]) -> NDArray:
+    """`function` of the elements of `x` that are stored; the others stay 0. It must have the same gradient at all."""
+    if not isinstance(x, BaseSparseNDArray):
+        return function(x)
+    result = x._with(function(NDArray(x._values, x.context))._data)
+    if in_graph(x):
+        result._node = function(x)._node
+    return result
+
+
+def _stored_quotient(x: NDArray, y: NDArray) -> NDArray:
+    """`x/y` of the rows of `x` that are stored; the others stay 0."""
+    if x.stype != "row_sparse" or y.stype != "default" or in_graph(x, y):
+        return x / y
+    return nd.sparse.row_sparse_array((x.data / y.take(x.indices), x.indices), x.shape, x.context, x.dtype)
+
+
+def _square_sum(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    """The sum of squares. Of the rows of a row-sparse array it is one, if the axis is kept."""
+    x = inputs[0]
+    if x.stype != "row_sparse" or values["axis"] != (1,) or not values["keepdims"] or in_graph(x):
+        return nd.sum(nd.square(x), **values)
+    return nd.sparse.row_sparse_array(
+        (nd.sum(nd.square(x.data), axis=1, keepdims=True), x.indices), (len(x), 1), x.context, x.dtype
+    )
 
 
 def _made(function: Callable[..., NDArray], *keys: str) -> Spelled:
@@ -226,9 +254,9 @@ _SYMBOLS = {
 _SPELLED: dict[str, Spelled] = {
     **{f"_{name}_scalar": _scalar(function) for name, function in _SYMBOLS.items()},
     **{f"_{name}": _binary(function) for name, function in _SYMBOLS.items() if name[0] != "r"},
-    "_scatter_plus_scalar": _scalar(_SYMBOLS["plus"]),
-    "_scatter_minus_scalar": _scalar(_SYMBOLS["minus"]),
-    "_scatter_elemwise_div": _binary(_SYMBOLS["div"]),
+    "_scatter_plus_scalar": _scalar(lambda x, scalar: _of_stored(x, lambda values: values + scalar)),
+    "_scatter_minus_scalar": _scalar(lambda x, scalar: _of_stored(x, lambda values: values - scalar)),
+    "_scatter_elemwise_div": _binary(_stored_quotient),
     "_grad_add": _binary(_SYMBOLS["plus"]),
     "smooth_l1": lambda inputs, values: nd.smooth_l1(inputs[0], scalar=values["scalar"]),
     "_copy": lambda inputs, values: nd.identity(inputs[0]),
@@ -273,7 +301,7 @@ _SPELLED: dict[str, Spelled] = {
     "_split_v2": _split,
     "_histogram": _histogram,
     "_sparse_retain": _binary(nd.sparse.retain),
-    "_square_sum": lambda inputs, values: nd.sum(nd.square(inputs[0]), **values),
+    "_square_sum": _square_sum,
     "_contrib_SparseEmbedding": lambda inputs, values: nd.contrib.SparseEmbedding(
         *inputs, values["input_dim"], values["output_dim"]
     ),

@@ -83,13 +83,13 @@ class _Reader:
     def fail(self, message: str) -> NoReturn:
         raise MXNetError(f"{self._source} holds no graph: {message}")
 
-    def graph(self, content: Any, version: int | None = None) -> list[Entry]:
-        """The heads. A subgraph is of the `version` of the graph around it, and does not state it."""
+    def graph(self, content: Any, around: tuple[int, bool] | None = None) -> list[Entry]:
+        """The heads. A subgraph does not state its version, and what 0 is in shapes: they are those `around` it."""
         if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
             self.fail("there is no list of 'nodes'")
         attrs = content.get("attrs")
-        version = version or self._version(attrs)
-        self._zero_is_unknown = is_np_shape() and not (isinstance(attrs, dict) and "is_np_shape" in attrs)
+        own = is_np_shape() and not (isinstance(attrs, dict) and "is_np_shape" in attrs)
+        version, self._zero_is_unknown = around or (self._version(attrs), own)
         for i, entry in enumerate(content["nodes"]):
             self._nodes.append(self._node(i, entry, version))
         heads = content.get("heads")
@@ -118,7 +118,6 @@ class _Reader:
         parts = entry.get("subgraphs") or []
         if not isinstance(parts, list):
             self.fail(f"{what}: 'subgraphs' is no list")
-        subgraphs = [tuple(_Reader(f"{self._source}: {what}: a subgraph").graph(x, version)) for x in parts]
         entries = [self._entry(x, f"{what}: input {k}", i) for k, x in enumerate(inputs)]
         if entry["op"] == "null":
             stored = {stored_key(k): x for k, x in attributes.items()}
@@ -126,6 +125,7 @@ class _Reader:
                 stored["__shape__"] = str(tuple(n or -1 for n in parse_shape(stored["__shape__"])))
             return Node(None, entry["name"], stored)
         try:
+            subgraphs = [tuple(_Reader("its subgraph").graph(x, (version, self._zero_is_unknown))) for x in parts]
             return _operation(entry["op"], entry["name"], attributes, entries, tuple(subgraphs), version)
         except MXNetError as error:
             self.fail(f"{what}: {error}")

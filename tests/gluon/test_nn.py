@@ -173,3 +173,22 @@ def test_what_subclasses_written_for_mxnet_read() -> None:
     assert embedding._kwargs == {"input_dim": 5, "output_dim": 6, "dtype": "float32", "sparse_grad": False}
     norm = nn.LayerNorm(center=False)
     assert (norm._axis, norm._epsilon, norm._center, norm._scale) == (-1, 1e-5, False, True)
+
+
+@pytest.mark.parametrize("name", ["DeformableConvolution", "ModulatedDeformableConvolution"])
+def test_deformed_convolutions_begin_as_plain_ones(name: str) -> None:
+    """Shifts are 0 at first, and learn: their operators are compared with MXNet elsewhere."""
+    given = {"kernel_size": 3, "strides": 2, "padding": 1, "groups": 2, "activation": "relu"}
+    layer = getattr(gluon.contrib.cnn, name)(4, num_deformable_group=2, **given)
+    plain = nn.Conv2D(4, **given)
+    x = nd.array(np.random.default_rng(0).normal(size=(2, 6, 7, 5)))
+    for block in (layer, plain):
+        block.initialize()
+        block(x)
+    plain.weight.set_data(layer.deformable_conv_weight.data())
+    assert layer.name.startswith(layer._alias()) and "6 -> 4" not in repr(layer) and "3 -> 4" in repr(layer)
+    with autograd.record():
+        y = layer(x)
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy(), plain(x).asnumpy(), 1e-5, 1e-5)
+    assert layer.offset_weight.grad().asnumpy().any() and layer.offset_bias.grad().asnumpy().any()

@@ -54,7 +54,8 @@ def ints(*values: int, dtype: str = "int32") -> nd.NDArray:
 
 @pytest.mark.parametrize("name", ["broadcast_mul", "broadcast_maximum"])
 def test_axis_has_no_meaning(name: str) -> None:
-    """Scripts give it, and MXNet passes over it, in graphs too."""
+    """Scripts give it, and MXNet passes over it, in graphs too; as it passes over the dtype of zeros_like."""
+    assert nd.zeros_like(nd.ones(2), dtype="int64").dtype == nd.ones_like(nd.ones(2), dtype="int64").dtype == np.float32
     a, b = nd.array(ROW), nd.array(COLUMN)
     graph = getattr(mx.sym, name)(mx.sym.var("a"), mx.sym.var("b"), axis=-1)
     for found in (getattr(nd, name)(a, b, axis=-1), graph.eval(a=a, b=b)[0]):

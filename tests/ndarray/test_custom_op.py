@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import autograd, nd
+from runtime import autograd, gluon, nd
 
 NO_GRADIENT = {"Custom"}
 
@@ -47,7 +49,7 @@ class ScaledProp(mx.operator.CustomOpProp):
         return ["calls"]
 
     def infer_shape(self, in_shape: list) -> tuple:
-        return in_shape, [in_shape[0]] * 2, [[1]]
+        return [in_shape[0]] * 2, [in_shape[0]] * 2, [[1]]
 
     def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> Scaled:
         assert ctx == mx.current_context() and in_shapes == [[2], [2]] and in_dtypes == [np.float32] * 2
@@ -98,6 +100,24 @@ def test_one_output_and_its_context() -> None:
     y.backward()
     assert y.context == mx.cpu(1) and y.dtype == np.float64
     assert x.grad.asnumpy().tolist() == [[2, 4]]
+
+
+def test_parameters_get_the_shapes_that_the_operator_infers() -> None:
+    class Block(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            self.b = self.params.get("b", shape=(0,), init="ones", allow_deferred_init=True)
+            self.calls = self.params.get("calls", shape=(0,), init="zeros", grad_req="null", allow_deferred_init=True)
+
+        def hybrid_forward(self, F: ModuleType, x: nd.NDArray, b: nd.NDArray, calls: nd.NDArray) -> nd.NDArray:
+            return F.Custom(x, calls=calls, b=b, name="y", op_type="scaled_for_test", factor=2)[0]
+
+    for hybrid in (False, True):
+        block = Block()
+        block.initialize()
+        block.hybridize(hybrid)
+        assert block(nd.array([1, 2])).asnumpy().tolist() == [2, 4]
+        assert block.b.shape == (2,) and block.calls.shape == (1,)
 
 
 def test_errors() -> None:

@@ -103,6 +103,50 @@ def test_parameter_with_a_sparse_gradient() -> None:
         nn.Embedding(10, 3, "bfloat16", params=layer.params)
 
 
+def test_gradient_of_retained_rows() -> None:
+    x = nd.array([[1, 2], [0, 0], [3, 4], [5, 6]]).tostype("row_sparse")
+    x.attach_grad(stype="default")
+    with autograd.record():
+        y = nd.sparse.retain(x, nd.array([3, 1]))
+        z = y * y
+    z.backward()
+    assert rows(y) == ([1, 3], [[0, 0], [5, 6]])
+    assert x.grad.asnumpy().tolist() == [[0, 0], [0, 0], [0, 0], [10, 12]]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_operators_that_leave_zeros_alone(recorded: bool) -> None:
+    """MXNet's internal ones, of row-sparse symbols."""
+    ops = mx.symbol._internal
+    x, y = mx.sym.var("x", stype="row_sparse"), mx.sym.var("y")
+    args = {"x": nd.array([[0, 0], [1, 2], [0, 0]]).tostype("row_sparse"), "y": nd.ones((3, 2)) * 4}
+    grads = {"x": nd.zeros((3, 2)), "y": nd.zeros((3, 2))} if recorded else None
+    outputs = [
+        ops._scatter_plus_scalar(x, scalar=3),
+        ops._scatter_minus_scalar(x, scalar=1),
+        ops._scatter_elemwise_div(x, y),
+        ops._square_sum(x, axis=1, keepdims=True),
+    ]
+    expected = [[[0, 0], [4, 5], [0, 0]], [[0, 0], [0, 1], [0, 0]], [[0, 0], [0.25, 0.5], [0, 0]], [[0], [5], [0]]]
+    gradients = [np.ones((3, 2)), np.ones((3, 2)), np.full((3, 2), 0.25), [[0, 0], [2, 4], [0, 0]]]
+    for output, value, gradient in zip(outputs, expected, gradients, strict=True):
+        names = output.list_arguments()
+        given = None if grads is None else {name: grads[name] for name in names}
+        executor = output.bind(mx.cpu(), {name: args[name] for name in names}, given)
+        (found,) = executor.forward(is_train=recorded)
+        assert found.asnumpy().tolist() == value and (recorded or found.stype == "row_sparse")
+        if grads is not None:
+            executor.backward([nd.ones(found.shape)])
+            np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), gradient)
+
+
+def test_quadratic_of_csr() -> None:
+    x = nd.array([[0, 2], [3, 0]]).tostype("csr")
+    y = nd.contrib.quadratic(x, a=2, b=-1)
+    assert y.stype == "csr" and y.asnumpy().tolist() == [[0, 6], [15, 0]]
+    assert nd.contrib.quadratic(x, c=1).asnumpy().tolist() == [[1, 1], [1, 1]]
+
+
 def test_embedding_clips_and_checks() -> None:
     w = nd.array([[1], [2], [3]])
     assert nd.Embedding(nd.array([-5, 1.9, 7]), w).asnumpy().ravel().tolist() == [1, 2, 3]

@@ -52,6 +52,19 @@ def test_shuffled_samples_stay_with_their_labels() -> None:
     assert np.concatenate([b.data[0].asnumpy()[: 3 - b.pad, 0] for b in it]).tolist() == (it.idx * 2).tolist()
 
 
+def test_a_subclass_with_a_reset_of_its_own() -> None:
+    class Shuffled(io.NDArrayIter):
+        def reset(self) -> None:
+            np.random.default_rng(0).shuffle(self.idx)
+            self.data = [(name, nd.array(x.asnumpy()[::-1])) for name, x in self.data]
+            self.cursor = -self.batch_size
+
+    it = Shuffled(X, batch_size=2)
+    first, second = ([x for batch in each for x in batch][:5] for each in rounds(it))
+    assert first == [0, 2, 4, 6, 8] and sorted(second) == first != second
+    assert it.cursor == -2 and it.iter_next() and it.cursor == 0
+
+
 def test_sparse_rows() -> None:
     x = np.diag(np.arange(1.0, 6))
     it = io.NDArrayIter(nd.array(x).tostype("csr"), batch_size=2, last_batch_handle="discard")

@@ -103,8 +103,10 @@ def test_short_names_and_what_is_imported_on_first_use() -> None:
 
 
 UNDER_ANOTHER_NAME = """
+import multiprocessing
 import sys
 import runtime
+multiprocessing.pool
 sys.modules["mxnet"] = runtime
 import mxnet as mx
 import mxnet.ndarray as nd

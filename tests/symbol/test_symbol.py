@@ -280,7 +280,7 @@ COND = {
             "node 1, 'x': .*99999999 outputs are too many",
         ),
         ({"nodes": [NODE | {"subgraphs": 1}]}, "node 0, 'x': 'subgraphs' is no list"),
-        ({"nodes": [NODE | {"subgraphs": [{}]}]}, "node 0, 'x': a subgraph holds no graph: there is no list"),
+        ({"nodes": [NODE | {"op": "_cond", "subgraphs": [{}]}]}, "node 0, 'x': its subgraph holds no graph: there"),
         ({"nodes": [NODE, COND | {"subgraphs": []}]}, "node 1, 'c': _cond has 3 subgraphs, not 0"),
         ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[7]"}}]}, r"reads the inputs \(7,\)"),
         ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[0, 0]"}}]}, "of 1 variables reads"),
@@ -293,11 +293,24 @@ def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab1(", max_size=3)
+LOOP_ATTRIBUTES = [
+    *("num_args", "num_outputs", "num_out_data", "max_iterations", "cond_input_locs", "then_input_locs"),
+    *("else_input_locs", "func_input_locs", "func_var_locs", "in_data_locs", "in_state_locs", "remain_locs"),
+]
 NODES = st.fixed_dictionaries(
-    {"op": LEAVES | st.sampled_from(["null", "relu", "dot", "split", "BatchNorm"]), "name": st.text("xy", max_size=2)},
+    {
+        "op": LEAVES
+        | st.sampled_from(["null", "relu", "dot", "split", "BatchNorm", "_cond", "_foreach", "_while_loop"]),
+        "name": st.text("xy", max_size=2),
+    },
     optional={
         "inputs": LEAVES | st.lists(st.lists(st.integers(-1, 3), max_size=4) | LEAVES, max_size=3),
-        "attrs": LEAVES | st.dictionaries(st.sampled_from(["num_outputs", "axis", "eps"]), LEAVES, max_size=2),
+        "attrs": LEAVES
+        | st.dictionaries(st.sampled_from(["num_outputs", "axis", "eps"]), LEAVES, max_size=2)
+        | st.fixed_dictionaries(
+            dict.fromkeys(LOOP_ATTRIBUTES, st.sampled_from(["1", "[0]", "[0, 1]", "[]", "(None,)"]))
+        ),
+        "subgraphs": LEAVES | st.lists(LEAVES | st.sampled_from(COND["subgraphs"]), max_size=3),
     },
 )
 HEADS = LEAVES | st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=2)

@@ -82,3 +82,8 @@ def test_a_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match="pip install graphviz"):
         mx.viz.plot_network(network())
+
+
+def test_shapes_of_outputs_by_name() -> None:
+    x = mx.sym.Group([mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=3, name="fc"), mx.sym.Variable("y")])
+    assert mx.symbol_doc.SymbolDoc.get_output_shape(x, x=(2, 5), y=(4,)) == {"fc_output": (2, 3), "y": (4,)}

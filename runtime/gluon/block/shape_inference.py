@@ -14,7 +14,7 @@ from runtime.base import ArgumentError
 from runtime.context import Context
 from runtime.gluon.block.protocols import HybridBlockLike
 from runtime.gluon.parameter import Parameter
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, custom
 
 Shape = tuple[int, ...]
 
@@ -29,6 +29,12 @@ class Unknown:
     def shape(self) -> Shape | None:
         return self.param.shape
 
+    def known(self, shape: Shape, ctx: Context) -> NDArray:
+        """The array in `ctx`, now that the shape is known."""
+        self.param.shape = shape
+        self.param._finish_deferred_init()
+        return self.param.data(ctx)
+
 
 class Inferring:
     """`F` during shape inference: the operators of `module`, which first set the shapes of the parameters that they are
@@ -39,6 +45,8 @@ class Inferring:
 
     def __getattr__(self, key: str) -> Any:
         found = getattr(self._module, key)
+        if key == "Custom":
+            return _custom
         rule = _RULES.get(key)
         if rule is None:
             return found
@@ -50,12 +58,25 @@ class Inferring:
             for argument, shape in shapes.items():
                 given = bound.arguments.get(argument)
                 if isinstance(given, Unknown):
-                    given.param.shape = shape
-                    given.param._finish_deferred_init()
-                    bound.arguments[argument] = given.param.data(bound.args[0].context)
+                    bound.arguments[argument] = given.known(shape, bound.args[0].context)
             return found(*bound.args, **bound.kwargs)
 
         return call
+
+
+def _custom(*data: Any, op_type: str, **kwargs: Any) -> Any:
+    """`Custom`, whose own `infer_shape` says the shapes of its inputs and states."""
+    kwargs.pop("name", None)
+    prop, inputs = custom.bound(op_type, data, kwargs, (NDArray, Unknown))
+    shapes = [list(x.shape or ()) for x in inputs[: len(prop.list_arguments())]]
+    found, _, states = custom.inferred(op_type, "infer_shape", prop, shapes)
+    ctx = next(x.context for x in inputs if isinstance(x, NDArray))
+    arrays = [
+        x.known(tuple(shape), ctx) if isinstance(x, Unknown) else x
+        for x, shape in zip(inputs, found + states, strict=True)
+    ]
+    options = {key: value for key, value in kwargs.items() if not isinstance(value, (NDArray, Unknown))}
+    return nd.Custom(*arrays, op_type=op_type, **options)
 
 
 def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runtime.gluon.contrib import data, estimator, nn, rnn
+from runtime.gluon.contrib import cnn, data, estimator, nn, rnn
 
-__all__ = ["data", "estimator", "nn", "rnn"]
+__all__ = ["cnn", "data", "estimator", "nn", "rnn"]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import multiprocessing.pool  # noqa: F401 (libraries take it from `multiprocessing`, where MXNet's import puts it)
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -129,8 +130,21 @@ sign = _operator(
     ignore_bfloat16_nan(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)),
     "1, -1, or 0 (also of NaN).",
 )
-zeros_like = _operator("zeros_like", np.zeros_like, "Zeros, in the shape and type of `data`.")
-ones_like = _operator("ones_like", np.ones_like, "Ones, in the shape and type of `data`.")
+_zeros_like = _operator("zeros_like", np.zeros_like, "")
+_ones_like = _operator("ones_like", np.ones_like, "")
+
+
+def zeros_like(data: NDArray, dtype: Any = None) -> NDArray:
+    """Zeros, in the shape and type of `data`. `dtype` does nothing; MXNet accepts it, and scripts written for it give
+    it."""
+    return _zeros_like(data)
+
+
+def ones_like(data: NDArray, dtype: Any = None) -> NDArray:
+    """Ones, in the shape and type of `data`. `dtype` does nothing, as in `zeros_like`."""
+    return _ones_like(data)
+
+
 logical_not = _operator("logical_not", lambda x: (x == 0).astype(x.dtype), "1 where x is 0, else 0.")
 
 BlockGrad = stop_gradient = _operator("BlockGrad", np.copy, "A copy through which no gradient flows.")

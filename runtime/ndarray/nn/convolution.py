@@ -126,8 +126,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
-    w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
-    return w.reshape(filters, channels // window.groups, *window.kernel)
+    return winograd.sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
 
 
 def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.native import convolution
 from runtime.native import winograd as native
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
@@ -117,7 +118,16 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, pad: Shape) -> np.ndarray:
     tasks = p.parts * -(-filters // f) * -(-channels // c)
     scratch = 16 * (f * c + 16 + (f + c) * p.columns) + max(20 * p.wide, 4 * p.columns + 2 * p.wide)
     native.convolve_weight(tasks, _work(y, channels), y, x, w, p.sizes, scratch=scratch)
-    return w[0] if p.parts == 1 else w.sum(axis=0)
+    return sum_parts(w)
+
+
+def sum_parts(parts: np.ndarray) -> np.ndarray:
+    """The sum over the first axis, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    w = np.empty(parts.shape[1:], parts.dtype)
+    convolution.sum_parts(-(-w.size // convolution.SUM_ELEMENTS), parts.size, parts, w, len(parts), w.size)
+    return w
 
 
 def gradient_blocks(filters: int, channels: int) -> tuple[int, int, int]:

@@ -8,7 +8,15 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import winograd_strided as native
 from runtime.ndarray.nn.windows import Shape
-from runtime.ndarray.nn.winograd import MAX_FILTERS, TRANSFORM_WORK, block_length, gradient_blocks, halves, plan
+from runtime.ndarray.nn.winograd import (
+    MAX_FILTERS,
+    TRANSFORM_WORK,
+    block_length,
+    gradient_blocks,
+    halves,
+    plan,
+    sum_parts,
+)
 
 MAX_CHANNELS = 64
 """The most channels of the image of a task that computes its gradient: there are four phases of each."""
@@ -56,7 +64,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, pad: Shape) -> np.ndarray:
         p.parts * -(-filters // f) * -(-channels // c), _work(y, channels), y, x, w, p.sizes,
         scratch=9 * (4 * f * c + 16) + (36 * c + 9 * f) * p.columns + max(40 * p.wide + 16, 4 * p.columns + 2 * p.wide),
     )  # fmt: skip
-    return w[0] if p.parts == 1 else w.sum(axis=0)
+    return sum_parts(w)
 
 
 def _transformed(w: np.ndarray, turned: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors, on_own_device
-from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
+from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, in_graph
 
 
 class RowSparseNDArray(BaseSparseNDArray):
@@ -99,7 +99,12 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     rows = np.zeros_like(data._values, shape=(len(indices), *data.shape[1:]))
     _, there, here = np.intersect1d(data._indices, indices, assume_unique=True, return_indices=True)
     rows[here] = data._values[there]
-    return RowSparseNDArray(rows, indices, data.shape, data._ctx)
+    result = RowSparseNDArray(rows, indices, data.shape, data._ctx)
+    if in_graph(data):
+        kept = np.zeros_like(rows, shape=(len(data), *(1,) * (data.ndim - 1)))
+        kept[indices] = 1
+        result._node = (data * NDArray(kept, data._ctx))._node
+    return result
 
 
 @ignore_fp_errors

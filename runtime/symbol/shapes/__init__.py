@@ -28,7 +28,8 @@ _SAME = frozenset(_SAME_NAMES.split())
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
-        ("Dropout", "L2Normalization", "LRN", "softmax", "SequenceMask", "SequenceReverse"), elementwise.first
+        ("Dropout", "L2Normalization", "LRN", "softmax", "SequenceMask", "SequenceReverse", "_sparse_retain"),
+        elementwise.first,
     ),
     "_identity_with_attr_like_rhs": views.like,
     "FullyConnected": layers.fully_connected,
