@@ -13,6 +13,7 @@ import pytest
 
 from optgen.loops import trampoline
 from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
+from optgen.loops.writes import written
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
