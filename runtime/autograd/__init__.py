@@ -77,7 +77,7 @@ def backward(
         MXNetError.
     train_mode: whether the walk counts as training for operators that care.
     """
-    with pause(train_mode):
+    with Scope(False, train_mode, storing=True):
         nodes = walk(_as_list(heads), head_grads, Variable.receive)
     if not retain_graph:
         release(nodes)
@@ -134,7 +134,8 @@ def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[
     """
     nodes = [getattr(x, "_node", None) for x in inputs]
     found: dict = {node: None for node in nodes if node is not None}
-    walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
+    with Scope(None, None):
+        walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
     return [found.get(node) for node in nodes]
 
 

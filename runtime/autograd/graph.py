@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.autograd.modes import mode
 from runtime.base import MXNetError
 from runtime.core.protocols import NDArray
 
@@ -124,9 +125,11 @@ class Variable:
     each time, and `ready` is called with the variable if it is not None. `exposed` is True once code outside of this
     library was given `grad`: such code may write to it at any time. `used_up` is True from when an update has used the
     memory of `grad` until something is written there.
+
+    `lent` is True from when `lend` gave `grad` away until a gradient is received.
     """
 
-    __slots__ = ("exposed", "fresh", "grad", "grad_req", "ready", "serial", "used_up")
+    __slots__ = ("exposed", "fresh", "grad", "grad_req", "lent", "ready", "serial", "used_up")
     parents: tuple = ()
     released_at = 0
 
@@ -136,7 +139,7 @@ class Variable:
         self.serial = next(_serial)
         self.grad = grad
         self.grad_req = grad_req
-        self.fresh = self.exposed = self.used_up = False
+        self.fresh = self.exposed = self.used_up = self.lent = False
         self.ready: Callable[[Variable], object] | None = None
 
     def expose(self) -> NDArray:
@@ -156,9 +159,20 @@ class Variable:
         mine, other = self.grad._data, gradient._data
         return type(mine) is type(other) is np.ndarray and mine.dtype == other.dtype
 
+    def lend(self) -> NDArray | None:
+        """`grad`, for a walk whose gradients are stored to write the only gradient so far to: `receive` then has
+        nothing to copy. None where something else is written there, or was."""
+        if not mode.storing or self.lent or self.grad_req != "write" or self.grad.stype != "default":
+            return None
+        self.lent = True
+        return self.grad
+
     def receive(self, gradient: NDArray | None) -> None:
         """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
-        if self.grad_req == "write" and gradient is not None and self._is_like(gradient):
+        self.lent = False
+        if gradient is self.grad:
+            pass  # it was written there
+        elif self.grad_req == "write" and gradient is not None and self._is_like(gradient):
             np.copyto(self.grad._data, gradient._data)  # in half the time of `grad[:] = gradient`
         elif self.grad_req == "write":
             self.grad[:] = 0 if gradient is None else gradient

@@ -11,6 +11,8 @@ class _Mode(threading.local):
     training = False
     trace: Any = None
     """The `Trace` that the thread's calls are noted for, or None."""
+    storing = False
+    """Whether the thread walks back, and variables will receive the gradients."""
     noting = False
     """Whether calls leave nodes: while the thread records, or is traced."""
 
@@ -24,21 +26,24 @@ def _set_recording(recording: bool) -> None:
 
 
 class Scope:
-    """A `with` block that sets recording and training mode; None leaves a mode as it is."""
+    """A `with` block that sets recording and training mode; None leaves a mode as it is.
 
-    def __init__(self, recording: bool | None, training: bool | None) -> None:
-        self._inner = (recording, training)
+    `storing`: whether what it does is a walk back whose gradients variables receive.
+    """
+
+    def __init__(self, recording: bool | None, training: bool | None, storing: bool = False) -> None:
+        self._inner = (recording, training, storing)
 
     def __enter__(self) -> None:
-        self._outer = (mode.recording, mode.training)
-        recording, training = self._inner
+        self._outer = (mode.recording, mode.training, mode.storing)
+        recording, training, mode.storing = self._inner
         if recording is not None:
             _set_recording(recording)
         if training is not None:
             mode.training = training
 
     def __exit__(self, *exception: object) -> None:
-        recording, mode.training = self._outer
+        recording, mode.training, mode.storing = self._outer
         _set_recording(recording)
 
 

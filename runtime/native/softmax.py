@@ -94,6 +94,46 @@ def log_softmax(
         subtract_twice(y + r * n, x + r * n, scale[0], top, log_from_1(sum), n)
 
 
+# ---------------------------------------------------------------- cross-entropy
+
+
+@function
+def class_of(label: float, n: int) -> int:
+    """A class number as an index, of the first class for NaN and what is below, of the last for what is above."""
+    return int(min(label if label >= 0.0 else 0.0, float(n - 1)))
+
+
+@kernel
+def cross_entropy(
+    task: int, scratch: Array, x: Array, label: Array, e: Array, sums: Array, loss: Array, rows: int, n: int,
+    rows_per_task: int,
+) -> None:  # fmt: skip
+    """`-log softmax(x)[label]` of each row; and exp(x - max(x)) and its sums."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        top = max_scaled(scratch, x + r * n, 1.0, n)
+        sums[r] = exponentials_of_row(scratch, e + r * n, x + r * n, 1.0, top, n)
+        loss[r] = log_from_1(sums[r]) + top - x[r * n + class_of(label[r], n)]
+
+
+@function
+def scaled(to: Array, x: Array, by: float, n: int) -> None:
+    for i in range(n):
+        to[i] = x[i] * by
+
+
+@kernel
+def cross_entropy_back(
+    task: int, g: Array, label: Array, e: Array, sums: Array, dx: Array, rows: int, n: int, rows_per_task: int
+) -> None:
+    """g is the gradient with respect to the loss of each row."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        scaled(dx + r * n, e + r * n, g[r] / sums[r], n)
+        dx[r * n + class_of(label[r], n)] -= g[r]
+
+
+# ---------------------------------------------------------------- gradients of softmax
+
+
 @function
 def multiply(to: Array, x: Array, y: Array, n: int) -> None:
     for i in range(n):

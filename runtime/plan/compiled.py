@@ -45,14 +45,22 @@ class Compiled:
         return outputs, memory
 
     def backward(
-        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], memory: Memory
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        places: Sequence[np.ndarray | None],
+        memory: Memory,
     ) -> list[np.ndarray | None]:
         """The gradients, given the inputs of `forward` followed by the gradients of the outputs.
 
-        They are in memory that the next call may use.
+        Those that `places` has an array for are written there, the others to new arrays.
         """
-        memory.backward(inputs, outputs)
-        return [None if x is None else memory.backward.view(x, inputs, outputs) for x in self.gradients]
+        gradients = [
+            None if x is None else np.empty(x.shape, x.dtype) if to is None else to
+            for x, to in zip(self.gradients, places, strict=True)
+        ]
+        memory.backward(inputs, [*outputs, *gradients])
+        return gradients
 
     def give_back(self, memory: Memory) -> None:
         """Keep the memory for the next call."""

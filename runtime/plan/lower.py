@@ -31,6 +31,7 @@ class Lowered:
     outputs: list[Array]
     backward: list[Step]
     gradients: list[Array | None]
+    """Of the inputs; they are outputs, too, whose numbers follow those of `outputs`."""
 
 
 def lower(tape: Tape, params: Sequence[np.ndarray]) -> Lowered:
@@ -46,7 +47,7 @@ def lower(tape: Tape, params: Sequence[np.ndarray]) -> Lowered:
     forward = lowering.take()
     for call in tape.backward:
         lowering.call(call)
-    gradients = [None if x is None else lowering.place(x._data, "a gradient") for x in tape.gradients]
+    gradients = [None if x is None else lowering.result(x._data, i) for i, x in enumerate(tape.gradients, len(outputs))]
     return Lowered(forward, outputs, lowering.take(), gradients)
 
 
@@ -119,10 +120,11 @@ class _Lowering:
         return all(x is not None and x.flags.c_contiguous and self.places.find(x) is not None for x in results)
 
     def result(self, x: np.ndarray, i: int) -> Array:
-        """Output i, in a buffer that is its own."""
+        """Output i, in a buffer that is its own, and is written by the steps so far."""
         place = self.place(x, "its output")
         buffer = place.buffer
-        if buffer.kind == "block" and buffer.nbytes == place.nbytes:
+        is_own = any(buffer in step.writes for step in self.steps)
+        if is_own and buffer.kind == "block" and buffer.nbytes == place.nbytes:
             buffer.kind, buffer.index = "output", i
             return place
         copy = Array(Buffer(place.nbytes, "output", i), 0, place.shape, place.dtype)
@@ -146,7 +148,10 @@ class _Lowering:
             inputs = [inputs[0].reshaped(kept)]
         shape, dtype = results[0].shape, results[0].dtype
         operands: list[Array | str] = []
-        for x in inputs:
+        for i, x in enumerate(inputs):
+            if f"{{{i}}}" not in text:
+                operands.append("0.0")
+                continue
             operand = x if isinstance(x, Array) else literal(x) if x is not None else "0.0"
             if operand is None or (isinstance(operand, Array) and operand.dtype != dtype):
                 return None

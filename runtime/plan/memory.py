@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from runtime.plan.steps import Buffer, Step
 
 ALIGNMENT = 64
@@ -23,25 +25,20 @@ def assign(forward: Sequence[Step], backward: Sequence[Step], kept: Iterable[Buf
             first.setdefault(buffer, at)
             last[buffer] = at if first[buffer] >= len(forward) or at < len(forward) else end
     last.update(dict.fromkeys(kept, end))
-    size = 0
-    placed: list[Buffer] = []
-    for buffer in sorted((x for x in first if x.kind == "block"), key=lambda x: (-x.nbytes, first[x])):
-        taken = sorted(
-            (x.offset, x.offset + x.nbytes)
-            for x in placed
-            if first[x] <= last[buffer] and first[buffer] <= last[x]
-        )  # fmt: skip
-        buffer.offset = _gap(taken, buffer.nbytes)
-        placed.append(buffer)
-        size = max(size, buffer.offset + buffer.nbytes)
-    return size
+    buffers = sorted((x for x in first if x.kind == "block"), key=lambda x: (-x.nbytes, first[x]))
+    begin, until, start, stop = (np.zeros(len(buffers), np.int64) for _ in range(4))  # of those that have a place
+    for k, buffer in enumerate(buffers):
+        begin[k], until[k] = first[buffer], last[buffer]
+        at_once = np.flatnonzero((begin[:k] <= until[k]) & (until[:k] >= begin[k]))
+        buffer.offset = _gap(start[at_once], stop[at_once], buffer.nbytes)
+        start[k], stop[k] = buffer.offset, buffer.offset + buffer.nbytes
+    return int(stop.max(initial=0))
 
 
-def _gap(taken: Sequence[tuple[int, int]], nbytes: int) -> int:
-    """The lowest offset at which so many bytes are free."""
-    offset = 0
-    for start, stop in taken:
-        if offset + nbytes <= start:
-            break
-        offset = max(offset, -(-stop // ALIGNMENT) * ALIGNMENT)
-    return offset
+def _gap(start: np.ndarray, stop: np.ndarray, nbytes: int) -> int:
+    """The lowest offset at which so many bytes are free, where memory from each `start` to before its `stop` is not."""
+    order = np.argsort(start)
+    ends = -(-np.maximum.accumulate(stop[order]) // ALIGNMENT) * ALIGNMENT
+    offsets = np.concatenate([[0], ends])
+    room = np.append(start[order], np.iinfo(np.int64).max) - offsets
+    return int(offsets[np.argmax(room >= nbytes)])

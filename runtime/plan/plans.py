@@ -17,11 +17,14 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
+from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
 MIN_CALLS = 2
 """Fewer calls of operators than this are faster without a plan."""
-FEW_CALLS = "it has few operators"
+FEW_CALLS, NO_KERNELS = "it has few operators", "it has no kernels"
+MAX_CALLS = 10_000
+"""With more calls, those of the gradient included, it would take too long to make a plan."""
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
@@ -108,12 +111,18 @@ class Plans:
     def _compile(self, entry: Entry, params: Sequence[NDArray]) -> None:
         tape, entry.tape = entry.tape, None
         assert tape is not None
+        if len(tape.forward) + len(tape.backward) > MAX_CALLS:
+            entry.refusal = "it has too many operators"
+            return
         try:
             lowered = lower(tape, [p._data for p in params])
         except NotTraceable as error:
             entry.refusal = error.args[0]
         else:
-            entry.compiled = Compiled(lowered, len(tape.data), len(params), self._static_alloc)
+            if all(isinstance(step, PythonStep) for step in (*lowered.forward, *lowered.backward)):
+                entry.refusal, self.pays = NO_KERNELS, False
+            else:
+                entry.compiled = Compiled(lowered, len(tape.data), len(params), self._static_alloc)
 
 
 class _Call:
@@ -201,8 +210,14 @@ class _Call:
         assert entry.compiled is not None and self._memory is not None
         heads = [np.zeros_like(node.output[i]) if (g := flows[i]) is None else g._data for i in entry.heads]
         inputs = [*(x._data for x in (*self._data, *self._params)), *heads]
-        gradients = entry.compiled.backward(inputs, node.output, self._memory)
-        arrays = [None if x is None else NDArray(x, node.ctx) for x in gradients]
+        pairs = zip((node.parents[i] for i in entry.wanted), entry.compiled.gradients, strict=True)
+        lent = [_lent(parent, dx) for parent, dx in pairs]
+        places = [None if x is None else x._data for x in lent]
+        gradients = entry.compiled.backward(inputs, node.output, places, self._memory)
+        arrays = [
+            None if x is None else NDArray(x, node.ctx) if to is None else to
+            for x, to in zip(gradients, lent, strict=True)
+        ]
         return _spread(arrays, entry.wanted, len(self._data) + len(self._params))
 
     def _again(self, flows: list[NDArray | None]) -> list[NDArray | None]:
@@ -219,6 +234,13 @@ class _Call:
     def __del__(self) -> None:
         if self._memory is not None and self._entry.compiled is not None:
             self._entry.compiled.give_back(self._memory)
+
+
+def _lent(parent: Any, gradient: Array | None) -> NDArray | None:
+    """The array that a variable receives its gradient in, if it can be written there at once."""
+    if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
+        return None
+    return parent.lend()
 
 
 def _spread(found: Sequence[NDArray | None], places: Sequence[int], n: int) -> list[NDArray | None]:

@@ -107,7 +107,7 @@ class Run:
         self._starts = [address(self._structs) + 40 * i for i in range(len(native))]
         self._views: dict[Array, np.ndarray] = {}
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
         """Run all steps. MemoryError where a kernel has found no memory of its own."""
         program = self._program
         self._fill(inputs, outputs)
@@ -125,7 +125,7 @@ class Run:
         if len(program.heads) and self._words[program.heads].min() < 0:
             raise MemoryError("no memory for what threads need of their own")
 
-    def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
         """Write the addresses of the arrays into the words."""
         words, program = self._words, self._program
         fixed = inputs[program.fixed]
@@ -138,15 +138,15 @@ class Run:
         for i, at, offset in program.outputs:
             words[at] = address(outputs[i]) + offset
 
-    def _call(self, step: PythonStep, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        given = [self.view(x, inputs, outputs) if isinstance(x, Array) else x for x in step.inputs]
+    def _call(self, step: PythonStep, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
+        given = [self._view(x, inputs, outputs) if isinstance(x, Array) else x for x in step.inputs]
         result = step.forward(*given, **step.attrs)
         results = result if type(result) is tuple else (result,)
         for x, to in zip(results, step.outputs, strict=False):
             if to is not None:
-                np.copyto(self.view(to, inputs, outputs), x)
+                np.copyto(self._view(to, inputs, outputs), x)
 
-    def view(self, x: Array, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> np.ndarray:
+    def _view(self, x: Array, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> np.ndarray:
         """An array of the plan as one of NumPy."""
         buffer = x.buffer
         if buffer.kind == "block":

@@ -135,6 +135,9 @@ def softmaxes(dtype: str) -> None:
             run(tasks, n, x, scale, e, *arguments, scratch=SCRATCH)
         for run in (softmax.softmax_back, softmax.log_softmax_back):
             run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
+        label = np.array([0, n, np.nan, -3, n - 1][:rows], dtype)
+        softmax.cross_entropy(tasks, n, x, label, e, totals, tops, *arguments, scratch=SCRATCH)
+        softmax.cross_entropy_back(tasks, n, g[:, 0].copy(), label, e, totals, np.empty_like(x), *arguments)
     for operator in (nd.softmax, nd.log_softmax):
         differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
 
@@ -346,7 +349,18 @@ def gradient_compression(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
-    softmaxes: [f"softmax.{f}" for f in ("exponentials", "softmax", "softmax_back", "log_softmax", "log_softmax_back")],
+    softmaxes: [
+        f"softmax.{f}"
+        for f in (
+            "exponentials",
+            "softmax",
+            "softmax_back",
+            "log_softmax",
+            "log_softmax_back",
+            "cross_entropy",
+            "cross_entropy_back",
+        )
+    ],
     sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],

@@ -91,6 +91,37 @@ def test_gradients_of_deformable_networks() -> None:
     check(lambda x, t: nd.contrib.DeformablePSROIPooling(x, ROIS, t, **pool), IMAGES, shifts, order=2, atol=1e-7)
 
 
+def test_errors_of_regions() -> None:
+    contrib, images = nd.contrib, nd.ones((1, 8, 6, 7))
+    scores, changes, size = nd.ones((1, 24, 6, 7)), nd.ones((1, 48, 6, 7)), nd.array([[96, 96, 1]])
+    three = nd.ones((1, 3))
+    for call, message in (
+        (lambda: contrib.Proposal(nd.ones((2, 24, 6, 7)), changes, size), "one image is expected, not 2"),
+        (lambda: contrib.Proposal(scores, changes, size, scales=(8,)), r"of 3 anchors cls_prob is \(batch, 6, ...\)"),
+        (lambda: contrib.MultiProposal(scores, scores, size), r"bbox_pred is \(1, 48, 6, 7\) here"),
+        (lambda: contrib.PSROIPooling(images, three, 1.0, 2, 2), r"rois \(regions, 5\), not .*\(1, 3\)"),
+        (lambda: contrib.PSROIPooling(images, nd.zeros((1, 5)), 1.0, 3, 2), "data of 12 channels"),
+        (lambda: contrib.RROIAlign(images, nd.full((1, 6), 1e6), (2, 2), 1.0), "names image 1e"),
+        (lambda: contrib.RROIAlign(images, nd.array([[0, 1, 1, 1e5, 1e5, 0]]), (2, 2), 1.0), "too many to sample"),
+        (
+            lambda: contrib.DeformableConvolution(images, images, images, kernel=(3, 3), num_filter=2, no_bias=True),
+            r"offset is \(1, 18, 4, 5\) here, not \(1, 8, 6, 7\)",
+        ),
+        (
+            lambda: contrib.DeformableConvolution(images, images, images, kernel=(9, 9), num_filter=2, no_bias=True),
+            r"window \(9, 9\) is larger than images",
+        ),
+        (
+            lambda: contrib.DeformablePSROIPooling(
+                images, nd.zeros((1, 5)), nd.ones((1, 2, 3, 3)), output_dim=2, group_size=2, pooled_size=2
+            ),
+            r"trans is \(1, 2, 2, 2\) here, not \(1, 2, 3, 3\)",
+        ),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            call()
+
+
 def test_what_is_chosen_has_gradient_zero() -> None:
     x = nd.array([[[0, 0.5, 0.1, 0.1]]])
     x.attach_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import io
 import json
 import random
@@ -14,6 +15,7 @@ import pytest
 
 import runtime as mx
 from runtime import image, nd, recordio
+from runtime.image import warping
 from tests.process import run
 from tests.runtime.peers import pictures
 
@@ -93,6 +95,49 @@ def test_errors(tmp_path: Path) -> None:
         next(image.ImageIter(1, (3, 2, 2), imglist=[[0, "x.png"]], path_root=tmp_path))
     with pytest.raises(mx.MXNetError, match="a label of 7 numbers with a header of 2 and objects of 4"):
         image.ImageDetIter(1, (3, 2, 2), imglist=[[[2, 4, 0, 0, 0, 1, 1], "0.png"]], path_root=FOLDER)
+
+
+def test_the_augmenter_of_records() -> None:
+    draws = np.random.default_rng(0)
+    pixels = draws.integers(0, 256, (6, 6, 3)).astype(np.uint8)
+    x = nd.array(pixels, dtype=np.uint8)
+    assert (warping.WarpAug()(x) == x).asnumpy().all() and (warping.HLSJitterAug()(x) == x).asnumpy().all()
+    turned = warping.WarpAug(rotate=90, fill=7)(x).asnumpy()  # as OpenCV has it, about the corner of the middle pixel
+    assert (turned[0] == 7).all() and (turned[1:] == pixels.transpose(1, 0, 2)[:0:-1]).all()
+    doubled = warping.WarpAug(scales=(2, 2), fill=7)(x).asnumpy()
+    assert doubled.shape == (12, 12, 3) and (doubled[::2, ::2] == pixels).all()
+    assert warping.WarpAug(sizes=(20, 30))(x).shape == (20, 20, 3) and warping.BorderAug(2)(x).shape == (10, 10, 3)
+    for change in ((20, 0, 0), (0, 30, 0), (0, 0, 40)):
+        random.seed(3)
+        found = warping.HLSJitterAug(*change)(x).asnumpy()
+        random.seed(3)
+        h, li, s = (int(random.uniform(-most, most)) for most in change)
+        for rgb, colour in zip(pixels.reshape(-1, 3) / 255, found.reshape(-1, 3), strict=True):
+            hue, light, strong = colorsys.rgb_to_hls(*rgb)
+            hls = [min(max(value, 0), 1) for value in (hue + h / 180, light + li / 255, strong + s / 255)]
+            np.testing.assert_allclose(np.array(colorsys.hls_to_rgb(*hls)) * 255, colour, atol=0.51)
+
+
+def test_drawn_images_of_records(tmp_path: Path) -> None:
+    with recordio.MXRecordIO(tmp_path / "x.rec", "w") as file:
+        for i in range(3):
+            file.write(recordio.pack((0, i, i, 0), (FOLDER / f"{i}.png").read_bytes()))
+
+    def batch(**kwargs: object) -> np.ndarray:
+        it = mx.io.ImageRecordIter(tmp_path / "x.rec", (3, 9, 12), 3, path_imgidx="", seed=1, **kwargs)
+        return next(it).data[0].asnumpy()
+
+    level = {"random_h": 36, "random_s": 50, "random_l": 50, "max_rotate_angle": 10, "max_shear_ratio": 0.1}
+    several = batch(rand_crop=1, rand_mirror=1, pad=4, fill_value=127, max_aspect_ratio=0.25, **level)
+    assert several.shape == (3, 3, 9, 12) and 0 <= several.min() < several.max() <= 255
+    cropped = batch(random_resized_crop=True, min_random_area=0.5, max_aspect_ratio=0.2, resize=20)
+    assert cropped.shape == (3, 3, 9, 12)
+    assert (batch(mirror=True) == batch()[..., ::-1]).all()
+    assert (
+        batch(random_resized_crop=True, min_aspect_ratio=0.9, max_aspect_ratio=1.1, min_random_area=0.3) != batch()
+    ).any()
+    with pytest.raises(ValueError, match="min_aspect_ratio needs random_resized_crop"):
+        batch(min_aspect_ratio=0.5)
 
 
 def test_iterators_over_records(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import array_module
+from runtime.core.backend import array_module, device_scope
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, on_own_device
+from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import take
 from runtime.ndarray.shape.pick import places
@@ -246,13 +246,20 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
 
-    `label` has the places of the right classes in the whole array.
+    `label` has class numbers, one for each loss.
     """
     x = widen_half(x)
-    e, top, total = _exponentials(x, axis, 1.0)
-    loss = np.log(total)
-    loss += top
-    loss -= x.reshape(-1)[label]
+    kept = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    rows = _rows(x, axis)
+    if rows is None:
+        e, top, total = _exponentials(x, axis, 1.0)
+        loss = np.log(total)
+        loss += top
+        loss -= x.reshape(-1)[_places_of(label, kept, axis, x.shape[axis])]
+        return loss, e, total
+    loss, total, e = np.empty(kept, x.dtype), np.empty(kept, x.dtype), np.empty(x.shape, x.dtype)
+    tasks, label = -(-rows[0] // rows[2]), label.astype(x.dtype, copy=False)
+    native.cross_entropy(tasks, EXP_WORK * x.size, x, label, e, total, loss, *rows, scratch=SCRATCH)
     return loss, e, total
 
 
@@ -261,20 +268,27 @@ def _(
     g: tuple[np.ndarray, ...], y: tuple[np.ndarray, ...], x: np.ndarray, label: np.ndarray, *, axis: int
 ) -> tuple[np.ndarray]:
     dloss, (_, e, total) = g[0], y
-    dx = e * (dloss / total)
-    dx.reshape(-1)[label] -= dloss
+    rows = _rows(e, axis)
+    if rows is None:
+        dx = e * (dloss / total)
+        dx.reshape(-1)[_places_of(label, total.shape, axis, x.shape[axis])] -= dloss
+    else:
+        dx, label = np.empty(x.shape, e.dtype), label.astype(e.dtype, copy=False)
+        native.cross_entropy_back(-(-rows[0] // rows[2]), x.size, dloss, label, e, total, dx, *rows)
     return (dx.astype(x.dtype, copy=False),)
 
 
 @_cross_entropy.again
 def _(x: NDArray, label: NDArray, *, axis: int) -> NDArray:
     log_p = _log_softmax(x.astype("float32") if x._data.dtype.itemsize == 2 else x, axis=axis, scale=1.0)
-    return -take(log_p.reshape((-1,)), label)
+    kept = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    with device_scope(label._ctx):
+        at = NDArray(_places_of(label._data, kept, axis, x.shape[axis]), label._ctx)
+    return -take(log_p.reshape((-1,)), at)
 
 
-@Operator
 @ignore_fp_errors
-def _places_of(label: np.ndarray, *, kept: tuple[int, ...], axis: int, length: int) -> np.ndarray:
+def _places_of(label: np.ndarray, kept: tuple[int, ...], axis: int, length: int) -> np.ndarray:
     """The places of the right classes in the flattened scores."""
     classes = label.astype(np.intp).reshape(kept)
     np.minimum(np.maximum(classes, 0, out=classes), length - 1, out=classes)
@@ -296,8 +310,7 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    at = _places_of(label, kept=kept, axis=axis, length=data.shape[axis])
-    loss = _cross_entropy(data, at, axis=axis)[0]
+    loss = _cross_entropy(data, label, axis=axis)[0]
     return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
 
 

@@ -253,7 +253,7 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     with backend.device_scope(data._ctx):
         coordinates = backend.xp_for(data._ctx).indices(data.shape, np.int64)
         chosen = coordinates[np.array(axes, np.intp)]
-        return NDArray(backend.xp_for(data._ctx).moveaxis(chosen, 0, -1), data._ctx)
+        return NDArray(backend.xp_for(data._ctx).moveaxis(chosen, 0, -1).copy(), data._ctx)
 
 
 # ---------------------------------------------------------------- conditions

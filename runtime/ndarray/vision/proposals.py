@@ -52,7 +52,7 @@ def Proposal(
         raise MXNetError(f"Proposal: one image is expected, not {len(cls_prob)}; MultiProposal takes several")
     return MultiProposal(
         cls_prob, bbox_pred, im_info, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales, ratios,
-        feature_stride, output_score, iou_loss, "Proposal",
+        feature_stride, output_score, iou_loss,
     )  # fmt: skip
 
 
@@ -70,12 +70,11 @@ def MultiProposal(
     feature_stride: int = 16,
     output_score: bool = False,
     iou_loss: bool = False,
-    _name: str = "MultiProposal",
 ) -> NDArray | list[NDArray]:
     """`Proposal` of several images: (batch*rpn_post_nms_top_n, 5), with the number of the image before the corners."""
     anchors = _anchors(feature_stride, scales, ratios)
-    _check(_name, cls_prob, bbox_pred, im_info, len(anchors))
-    most = count(f"{_name}: rpn_post_nms_top_n", rpn_post_nms_top_n)
+    _check(cls_prob, bbox_pred, im_info, len(anchors))
+    most = count("Proposal: rpn_post_nms_top_n", rpn_post_nms_top_n)
     grid = _grid(anchors, feature_stride, *cls_prob.shape[2:])
     probabilities, changes, images = (to_host(x._data).astype(np.float32) for x in (cls_prob, bbox_pred, im_info))
     numbers, boxes, scores = [], [], []
@@ -107,17 +106,19 @@ def _within(boxes: np.ndarray, scores: np.ndarray, image: np.ndarray, smallest: 
     return found, np.where(small, np.float32(-1), scores)
 
 
-def _check(name: str, cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, anchors: int) -> None:
-    floating(name, cls_prob)
+def _check(cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, anchors: int) -> None:
+    floating("Proposal", cls_prob)
     if cls_prob.ndim != 4 or cls_prob.shape[1] != 2 * anchors:
-        raise MXNetError(f"{name}: of {anchors} anchors cls_prob is (batch, {2 * anchors}, ...), not {cls_prob.shape}")
+        raise MXNetError(
+            f"Proposal: of {anchors} anchors cls_prob is (batch, {2 * anchors}, ...), not {cls_prob.shape}"
+        )
     batch, _, height, width = cls_prob.shape
     for what, x, shape in (
         ("bbox_pred", bbox_pred, (batch, 4 * anchors, height, width)),
         ("im_info", im_info, (batch, 3)),
     ):
         if x.shape != shape:
-            raise MXNetError(f"{name}: {what} is {shape} here, not {x.shape}")
+            raise MXNetError(f"Proposal: {what} is {shape} here, not {x.shape}")
 
 
 def _anchors(stride: int, scales: Floats, ratios: Floats) -> np.ndarray:
@@ -156,13 +157,16 @@ def _changed(boxes: np.ndarray, change: np.ndarray, corners: bool) -> np.ndarray
 
 def _separate(boxes: np.ndarray, threshold: float, most: int) -> np.ndarray:
     """The numbers of the first `most` boxes that overlap none that is taken by more than the threshold."""
-    areas = _sides(boxes).prod(axis=1)
-    left = np.arange(len(boxes))
+    left = np.vstack([boxes.T, _sides(boxes).prod(axis=1)])  # a row for each corner and the areas
+    numbers = np.arange(len(boxes))
     kept: list[int] = []
-    while len(left) and len(kept) < most:
-        first, left = left[0], left[1:]
-        kept.append(first)
-        inner = np.minimum(boxes[first, 2:], boxes[left, 2:]) - np.maximum(boxes[first, :2], boxes[left, :2]) + 1
-        both = np.maximum(inner, 0).prod(axis=1)
-        left = left[~(both / (areas[first] + areas[left] - both) > threshold)]
+    while len(numbers) and len(kept) < most:
+        kept.append(numbers[0])
+        (x, y, right, bottom, area), left, numbers = left[:, 0], left[:, 1:], numbers[1:]
+        width = np.minimum(right, left[2]) - np.maximum(x, left[0]) + 1
+        height = np.minimum(bottom, left[3]) - np.maximum(y, left[1]) + 1
+        both = np.maximum(width, 0) * np.maximum(height, 0)
+        apart = ~(both / (area + left[4] - both) > threshold)
+        if not apart.all():
+            left, numbers = left[:, apart], numbers[apart]
     return np.array(kept, np.int64)
