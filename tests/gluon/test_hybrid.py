@@ -113,6 +113,10 @@ def test_parameters_are_those_of_the_inputs_context() -> None:
         layer(None, [[nd.ones(2, ctx=mx.cpu())]])
     with pytest.raises(ValueError, match=r"Nested 'nested.*' takes NDArrays, alone or in lists, and got None"):
         layer(None, [[None]])
+    layer = nn.Activation("relu")
+    layer.hybridize()
+    with pytest.raises(ValueError, match=r"Activation 'relu.*' takes NDArrays, alone or in lists, and got NoneType"):
+        layer(None)
 
 
 def test_errors_name_the_innermost_block() -> None:

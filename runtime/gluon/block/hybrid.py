@@ -114,7 +114,7 @@ class HybridBlock(Block):
         """The output, computed by a plan where there can be one."""
         data = [x for x in inputs if x is not None]
         plans = self._plans
-        if not (plans and plans.pays and self._monitor is None and all(type(x) is NDArray for x in data)):
+        if not (data and plans and plans.pays and self._monitor is None and all(type(x) is NDArray for x in data)):
             return self._compute(*inputs)
         params = self._plan_params
         if params is None:
