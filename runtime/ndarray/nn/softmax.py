@@ -304,7 +304,8 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
     axis = _axis("cross_entropy", data, axis)
     kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
     dropped = (*data.shape[:axis], *data.shape[axis + 1 :]) or (1,)
-    if label.shape != dropped and label.shape != kept:
+    found = label._data.shape
+    if found != dropped and found != kept:
         hint = "; for a probability of each class, sparse_label=False" if label.shape == data.shape else ""
         raise MXNetError(
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
