@@ -123,8 +123,8 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, pad: Shape) -> np.ndarray:
 
 def sum_parts(parts: np.ndarray) -> np.ndarray:
     """The sum over the first axis, in order."""
-    if len(parts) == 1:
-        return parts[0]
+    if len(parts) < 2:
+        return parts[0] if len(parts) else np.zeros(parts.shape[1:], parts.dtype)
     w = np.empty(parts.shape[1:], parts.dtype)
     convolution.sum_parts(-(-w.size // convolution.SUM_ELEMENTS), parts.size, parts, w, len(parts), w.size)
     return w
