@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,8 @@ MIN_CALLS = 2
 FEW_CALLS, NO_KERNELS = "it has few operators", "it has no kernels"
 MAX_CALLS = 10_000
 """With more calls, those of the gradient included, it would take too long to make a plan."""
+MAX_TAPES = 4
+"""The most tapes that wait for a second call of their kind: each holds what a call has computed."""
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
@@ -33,7 +35,7 @@ _CALL = Operator.__call__
 _LISTS = operator.attrgetter("_data")
 
 
-@dataclass
+@dataclass(eq=False)
 class Entry:
     """What is known of one kind of input: a tape, then what was compiled of it; or why there is neither."""
 
@@ -64,6 +66,7 @@ class Plans:
         self._static_alloc = static_alloc
         self._max = 1 if static_shape else MAX_PLANS
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
+        self._taped: deque[Entry] = deque()
         self._lists: list[Any] = []
         self.pays = True
         """False once it was seen that the function has too few operators for a plan."""
@@ -82,16 +85,30 @@ class Plans:
             self._compile(entry, [p.data(ctx) for p in params])
         if entry.refusal is not None:
             return function(*data)
-        call = _Call(entry, function, data, [p.data(ctx) for p in params])
+        call = _Call(self, entry, function, data, [p.data(ctx) for p in params])
         if entry.compiled is not None:
             return call.planned()
         result = call.traced()
         self.pays = entry.refusal is not FEW_CALLS
         return result
 
+    def hold(self, entry: Entry, tape: Tape) -> None:
+        """Keep the tape for the next call of its kind."""
+        entry.tape = tape
+        self._taped.append(entry)
+        if len(self._taped) > MAX_TAPES:
+            oldest = self._taped.popleft()
+            if oldest not in self._taped:
+                oldest.tape = None
+
+    def __reduce__(self) -> Any:
+        """Copied and pickled without plans: these have addresses of memory."""
+        return Plans, (self._static_alloc, self._max == 1)
+
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
+        self._taped.clear()
         self.pays = True
 
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
@@ -130,7 +147,10 @@ class _Call:
 
     name = "plan"
 
-    def __init__(self, entry: Entry, function: Function, data: list[NDArray], params: list[NDArray]) -> None:
+    def __init__(
+        self, plans: Plans, entry: Entry, function: Function, data: list[NDArray], params: list[NDArray]
+    ) -> None:
+        self._plans = plans
         self._entry, self._function, self._data, self._params = entry, function, data, params
         self._tape: Tape | None = None
         self._memory: Memory | None = None
@@ -153,7 +173,7 @@ class _Call:
         if autograd.mode.recording:
             self._tape = tape
         elif entry.refusal is None:
-            entry.tape = tape
+            self._plans.hold(entry, tape)
         return self._finished([x._data for x in tape.outputs])
 
     def planned(self) -> Any:
@@ -201,8 +221,9 @@ class _Call:
             gradients = tape.gradients
         else:
             if entry.compiled is None and entry.refusal is None:
-                entry.tape, entry.wanted = tape, wanted
                 entry.heads = [i for i, flow in enumerate(flows) if flow is not None]
+                entry.wanted = wanted
+                self._plans.hold(entry, tape)
         return _spread(gradients, wanted, len(nodes))
 
     def _planned(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:

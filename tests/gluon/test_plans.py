@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import threading
@@ -13,6 +14,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
+from runtime.plan.plans import MAX_TAPES
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
 
@@ -261,6 +263,22 @@ def test_memory_is_given_back() -> None:
     net.hybridize()
     gc.collect()
     assert dropped() is None
+
+
+def test_copies_have_plans_of_their_own() -> None:
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    expected, *_ = (net(x).asnumpy() for _ in range(3))
+    copied = copy.deepcopy(net)
+    assert not entries(copied)
+    for _ in range(3):
+        np.testing.assert_allclose(copied(x).asnumpy(), expected, 1e-5, 1e-6)
+
+
+def test_few_tapes_are_held() -> None:
+    net = network(True)
+    for n in range(1, 9):
+        net(nd.zeros((n, 2, 8, 8)))
+    assert sum(entry.tape is not None for entry in entries(net)) == MAX_TAPES
 
 
 def test_threads_share_plans() -> None:

@@ -52,6 +52,9 @@ def _draw_for_each(*parameters: np.ndarray, draw: Callable, shape: tuple, dtype:
     return to_device_of(parameters[0], _compute(draw, lead + shape, dtype, *columns))
 
 
+_draw_for_each.pure = False
+
+
 def _sample(
     draw: Callable,
     names: tuple[str, ...],
