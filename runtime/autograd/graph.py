@@ -170,6 +170,8 @@ class Variable:
     def receive(self, gradient: NDArray | None) -> None:
         """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
         self.lent = False
+        if mode.trace is not None:
+            mode.trace.refuse("it writes to a gradient")
         if gradient is self.grad:
             pass  # it was written there
         elif self.grad_req == "write" and gradient is not None and self._is_like(gradient):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.autograd import graph, modes
+from runtime.autograd.graph import NoGradient
 
 
 class Trace:
@@ -18,10 +19,17 @@ class Trace:
         self.start = next(graph._serial)
         """Nodes of this trace have larger serial numbers."""
         self.effects: list[graph.Node] = []
+        self.outside: list[graph.Node] = []
+        """Calls with inputs that are in no graph, whose results have no nodes."""
+        self.constants: list[tuple[Any, Any]] = []
+        """Arrays that would be made the same way again, and copies of what they were."""
         self.refusal: str | None = None
 
     def refuse(self, reason: str) -> None:
         self.refusal = self.refusal or reason
+
+    def note(self, operator: Any, inputs: list[Any], output: Any, attrs: dict[str, Any], ctx: Any) -> None:
+        self.outside.append(graph.Node(NoGradient(operator), [], inputs, output, attrs, ctx))
 
     def __enter__(self) -> Trace:
         self._outer = modes.mode.trace
@@ -37,7 +45,7 @@ class Trace:
 
 
 class Placeholder:
-    """The node of an array that a traced function is given, or that it makes of constants alone."""
+    """The node of a gradient that a traced walk begins with."""
 
     __slots__ = ("released_at", "serial")
     parents: tuple[Any, ...] = ()

@@ -85,6 +85,7 @@ class NDArray:
         return self._data.shape[0]
 
     def __repr__(self) -> str:
+        autograd.reads_values()
         return f"\n{self._data}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     # ------------------------------------------------------------ taking values out

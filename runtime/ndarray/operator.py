@@ -123,6 +123,8 @@ class Operator:
         if in_graph and autograd.mode.noting:
             operator = self if autograd.mode.recording else autograd.NoGradient(self)
             node = autograd.Node(operator, parents, given, output, attrs, ctx)
+        elif autograd.mode.trace is not None:
+            autograd.mode.trace.note(self, given, output, attrs, ctx)
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:

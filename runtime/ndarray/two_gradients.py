@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,17 +97,22 @@ class TwoGradientOperator(Operator):
         return [autograd.Part(noted, i) for i in range(len(gradients))]
 
 
+@dataclass(frozen=True)
 class BackwardCall:
     """The gradients of a `TwoGradientOperator` as an operator of its own: of flows, outputs and inputs, one list."""
 
-    def __init__(self, of: TwoGradientOperator, outputs: int) -> None:
-        self.name = f"{of.name}_backward"
-        self._of, self._outputs = of, outputs
+    of: TwoGradientOperator
+    outputs: int
+    """How many there are where they are a tuple, else 0."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.of.name}_backward"
 
     def forward(self, *arrays: Any, **attrs: Any) -> tuple:
-        n = self._outputs
+        n = self.outputs
         g, y, inputs = (arrays[:n], arrays[n : 2 * n], arrays[2 * n :]) if n else (arrays[0], arrays[1], arrays[2:])
-        return tuple(self._of._backward(g, y, *inputs, **attrs))  # type: ignore[misc]
+        return tuple(self.of._backward(g, y, *inputs, **attrs))  # type: ignore[misc]
 
 
 def widen_half(x: np.ndarray) -> np.ndarray:

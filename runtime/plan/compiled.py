@@ -11,16 +11,23 @@ from runtime.plan.lower import Lowered
 from runtime.plan.memory import assign
 from runtime.plan.program import Block, Program, Run
 from runtime.plan.steps import Array, Buffer, PythonStep, Step
+from runtime.plan.tape import Tape, emptied
 
 
 class Compiled:
-    """The programs of a function and of its gradient. The inputs are `data` arrays and then `params` parameters, which
-    are mostly the same ones in all calls.
+    """The programs of a function and of its gradient. The inputs are data and then parameters, which are mostly the
+    same ones in all calls.
 
     `static_alloc`: all memory that calls have used is kept for later calls; otherwise that of one call.
     """
 
-    def __init__(self, lowered: Lowered, data: int, params: int, static_alloc: bool) -> None:
+    def __init__(self, lowered: Lowered, tape: Tape, static_alloc: bool) -> None:
+        self.like, self.draws = emptied(tape.result), tape.draws
+        self.heads = tuple(i for i, g in enumerate(tape.heads) if g is not None)
+        """The outputs whose gradients the gradient takes."""
+        self.wanted = tuple(tape.wanted)
+        """The inputs, data and then parameters, whose gradients it computes."""
+        self.wanted_set = frozenset(tape.wanted)
         results = set(_buffers([*lowered.outputs, *lowered.gradients]))
         backward = _needed(lowered.backward, results)
         left = results | {x for step in backward for x in step.reads}
@@ -29,9 +36,10 @@ class Compiled:
         self.outputs, self.gradients = lowered.outputs, lowered.gradients
         self.forward_steps, self.backward_steps = forward, backward
         self.nbytes = assign(forward, backward, results)
-        fixed = slice(data, data + params)
+        fixed = slice(len(tape.data), len(tape.data) + len(tape.parameters))
         self._forward, self._backward = Program(forward, fixed), Program(backward, fixed)
         self._static = static_alloc
+        self.keeps_memory = True
         self._free: list[Memory] = []
 
     def forward(self, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], Memory]:
@@ -64,8 +72,14 @@ class Compiled:
 
     def give_back(self, memory: Memory) -> None:
         """Keep the memory for the next call."""
-        if self._static or not self._free:
+        if self._static or (self.keeps_memory and not self._free):
             self._free.append(memory)
+
+    def forget_memory(self) -> None:
+        """Free what is kept, and keep nothing until `keeps_memory` is set again."""
+        if not self._static:
+            self.keeps_memory = False
+            self._free.clear()
 
 
 class Memory:

@@ -33,6 +33,9 @@ EXPRESSIONS = {
     "zeros_like": "0.0",
     "ones_like": "1.0",
     "make_loss": "{0}",
+    "identity": "{0}",
+    "BlockGrad": "{0}",
+    "reshape_copy": "{0}",
     "sqrt": "sqrt({0})",
     "rsqrt": "1.0 / sqrt({0})",
     "reciprocal": "1.0 / {0}",
@@ -49,7 +52,8 @@ EXPRESSIONS = {
     "saturated": "min(max({0}, 0.0), 1.0)",
     "spread": "{0}",
 }
-"""The result of each is the same as that of the operator, but for the last places of tanh and sigmoid."""
+"""The result of each is that of the operator, but for signs of zeros, and for tanh and sigmoid: these differ in the
+last places, and where sigmoid is below 1e-34."""
 WORK = {"tanh": 8, "sigmoid": 8, "divide": 4, "sqrt": 4, "rsqrt": 8, "reciprocal": 4}
 """The work of an element, in additions, where it is more than one."""
 

@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from runtime.plan.broadcast import groups_of
-from runtime.plan.fused import fused_kernel
-from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, Shape, Step
-
-ELEMENTS_PER_TASK = 1 << 13
+from runtime.plan.fused import ELEMENTS_PER_TASK, fused_kernel
+from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Shape, Step
 
 
 def fuse(steps: Sequence[Step], kept: Iterable[Buffer]) -> list[Step]:
     """The steps, with kernels in the place of expressions. `kept` are buffers that are read by others."""
+    # By step here, by member in a group: what more read than the members do is read outside of it.
     readers = Counter(buffer for step in steps for buffer in set(step.reads))
     readers.update(kept)
     done: list[Step] = []
@@ -35,7 +34,12 @@ def fuse(steps: Sequence[Step], kept: Iterable[Buffer]) -> list[Step]:
         touched = {*step.reads, *step.writes}
         if not isinstance(step, ElementStep):
             close(touched)
-            close_readers(open_groups, set(step.writes), close)
+            written = set(step.writes)
+            if isinstance(step, PythonStep) and not step.outputs:  # an effect, which may write to any parameter
+                written |= {x for group in open_groups for x in group.read if x.kind == "input"}
+            for group in list(open_groups):
+                if group in open_groups and not group.read.isdisjoint(written):
+                    close(group.computed)
             done.append(step)
             continue
         home = next((x for x in open_groups if x.takes(step)), None)
@@ -50,13 +54,6 @@ def fuse(steps: Sequence[Step], kept: Iterable[Buffer]) -> list[Step]:
     while open_groups:
         close(open_groups[0].computed)
     return done
-
-
-def close_readers(groups: list[_Group], written: set[Buffer], close) -> None:  # type: ignore[no-untyped-def]
-    """Emit the groups that read what a step is about to write."""
-    for group in list(groups):
-        if group in groups and not group.read.isdisjoint(written):
-            close(group.computed)
 
 
 class _Group:

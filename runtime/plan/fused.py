@@ -12,6 +12,7 @@ from optgen.loops.language import Array as Pointer
 from runtime.native import exponential
 from runtime.plan.steps import Array, Buffer, ElementStep, Shape
 
+ELEMENTS_PER_TASK = 1 << 13
 _FLAT = """\
 def fused(task: int, {arrays}, n: int) -> "None":
     for i in range(task * {count}, min(task * {count} + {count}, n)):
@@ -91,7 +92,7 @@ def fused_kernel(
     arrays = ", ".join([f"a{j}: Array" for j in range(len(inputs))] + [f"y{j}: Array" for j in range(len(outputs))])
     indent = " " * (8 if axes <= 1 else 12)
     body = "\n".join(indent + line for line in lines)
-    text = (_FLAT if axes <= 1 else _ROWS).format(arrays=arrays, body=body, count=1 << 13)
+    text = (_FLAT if axes <= 1 else _ROWS).format(arrays=arrays, body=body, count=ELEMENTS_PER_TASK)
     return _kernel(text), inputs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.autograd import Node, NoGradient
+from runtime.autograd import Node, NoGradient, age
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan.broadcast import groups_of
@@ -34,14 +34,19 @@ class Lowered:
     """Of the inputs; they are outputs, too, whose numbers follow those of `outputs`."""
 
 
-def lower(tape: Tape, params: Sequence[np.ndarray]) -> Lowered:
-    """The steps of what is on the tape. The inputs are the data, `params`, and the gradients of the outputs, in order.
+def lower(tape: Tape) -> Lowered:
+    """The steps of what is on the tape. The inputs are data, parameters, and gradients of outputs, in this order.
 
     NotTraceable where the calls do not say where an array comes from.
     """
     heads = [x for x in tape.heads if x is not None]
-    lowering = _Lowering([*(x._data for x in tape.data), *params, *(x._data for x in heads)])
-    for call in tape.forward:
+    given = [x._data for x in (*tape.data, *tape.parameters, *heads)]
+    lowering = _Lowering(bool(tape.trace.effects), given)
+    for x, made in tape.trace.constants:
+        if not np.array_equal(x, made):
+            raise NotTraceable("it writes to an array")
+        lowering.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
+    for call in sorted([*tape.forward, *tape.trace.outside], key=age):
         lowering.call(call)
     outputs = [lowering.result(x._data, i) for i, x in enumerate(tape.outputs)]
     forward = lowering.take()
@@ -52,9 +57,10 @@ def lower(tape: Tape, params: Sequence[np.ndarray]) -> Lowered:
 
 
 class _Lowering:
-    """The steps so far, and where the traced arrays are."""
+    """The steps so far, and where the traced arrays are. `has_effects`: a parameter may change on the way."""
 
-    def __init__(self, inputs: Sequence[np.ndarray]) -> None:
+    def __init__(self, has_effects: bool, inputs: Sequence[np.ndarray]) -> None:
+        self.has_effects = has_effects
         self.places = Places()
         self.steps: list[Step] = []
         for i, x in enumerate(inputs):
@@ -71,14 +77,15 @@ class _Lowering:
             raise NotTraceable(f"it calls {type(operator).__name__}, which is Python of its own")
         if not node.ctx.on_cpu:
             raise NotTraceable("its arrays are on a GPU")
+        if not node.parents and any(isinstance(x, np.ndarray) and not self.places.find(x) for x in node.inputs):
+            return  # nothing of this function's: whoever uses the result says so
         if not _is_plain(node.attrs):
             raise NotTraceable(f"{operator.name} depends on the values of an array")
-        self._constants(node)
         inputs = [self.place(x, operator.name) if isinstance(x, np.ndarray) else x for x in node.inputs]
         results = node.output if type(node.output) is tuple else () if node.output is None else (node.output,)
         if any(isinstance(x, np.ndarray) and not x.size for x in (*node.inputs, *results)):
             raise NotTraceable(f"{operator.name} has an array without elements")
-        if operator.name in SAME:
+        if operator.name in SAME and not (self.has_effects and inputs[0].buffer.kind == "input"):
             self._bind(results[0], inputs[0])
         elif not (results and self._are_views(results)):
             self._compute(operator, node, inputs, results)
@@ -108,12 +115,6 @@ class _Lowering:
     def _bind(self, x: np.ndarray, place: Array) -> None:
         if self.places.find(x) is None:
             self.places.add(x, place.buffer, place.offset)
-
-    def _constants(self, node: Node) -> None:
-        """Arrays that are made the same way each time (see `creation`) have a node, and no other origin."""
-        for x, parent in zip(node.inputs, node.parents, strict=False):
-            if parent is not None and not parent.parents and isinstance(x, np.ndarray) and not self.places.find(x):
-                self.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
 
     def _are_views(self, results: Sequence[Any]) -> bool:
         """Whether the results are in memory that is known: an operator has returned a part of its input."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict, deque
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
+from runtime.plan.places import address
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
@@ -27,12 +29,14 @@ MAX_CALLS = 10_000
 """With more calls, those of the gradient included, it would take too long to make a plan."""
 MAX_TAPES = 4
 """The most tapes that wait for a second call of their kind: each holds what a call has computed."""
+MAX_WITH_MEMORY = 4
+"""The most plans of a block that keep memory between calls."""
 MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
 Function = Callable[..., Any]
 _CALL = Operator.__call__
-_LISTS = operator.attrgetter("_data")
+_VALUES_OF = operator.attrgetter("_data")
 
 
 @dataclass(eq=False)
@@ -42,14 +46,8 @@ class Entry:
     tape: Tape | None = None
     compiled: Compiled | None = None
     refusal: str | None = None
-    like: Any = None
-    """The nested lists that the function returns, with None in the place of arrays."""
-    heads: list[int] = field(default_factory=list)
-    """The outputs whose gradients the compiled gradient takes,"""
-    wanted: list[int] = field(default_factory=list)
-    """and the inputs, data and then parameters, whose gradients it computes."""
-    draws: bool = False
-    """Whether random numbers are drawn."""
+    was_dropped: bool = False
+    """A tape of this kind had to make room for others: the next one is compiled at once."""
 
 
 class Plans:
@@ -58,16 +56,18 @@ class Plans:
     Calling it is calling `function`: the first time of each kind of input that is what happens, and what it does is
     traced. From the second time on a plan computes the same, until the parameters are others.
 
-    `static_alloc`: plans keep all memory that their calls have used. `static_shape`: there is a plan for the last kind
-    of inputs alone.
+    `static_alloc`: plans keep all memory that their calls have used; otherwise the last plans keep that of one call
+    each. `static_shape`: there is a plan for the last kind of inputs alone.
     """
 
     def __init__(self, static_alloc: bool = False, static_shape: bool = False) -> None:
         self._static_alloc = static_alloc
         self._max = 1 if static_shape else MAX_PLANS
+        self._lock = threading.RLock()
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
-        self._taped: deque[Entry] = deque()
-        self._lists: list[Any] = []
+        self._taped: list[Entry] = []
+        self._recent: list[Compiled] = []
+        self._values: list[Any] = []
         self.pays = True
         """False once it was seen that the function has too few operators for a plan."""
 
@@ -76,30 +76,18 @@ class Plans:
         if Operator.__call__ is not _CALL:  # the profiler has taken its place, and times operators
             return function(*data)
         ctx = data[0]._ctx
-        lists = list(map(_LISTS, params))
-        if len(lists) != len(self._lists) or not all(map(operator.is_, lists, self._lists)):
-            self.clear()
-            self._lists = lists
-        entry = self._entry(ctx, data)
-        if entry.refusal is None and entry.tape is not None:
-            self._compile(entry, [p.data(ctx) for p in params])
+        with self._lock:
+            values = list(map(_VALUES_OF, params))
+            if len(values) != len(self._values) or not all(map(operator.is_, values, self._values)):
+                self.clear()
+                self._values = values
+            entry = self._entry(ctx, data)
+            if entry.tape is not None:
+                self._compile(entry)
         if entry.refusal is not None:
             return function(*data)
         call = _Call(self, entry, function, data, [p.data(ctx) for p in params])
-        if entry.compiled is not None:
-            return call.planned()
-        result = call.traced()
-        self.pays = entry.refusal is not FEW_CALLS
-        return result
-
-    def hold(self, entry: Entry, tape: Tape) -> None:
-        """Keep the tape for the next call of its kind."""
-        entry.tape = tape
-        self._taped.append(entry)
-        if len(self._taped) > MAX_TAPES:
-            oldest = self._taped.popleft()
-            if oldest not in self._taped:
-                oldest.tape = None
+        return call.traced() if entry.compiled is None else call.planned()
 
     def __reduce__(self) -> Any:
         """Copied and pickled without plans: these have addresses of memory."""
@@ -107,9 +95,41 @@ class Plans:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._entries.clear()
-        self._taped.clear()
-        self.pays = True
+        with self._lock:
+            self._entries.clear()
+            self._taped.clear()
+            self._recent.clear()
+            self.pays = True
+
+    def refuse(self, entry: Entry, reason: str) -> None:
+        """No plan for this kind of inputs."""
+        with self._lock:
+            entry.refusal, entry.tape = reason, None
+            self.pays = not all(x.refusal in (FEW_CALLS, NO_KERNELS) for x in self._entries.values())
+
+    def hold(self, entry: Entry, tape: Tape) -> None:
+        """Keep the tape for the next call of its kind."""
+        with self._lock:
+            if entry.compiled is not None or entry.refusal is not None:
+                return
+            entry.tape = tape
+            if entry.was_dropped:
+                self._compile(entry)
+                return
+            self._taped = [x for x in self._taped if x is not entry] + [entry]
+            if len(self._taped) > MAX_TAPES:
+                oldest = self._taped.pop(0)
+                oldest.tape, oldest.was_dropped = None, True
+
+    def use(self, compiled: Compiled) -> None:
+        """Have the last plans that were used keep memory, and no others."""
+        if self._recent and self._recent[-1] is compiled:
+            return
+        with self._lock:
+            self._recent = [x for x in self._recent if x is not compiled] + [compiled]
+            compiled.keeps_memory = True
+            if len(self._recent) > MAX_WITH_MEMORY:
+                self._recent.pop(0).forget_memory()
 
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
         mode = autograd.mode
@@ -120,26 +140,26 @@ class Plans:
         if entry is None:
             entry = self._entries[key] = Entry()
             while len(self._entries) > self._max:
-                self._entries.popitem(last=False)
+                _, oldest = self._entries.popitem(last=False)
+                self._taped = [x for x in self._taped if x is not oldest]
+                self._recent = [x for x in self._recent if x is not oldest.compiled]
         elif self._max > 1:
             self._entries.move_to_end(key)
         return entry
 
-    def _compile(self, entry: Entry, params: Sequence[NDArray]) -> None:
+    def _compile(self, entry: Entry) -> None:
         tape, entry.tape = entry.tape, None
+        self._taped = [x for x in self._taped if x is not entry]
         assert tape is not None
         if len(tape.forward) + len(tape.backward) > MAX_CALLS:
-            entry.refusal = "it has too many operators"
-            return
+            return self.refuse(entry, "it has too many operators")
         try:
-            lowered = lower(tape, [p._data for p in params])
+            lowered = lower(tape)
         except NotTraceable as error:
-            entry.refusal = error.args[0]
-        else:
-            if all(isinstance(step, PythonStep) for step in (*lowered.forward, *lowered.backward)):
-                entry.refusal, self.pays = NO_KERNELS, False
-            else:
-                entry.compiled = Compiled(lowered, len(tape.data), len(params), self._static_alloc)
+            return self.refuse(entry, error.args[0])
+        if all(isinstance(step, PythonStep) for step in (*lowered.forward, *lowered.backward)):
+            return self.refuse(entry, NO_KERNELS)
+        entry.compiled = Compiled(lowered, tape, self._static_alloc)
 
 
 class _Call:
@@ -150,118 +170,143 @@ class _Call:
     def __init__(
         self, plans: Plans, entry: Entry, function: Function, data: list[NDArray], params: list[NDArray]
     ) -> None:
-        self._plans = plans
-        self._entry, self._function, self._data, self._params = entry, function, data, params
+        self._plans, self._entry, self._function, self._data, self._params = plans, entry, function, data, params
+        self._training = autograd.mode.training
         self._tape: Tape | None = None
+        self._compiled = entry.compiled
         self._memory: Memory | None = None
-        self._draws = generator.bit_generator.state if entry.compiled is None or entry.draws else None
+        draws = self._compiled is None or self._compiled.draws
+        self._draws = generator.bit_generator.state if draws else None
 
-    # ------------------------------------------------------------ there
+    # ------------------------------------------------------------ forwards
 
     def traced(self) -> Any:
         """The result, computed as ever; what computes it is kept."""
-        entry = self._entry
         try:
             result, tape = trace(self._function, self._data, self._params)
         except NotTraceable as error:
-            entry.refusal = error.args[0]
-            generator.bit_generator.state = self._draws
-            return self._function(*self._data)
+            reason, result = error.args
+            self._plans.refuse(self._entry, reason)
+            return result
         if len(tape.forward) < MIN_CALLS:
-            entry.refusal = FEW_CALLS
-        entry.like, entry.draws = emptied(result), tape.draws
-        if autograd.mode.recording:
-            self._tape = tape
-        elif entry.refusal is None:
-            self._plans.hold(entry, tape)
-        return self._finished([x._data for x in tape.outputs])
+            self._plans.refuse(self._entry, FEW_CALLS)
+        self._tape = tape
+        node = self._node([x._data for x in tape.outputs])
+        if node is None:
+            self._plans.hold(self._entry, tape)
+        return self._finished(node, emptied(result), [x._data for x in tape.outputs])
 
     def planned(self) -> Any:
         """The result, computed by the plan."""
-        compiled = self._entry.compiled
+        compiled = self._compiled
         assert compiled is not None
+        self._plans.use(compiled)
         outputs, self._memory = compiled.forward([x._data for x in (*self._data, *self._params)])
-        return self._finished(outputs)
+        return self._finished(self._node(outputs), compiled.like, outputs)
 
-    def _finished(self, outputs: list[np.ndarray]) -> Any:
-        ctx = self._data[0]._ctx
-        node = None
-        if autograd.mode.recording:
-            parents = [x._node if x._in_graph() else None for x in (*self._data, *self._params)]
-            if any(p is not None for p in parents):
-                node = autograd.Node(self, parents, [], tuple(outputs), {}, ctx)
-        return nested(self._entry.like, iter(wrap(tuple(outputs), ctx, node)))
+    def _node(self, outputs: list[np.ndarray]) -> autograd.Node | None:
+        if not autograd.mode.recording:
+            return None
+        parents = [x._node if x._in_graph() else None for x in (*self._data, *self._params)]
+        if all(p is None for p in parents):
+            return None
+        return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
-    # ------------------------------------------------------------ and back
+    def _finished(self, node: autograd.Node | None, like: Any, outputs: list[np.ndarray]) -> Any:
+        return nested(like, iter(wrap(tuple(outputs), self._data[0]._ctx, node)))
+
+    # ------------------------------------------------------------ backwards
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         """Pairs of the node of an input and its gradient."""
         flows = [g.get(i) for i in range(len(node.output))]
-        has_flow = {i for i, flow in enumerate(flows) if flow is not None}
         if autograd.mode.recording:
             gradients = self._again(flows)
         elif self._tape is not None:
             gradients = self._traced(node, flows)
-        elif has_flow <= set(self._entry.heads):
+        elif self._fits(node, flows):
             gradients = self._planned(node, flows)
         else:
             gradients = self._again(flows)
         pairs = zip(node.parents, gradients, strict=True)
         return iter([(parent, dx) for parent, dx in pairs if parent is not None and dx is not None])
 
+    def _fits(self, node: autograd.Node, flows: list[NDArray | None]) -> bool:
+        """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted."""
+        compiled = self._compiled
+        assert compiled is not None
+        given = tuple(i for i, flow in enumerate(flows) if flow is not None)
+        wanted = compiled.wanted_set
+        return given == compiled.heads and all(p is None or i in wanted for i, p in enumerate(node.parents))
+
     def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
-        tape, entry = self._tape, self._entry
+        tape = self._tape
         assert tape is not None
         nodes = [x._node for x in (*tape.data, *self._params)]
         wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
         try:
             gradients = gradients_of(tape, flows, [nodes[i] for i in wanted])
         except NotTraceable as error:
-            entry.refusal = error.args[0]
+            self._plans.refuse(self._entry, error.args[0])
             gradients = tape.gradients
         else:
-            if entry.compiled is None and entry.refusal is None:
-                entry.heads = [i for i, flow in enumerate(flows) if flow is not None]
-                entry.wanted = wanted
-                self._plans.hold(entry, tape)
+            tape.wanted = wanted
+            self._plans.hold(self._entry, tape)
         return _spread(gradients, wanted, len(nodes))
 
     def _planned(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
-        entry = self._entry
-        assert entry.compiled is not None and self._memory is not None
-        heads = [np.zeros_like(node.output[i]) if (g := flows[i]) is None else g._data for i in entry.heads]
+        compiled = self._compiled
+        assert compiled is not None and self._memory is not None
+        heads = [g._data for g in flows if g is not None]
+        varying = [*(x._data for x in self._data), *heads, *node.output]
         inputs = [*(x._data for x in (*self._data, *self._params)), *heads]
-        pairs = zip((node.parents[i] for i in entry.wanted), entry.compiled.gradients, strict=True)
-        lent = [_lent(parent, dx) for parent, dx in pairs]
+        lent = _lent([node.parents[i] for i in compiled.wanted], compiled.gradients, varying)
         places = [None if x is None else x._data for x in lent]
-        gradients = entry.compiled.backward(inputs, node.output, places, self._memory)
+        gradients = compiled.backward(inputs, node.output, places, self._memory)
         arrays = [
             None if x is None else NDArray(x, node.ctx) if to is None else to
             for x, to in zip(gradients, lent, strict=True)
         ]
-        return _spread(arrays, entry.wanted, len(self._data) + len(self._params))
+        return _spread(arrays, compiled.wanted, len(self._data) + len(self._params))
 
     def _again(self, flows: list[NDArray | None]) -> list[NDArray | None]:
         """The gradients by the function's operators, recorded if the thread records.
 
-        The function is computed once more, with the random numbers that it drew.
+        The function is computed once more, in the mode it was called in, with the random numbers that it drew.
         """
-        with generator.replayed(self._draws), autograd.Scope(True, None):
+        with generator.replayed(self._draws), autograd.Scope(True, self._training):
             handles = [handle(x) if x._in_graph() else x.detach() for x in self._data]
             outputs = flat(self._function(*handles))
         pairs = [(y, g) for y, g in zip(outputs, flows, strict=True) if g is not None]
         return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params])
 
     def __del__(self) -> None:
-        if self._memory is not None and self._entry.compiled is not None:
-            self._entry.compiled.give_back(self._memory)
+        if self._memory is not None and self._compiled is not None:
+            self._compiled.give_back(self._memory)
 
 
-def _lent(parent: Any, gradient: Array | None) -> NDArray | None:
-    """The array that a variable receives its gradient in, if it can be written there at once."""
-    if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
-        return None
-    return parent.lend()
+def _lent(
+    parents: Sequence[Any], gradients: Sequence[Array | None], read: Sequence[np.ndarray]
+) -> list[NDArray | None]:
+    """For each gradient the array that a variable receives it in, if it can be written there at once: it shares no
+    memory with what the plan reads, and with no other gradient."""
+    taken = [(address(x), address(x) + x.nbytes) for x in read]
+    found: list[NDArray | None] = []
+    for parent, gradient in zip(parents, gradients, strict=True):
+        found.append(None)
+        if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
+            continue
+        if parent.grad.stype != "default":
+            continue
+        start = address(parent.grad._data)
+        end = start + parent.grad._data.nbytes
+        for begin, stop in taken:
+            if start < stop and begin < end:
+                break
+        else:
+            found[-1] = parent.lend()
+            taken.append((start, end))
+    return found
 
 
 def _spread(found: Sequence[NDArray | None], places: Sequence[int], n: int) -> list[NDArray | None]:

@@ -32,26 +32,26 @@ class Program:
         self._offsets: dict[str, list[tuple[int, int]]] = {"block": [], "input": [], "output": []}
         self._constants: list[np.ndarray] = []
         calls: list[tuple[int, int, int]] = []
-        heads: list[int] = []
+        scratch_words: list[int] = []
         for step in steps:
             if isinstance(step, PythonStep):
                 self.parts.append(step)
                 continue
             assert isinstance(step, KernelStep)
             if step.scratch:
-                heads.append(len(self._words))
+                scratch_words.append(len(self._words))
             calls.append(self._call(step))
             first = self.parts.pop()[0] if self.parts and isinstance(self.parts[-1], tuple) else len(calls) - 1
             self.parts.append((first, len(calls)))
         self.words = np.array(self._words, np.int64)
         self.calls = np.array(calls, np.int64).reshape(-1, 3)
         """For each call the address of a task, where its words begin, in bytes, and its work."""
-        self.heads = np.array(heads, np.int64)
+        self.scratch_words = np.array(scratch_words, np.int64)
         """The words in which calls say that they have found no memory."""
         self.block = np.array([at for _, at in self._offsets["block"]], np.int64)
         """The words that are places in the block."""
         inputs = self._offsets["input"]
-        among = range(10**9)[fixed]
+        among = range(fixed.start, fixed.stop)
         self.fixed_inputs = np.array([(i - fixed.start, at) for i, at in inputs if i in among], np.int64).reshape(-1, 2)
         self.inputs = [(i, at, self._words[at]) for i, at in inputs if i not in among]
         self.outputs = [(i, at, self._words[at]) for i, at in self._offsets["output"]]
@@ -122,7 +122,8 @@ class Run:
                     run_sequence(next(structs))
             else:
                 run_sequence(next(structs))
-        if len(program.heads) and self._words[program.heads].min() < 0:
+        if len(program.scratch_words) and self._words[program.scratch_words].min() < 0:
+            self._words[program.scratch_words] = program.words[program.scratch_words]  # for the next call
             raise MemoryError("no memory for what threads need of their own")
 
     def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:

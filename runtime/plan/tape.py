@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from runtime import autograd
 from runtime.autograd import Node, Part, Placeholder, Trace, Variable
 from runtime.autograd.modes import mode
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import handle
 
 
 class NotTraceable(Exception):
@@ -21,14 +24,17 @@ class Tape:
     """The calls of a function of arrays, and of its gradient once that was traced."""
 
     data: list[NDArray]
-    """The arrays that it was given, in copies of their own."""
-    known: set[Any]
-    """The nodes of parameters."""
+    """The arrays that it was given; their nodes lead on to those of the caller's."""
+    parameters: list[NDArray]
+    result: Any
+    """What the function returned: arrays in nested lists."""
     trace: Trace
     outputs: list[NDArray]
     forward: list[Node]
     heads: list[NDArray | None] = field(default_factory=list)
     """The gradients of the outputs, in copies of their own; None for an output that none flows into."""
+    wanted: list[int] = field(default_factory=list)
+    """The inputs, data and then parameters, whose gradients were traced."""
     gradients: list[NDArray | None] = field(default_factory=list)
     backward: list[Node] = field(default_factory=list)
 
@@ -42,18 +48,47 @@ class Tape:
 def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterable[NDArray]) -> tuple[Any, Tape]:
     """Call `function(*data)`. Returns what it returned, and the tape.
 
-    NotTraceable where the calls do not say what was computed.
+    NotTraceable where the calls do not say what was computed. Its second argument is what the function returned, in
+    the graph as ever.
     """
-    handles = [NDArray(x._data.copy(), x._ctx, Placeholder()) for x in data]
+    params = list(params)
     known = {p._node for p in params if p._node is not None}
     with Trace() as noted:
+        handles = _handles(data, [p._data for p in params])
         result = function(*handles)
-    if noted.refusal is not None:
-        raise NotTraceable(noted.refusal)
-    tape = Tape(handles, known, noted, flat(result), [])
-    given = known | {x._node for x in handles}
-    tape.forward = _calls([x._node for x in tape.outputs], given, noted.start, noted.effects)
+    try:
+        if noted.refusal is not None:
+            raise NotTraceable(noted.refusal)
+        tape = Tape(handles, params, result, noted, flat(result), [])
+        given = known | {x._node for x in handles}
+        tape.forward = _calls([x._node for x in tape.outputs], given, noted.start, noted.effects)
+    except NotTraceable as error:
+        if not mode.recording:
+            _leave_graph(result, noted.start)
+        raise NotTraceable(error.args[0], result) from None
     return result, tape
+
+
+def _leave_graph(result: Any, start: int) -> None:
+    """Take the arrays in nested lists out of the graph that only the trace has made."""
+    if isinstance(result, (list, tuple)):
+        for part in result:
+            _leave_graph(part, start)
+    elif type(result) is NDArray and isinstance(result._node, (Node, Part)) and result._node.serial >= start:
+        result._node = None
+
+
+def _handles(data: Sequence[NDArray], params: Sequence[np.ndarray]) -> list[NDArray]:
+    """The arrays, each with a node of its own. What shares memory with another or with a parameter is copied, as
+    arrays on the tape are told from each other by their memory."""
+    seen = list(params)
+    handles = []
+    for x in data:
+        values = x._data.copy() if any(np.may_share_memory(x._data, other) for other in seen) else x._data
+        seen.append(values)
+        node = Node(handle, [x._node if x._in_graph() else None], [values], values, {}, x._ctx)
+        handles.append(NDArray(values, x._ctx, node))
+    return handles
 
 
 def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[Any]) -> list[NDArray | None]:
@@ -66,16 +101,17 @@ def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[A
     pairs = [(y, g) for y, g in zip(tape.outputs, tape.heads, strict=True) if g is not None and y._in_graph()]
     found: dict[Any, Any] = dict.fromkeys(wanted)
     tape.trace.refusal = None
+    ends = {x._node for x in tape.data}
     with autograd.pause(mode.training), tape.trace:
         if pairs:
-            autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found)
+            autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found, ends)
     tape.gradients = [found[node] for node in wanted]
     if tape.trace.refusal is not None:
         raise NotTraceable(tape.trace.refusal)
-    given = tape.known | {x._node for x in (*tape.data, *tape.heads) if x is not None}
-    ends = [g._node for g in tape.gradients if g is not None]
+    given = {p._node for p in tape.parameters} | {x._node for x in (*tape.data, *tape.heads) if x is not None}
+    flows = [g._node for g in tape.gradients if g is not None]
     done = set(tape.forward)
-    tape.backward = [x for x in _calls(ends, given, tape.trace.start, tape.trace.effects[before:]) if x not in done]
+    tape.backward = [x for x in _calls(flows, given, tape.trace.start, tape.trace.effects[before:]) if x not in done]
     return tape.gradients
 
 

@@ -14,7 +14,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
-from runtime.plan.plans import MAX_TAPES
+from runtime.plan.plans import MAX_TAPES, MAX_WITH_MEMORY
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
 
@@ -263,6 +263,167 @@ def test_memory_is_given_back() -> None:
     net.hybridize()
     gc.collect()
     assert dropped() is None
+
+
+def test_gradients_that_are_read_while_they_are_computed() -> None:
+    """Of a block whose input, or the gradient of whose output, is the gradient of a parameter."""
+    results = []
+    for hybridized in (False, True):
+        mx.random.seed(4)
+        net = nn.HybridSequential()
+        net.add(nn.Dense(300, in_units=300, use_bias=False), nn.Activation("relu"), nn.Dense(300, in_units=300))
+        net.initialize(mx.init.Uniform(0.01))
+        if hybridized:
+            net.hybridize()
+        x = nd.random.normal(shape=(300, 300))
+        found = []
+        for given, flow in ((x, None), (x, None), (net[0].weight.grad(), None), (x, net[0].weight.grad())):
+            with autograd.record():
+                y = net(given)
+            y.backward(flow)
+            found += [p.grad().asnumpy() for p in net.collect_params().values()]
+        results.append(found)
+    assert_alike(results[1], results[0])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_predictions(create_graph: bool) -> None:
+    """They are those of the mode of the call, also where a plan has none: for other outputs, and to be recorded."""
+    results = []
+    for hybridized in (False, True):
+        net = network(False)
+        net.add(nn.HybridLambda(lambda F, x: [x * 2, F.tanh(x)]))
+        if hybridized:
+            net.hybridize()
+        x = nd.random.normal(shape=(4, 2, 8, 8))
+        x.attach_grad()
+        found = []
+        for head in (0, 0, 1):
+            with autograd.record(train_mode=False):
+                y = net(x)[head].sum()
+                if create_graph:
+                    y = (autograd.grad(y, [x], create_graph=True)[0] ** 2).sum()
+            y.backward()
+            found += [x.grad.asnumpy(), *(p.data().asnumpy() for p in net.collect_params().values())]
+        results.append(found)
+    assert_alike(results[1], results[0])
+
+
+class ReadsStatistics(gluon.HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.norm = nn.BatchNorm(in_channels=3)
+
+    def hybrid_forward(self, F, x):
+        moving = self.norm.running_mean.data()
+        return self.norm(x * 2) * moving.expand_dims(0) + F.tanh(x) * F.identity(moving)
+
+
+def test_statistics_that_are_read_before_they_move() -> None:
+    results = []
+    for hybridized in (False, True):
+        mx.random.seed(5)
+        net = ReadsStatistics()
+        net.initialize()
+        if hybridized:
+            net.hybridize()
+        found = []
+        for _ in range(4):
+            x = nd.random.normal(shape=(8, 3))
+            x.attach_grad()
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+            loss.backward()
+            found += [x.grad.asnumpy(), *(p.data().asnumpy() for p in net.collect_params().values())]
+        results.append(found)
+    assert_alike(results[1], results[0])
+
+
+def test_a_parameter_that_begins_to_want_a_gradient() -> None:
+    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
+    net[-1].weight.grad_req = "null"
+    for wants in (False, False, False, True, True):
+        if wants:
+            net[-1].weight.data().attach_grad()
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        assert not wants or net[-1].weight.data().grad.asnumpy().any()
+
+
+class Counts(gluon.HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+        with self.name_scope():
+            self.count = self.params.get("count", shape=(1,), grad_req="null", init="zeros")
+
+    def hybrid_forward(self, F, x, count):
+        self.calls += 1
+        mask = F.zeros((3,))
+        mask[0] = 1
+        with autograd.pause():
+            count[:] = count + 1
+        return F.tanh(x * 2) * mask + count
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_a_call_that_is_refused_happens_once(record: bool) -> None:
+    net, x = Counts(), nd.ones((3,))
+    net.initialize()
+    net.hybridize()
+    x.attach_grad()
+    for n in range(1, 5):
+        with autograd.record() if record else autograd.pause():
+            y = net(x)
+        assert y._in_graph() == record
+        if record:
+            y.backward()
+            np.testing.assert_allclose(x.grad.asnumpy(), [2 * (1 - np.tanh(2) ** 2), 0, 0], 1e-5)
+        assert (net.calls, net.count.data().asscalar()) == (n, n)
+
+
+def test_many_kinds_of_inputs_in_turn_are_compiled_and_hold_little_memory() -> None:
+    net = network(True)
+    for _ in range(3):
+        for n in range(1, 9):
+            with autograd.record():
+                loss = net(nd.zeros((n, 2, 8, 8))).sum()
+            loss.backward()
+    assert all(entry.compiled is not None and entry.tape is None for entry in entries(net))
+    del loss
+    assert sum(len(entry.compiled._free) for entry in entries(net)) == MAX_WITH_MEMORY
+
+
+def test_threads_compile_and_differentiate() -> None:
+    net, errors = network(True), []
+    expected = []
+    for n in range(1, 5):
+        x = nd.ones((n, 2, 8, 8))
+        x.attach_grad()
+        with autograd.record(train_mode=False):
+            y = net(x).sum()
+        y.backward()
+        expected.append(x.grad.asnumpy())
+    net.hybridize()
+
+    def run(k: int) -> None:
+        for i in range(24):
+            x = nd.ones(((k + i) % 4 + 1, 2, 8, 8))
+            x.attach_grad()
+            with autograd.record(train_mode=False):
+                y = net(x).sum()
+            y.backward()
+            if not np.allclose(x.grad.asnumpy(), expected[len(x) - 1], 1e-5, 1e-6):
+                errors.append(len(x))
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
 
 
 def test_copies_have_plans_of_their_own() -> None:

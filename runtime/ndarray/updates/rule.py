@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.core import optgen_bridge
 from runtime.core.binding import Binding
@@ -69,6 +70,7 @@ class Rule:
         `kept[k][i]` is state k of weights[i]; with `master`, float32 masters come last. They change in place. `out` is
         an array, or a list of one for each weight. Options are numbers or, but for flags, lists likewise.
         """
+        autograd.writes_values()
         fresh = out is None
         out = [] if fresh else listed(out)
         _check(name, itertools.chain(weights, grads, out, *kept))
