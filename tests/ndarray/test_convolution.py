@@ -116,6 +116,7 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
         np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
     "kernel, n, channels, filters, image, pad",
     [

@@ -132,7 +132,7 @@ def test_operators_that_leave_zeros_alone(recorded: bool) -> None:
     for output, value, gradient in zip(outputs, expected, gradients, strict=True):
         names = output.list_arguments()
         given = None if grads is None else {name: grads[name] for name in names}
-        executor = output.bind(mx.cpu(), {name: args[name] for name in names}, given)
+        executor = output.bind(mx.current_context(), {name: args[name] for name in names}, given)
         (found,) = executor.forward(is_train=recorded)
         assert found.asnumpy().tolist() == value and (recorded or found.stype == "row_sparse")
         if grads is not None:
