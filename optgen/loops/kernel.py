@@ -183,12 +183,17 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
         return 0
     if x.dtype is not dtype and x.dtype != dtype:
         raise TypeError(f"an array of {x.dtype} was passed to a kernel for {dtype}")
+    if not x.flags.c_contiguous:
+        raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous")
+    return address(x)
+
+
+def address(x: np.ndarray[Any, Any]) -> int:
+    """The address of the elements."""
     try:
         # A third of the time that the other way takes.
         return ctypes.addressof(ctypes.c_char.from_buffer(x))  # type: ignore[arg-type]  # Buffer: since Python 3.12
     except (TypeError, ValueError):  # read-only, without elements, or not contiguous
-        if not x.flags.c_contiguous:
-            raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous") from None
         return x.ctypes.data
 
 

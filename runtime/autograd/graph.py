@@ -160,8 +160,10 @@ class Variable:
         return type(mine) is type(other) is np.ndarray and mine.dtype == other.dtype
 
     def lend(self) -> NDArray | None:
-        """`grad`, for a walk whose gradients are stored to write the only gradient so far to: `receive` then has
-        nothing to copy. None where something else is written there, or was."""
+        """`grad`, for a walk to write a gradient to at once, so that `receive` has nothing to copy.
+
+        None where the walk stores no gradients, `grad` is lent already, or the gradient is added or stored sparsely.
+        """
         if not mode.storing or self.lent or self.grad_req != "write" or self.grad.stype != "default":
             return None
         self.lent = True

@@ -47,18 +47,15 @@ class Trace:
 class Placeholder:
     """The node of a gradient that a traced walk begins with."""
 
-    __slots__ = ("released_at", "serial")
+    __slots__ = ("serial",)
     parents: tuple[Any, ...] = ()
+    released_at = 0
 
     def __init__(self) -> None:
         self.serial = next(graph._serial)
-        self.released_at = 0
 
     def pull(self, gradient: Any) -> tuple[Any, ...]:
         return ()
-
-    def release(self) -> None:
-        self.released_at = next(graph._serial)
 
 
 def reads_values() -> None:

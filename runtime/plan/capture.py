@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import kernel as loops
-from optgen.loops import numpy_blas
 from optgen.loops.kernel import LoopKernel
 from optgen.loops.writes import written
 from runtime.plan.places import Places, root
@@ -40,14 +39,14 @@ class KernelCall:
 
     def run(self, arguments: Sequence[Any]) -> None:
         job = self.kernel.prepared(self.tasks, self.work, *arguments, scratch=self.scratch)
-        with numpy_blas.single:
-            self.kernel.code_for(arguments[0].dtype).run(job.arguments.buffer_info()[0], self.work)
+        self.kernel.code_for(arguments[0].dtype).run(job.arguments.buffer_info()[0], self.work)
         if job.arguments[0] < 0:
-            raise MemoryError(f"{self.kernel.name}: no {job.arguments[1]} bytes for a thread's own memory")
+            self.kernel.no_memory(job.arguments[1])
 
 
 _watching = threading.Lock()
 MAX_KNOWN = 10_000
+"""With more of them, `_known` is emptied."""
 _known: dict[Any, bool] = {}
 """By operator, attributes and inputs: whether an operator consists of calls of kernels."""
 

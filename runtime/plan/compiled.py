@@ -34,8 +34,7 @@ class Compiled:
         forward = _needed(lowered.forward, left)
         forward, backward = fuse(forward, left), fuse(backward, results)
         self.outputs, self.gradients = lowered.outputs, lowered.gradients
-        self.forward_steps, self.backward_steps = forward, backward
-        self.nbytes = assign(forward, backward, results)
+        self._nbytes = assign(forward, backward, results)
         fixed = slice(len(tape.data), len(tape.data) + len(tape.parameters))
         self._forward, self._backward = Program(forward, fixed), Program(backward, fixed)
         self._static = static_alloc
@@ -47,7 +46,7 @@ class Compiled:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = Memory(self._forward, self._backward, self.nbytes)
+            memory = Memory(self._forward, self._backward, self._nbytes)
         outputs = [np.empty(x.shape, x.dtype) for x in self.outputs]
         memory.forward(inputs, outputs)
         return outputs, memory

@@ -58,8 +58,13 @@ WORK = {"tanh": 8, "sigmoid": 8, "divide": 4, "sqrt": 4, "rsqrt": 8, "reciprocal
 """The work of an element, in additions, where it is more than one."""
 
 
-def expression(name: str, attrs: Mapping[str, Any]) -> str | None:
-    """The expression of an operator with these attributes, in which {0}, {1}, ... are left; None if there is none."""
+def expression(name: str, attrs: Mapping[str, Any], inputs: int) -> str | None:
+    """The expression of an operator with these attributes and so many inputs, in which {0}, {1}, ... are left.
+
+    None if there is none.
+    """
+    if name == "add_n":
+        return " + ".join(f"{{{i}}}" for i in range(inputs))
     text = EXPRESSIONS.get(name)
     if text is None:
         return None

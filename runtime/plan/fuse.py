@@ -61,7 +61,6 @@ class _Group:
 
     def __init__(self, first: ElementStep) -> None:
         self.members = [first]
-        self.shape = first.output.shape
         self.computed = set(first.writes)
         self.read = set(first.reads)
 

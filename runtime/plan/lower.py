@@ -14,7 +14,7 @@ from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan.broadcast import groups_of
 from runtime.plan.capture import capture
 from runtime.plan.expressions import WORK, expression, literal
-from runtime.plan.places import Places
+from runtime.plan.places import Places, root
 from runtime.plan.products import RULES
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
 from runtime.plan.tape import NotTraceable, Tape
@@ -99,9 +99,9 @@ class _Lowering:
             outputs = self._kernels(operator, node)
         if outputs is None:
             outputs = [None if x is None else new(x.shape, x.dtype) for x in results]
-            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs), operator.name))
+            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs)))
         for x, place in zip(results, outputs, strict=True):
-            if x is not None and self.places.find(x) is None:
+            if x is not None:
                 self._bind(x, place)
 
     # ------------------------------------------------------------ where arrays are
@@ -129,7 +129,7 @@ class _Lowering:
             buffer.kind, buffer.index = "output", i
             return place
         copy = Array(Buffer(place.nbytes, "output", i), 0, place.shape, place.dtype)
-        self.steps.append(PythonStep(np.copy, [place], {}, [copy], "copy"))
+        self.steps.append(PythonStep(np.copy, [place], {}, [copy]))
         return copy
 
     # ------------------------------------------------------------ kinds of steps
@@ -138,9 +138,7 @@ class _Lowering:
         self, name: str, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
     ) -> list[Array | None] | None:
         """An expression of single elements, if the operator is one."""
-        text = expression(name, attrs)
-        if name == "add_n":
-            text = " + ".join(f"{{{i}}}" for i in range(len(inputs)))
+        text = expression(name, attrs, len(inputs))
         if text is None or results[0].dtype.char not in "fd":
             return None
         if name == "spread":
@@ -173,7 +171,8 @@ class _Lowering:
         outputs, calls = captured
         for call in calls:
             for x in call.results(node.inputs):
-                self._new_root(x)
+                if self.places.find(root(x)) is None:
+                    self.places.add(root(x), Buffer(root(x).nbytes), 0)
         for call in calls:
             written = [id(x) for x in call.results(node.inputs)]
             places = [self._argument(x) for x in call.arguments]
@@ -183,12 +182,6 @@ class _Lowering:
             step = KernelStep(call.kernel, call.tasks, call.work, places, reads, writes, dtype, call.scratch)
             self.steps.append(step)
         return [None if x is None else self.place(x, operator.name) for x in outputs]
-
-    def _new_root(self, x: np.ndarray) -> None:
-        while isinstance(x.base, np.ndarray):
-            x = x.base
-        if self.places.find(x) is None:
-            self.places.add(x, Buffer(x.nbytes), 0)
 
     def _argument(self, x: Any) -> Any:
         if not isinstance(x, np.ndarray):

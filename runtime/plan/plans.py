@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen.loops.kernel import address
 from runtime import autograd
 from runtime.context import Context
 from runtime.core.generator import generator
@@ -18,7 +19,6 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
-from runtime.plan.places import address
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 

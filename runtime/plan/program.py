@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from optgen.execute.cpu.sequence import run_sequence
+from optgen.execute.cpu.sequence import CALL_BYTES, SEQUENCE_BYTES, run_sequence
 from optgen.loops import numpy_blas
-from optgen.loops.kernel import POOL_MIN_WORK
+from optgen.loops.kernel import POOL_MIN_WORK, address
 from optgen.threads import pool
 from runtime.plan.memory import ALIGNMENT
-from runtime.plan.places import address
 from runtime.plan.steps import Array, KernelStep, PythonStep, Step
 
 
@@ -102,9 +101,9 @@ class Run:
         base = address(self._table)
         native = [part for part in program.parts if isinstance(part, tuple)]
         self._structs = np.array(
-            [(stop - start, base + 24 * start, *shared, POOL_MIN_WORK) for start, stop in native], np.int64
+            [(stop - start, base + CALL_BYTES * start, *shared, POOL_MIN_WORK) for start, stop in native], np.int64
         )
-        self._starts = [address(self._structs) + 40 * i for i in range(len(native))]
+        self._starts = [address(self._structs) + SEQUENCE_BYTES * i for i in range(len(native))]
         self._views: dict[Array, np.ndarray] = {}
 
     def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
@@ -156,9 +155,9 @@ class Run:
                 start = self._block.start + buffer.offset + x.offset
                 known = self._views[x] = np.ndarray(x.shape, x.dtype, self._block.memory, start)
             return known
-        whole = (
-            {"input": inputs, "output": outputs}[buffer.kind][buffer.index] if buffer.array is None else buffer.array
-        )
+        whole = buffer.array
+        if whole is None:
+            whole = (inputs if buffer.kind == "input" else outputs)[buffer.index]
         if whole.dtype == x.dtype and whole.nbytes == x.nbytes:
             return whole if whole.shape == x.shape else whole.reshape(x.shape)
         part = whole.reshape(-1).view(np.uint8)[x.offset : x.offset + x.nbytes]

@@ -73,7 +73,6 @@ class PythonStep:
     inputs: list[Any]
     attrs: dict[str, Any]
     outputs: list[Array | None]
-    name: str = ""
 
     @property
     def reads(self) -> list[Buffer]:

@@ -41,7 +41,7 @@ class Tape:
     @property
     def draws(self) -> bool:
         """Whether random numbers were drawn."""
-        calls = (getattr(x.operator, "operator", x.operator) for x in self.forward)
+        calls = (getattr(x.operator, "operator", x.operator) for x in (*self.forward, *self.trace.outside))
         return any(not getattr(x, "pure", True) for x in calls)
 
 

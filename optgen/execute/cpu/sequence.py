@@ -37,6 +37,10 @@ class _Sequence(ctypes.Structure):
     )
 
 
+CALL_BYTES, SEQUENCE_BYTES = ctypes.sizeof(_Call), ctypes.sizeof(_Sequence)
+"""Both consist of words of 64 bits."""
+
+
 class _Loop(ctypes.Structure):
     """`loop` of sequence.c."""
 

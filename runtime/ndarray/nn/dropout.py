@@ -35,8 +35,7 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    like = data if autograd.mode.trace is not None else data.detach()  # a trace has the draws; no gradient needs them
-    return data * _factors(like, shape=shape, p=p, ctx=data._ctx)
+    return data * _factors(data.detach(), shape=shape, p=p, ctx=data._ctx)
 
 
 @Operator
