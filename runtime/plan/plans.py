@@ -19,6 +19,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
+from runtime.plan.places import root
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
@@ -213,13 +214,16 @@ class _Call:
         return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
     def _finished(self, node: autograd.Node | None, like: Any, outputs: list[np.ndarray]) -> Any:
-        return nested(like, iter(wrap(tuple(outputs), self._data[0]._ctx, node)))
+        ctx = self._data[0]._ctx
+        if like is None:
+            return NDArray(outputs[0], ctx, node)
+        return nested(like, iter(wrap(tuple(outputs), ctx, node)))
 
     # ------------------------------------------------------------ backwards
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         """Pairs of the node of an input and its gradient."""
-        flows = [g.get(i) for i in range(len(node.output))]
+        flows = [g.get(i) for i in range(len(node.output))] if type(g) is autograd.Gradients else [g]
         if autograd.mode.recording:
             gradients = self._again(flows)
         elif self._tape is not None:
@@ -235,9 +239,9 @@ class _Call:
         """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted."""
         compiled = self._compiled
         assert compiled is not None
-        given = tuple(i for i, flow in enumerate(flows) if flow is not None)
-        wanted = compiled.wanted_set
-        return given == compiled.heads and all(p is None or i in wanted for i, p in enumerate(node.parents))
+        given = tuple([i for i, flow in enumerate(flows) if flow is not None])
+        wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
+        return given == compiled.heads and compiled.wanted_set.issuperset(wanted)
 
     def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
         tape = self._tape
@@ -290,23 +294,29 @@ def _lent(
 ) -> list[NDArray | None]:
     """For each gradient the array that a variable receives it in, if it can be written there at once: it shares no
     memory with what the plan reads, and with no other gradient."""
-    taken = [(address(x), address(x) + x.nbytes) for x in read]
-    found: list[NDArray | None] = []
+    places: list[np.ndarray | None] = []
     for parent, gradient in zip(parents, gradients, strict=True):
-        found.append(None)
-        if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
-            continue
-        if parent.grad.stype != "default":
-            continue
-        start = address(parent.grad._data)
-        end = start + parent.grad._data.nbytes
-        for begin, stop in taken:
-            if start < stop and begin < end:
-                break
-        else:
-            found[-1] = parent.lend()
-            taken.append((start, end))
-    return found
+        to = parent.grad if gradient is not None and type(parent) is autograd.Variable else None
+        dense = to is not None and type(to) is NDArray and to._data.dtype == gradient.dtype
+        places.append(to._data if dense else None)
+    pairs = zip(parents, _free(places, read), strict=True)
+    return [parent.lend() if is_free else None for parent, is_free in pairs]
+
+
+def _free(places: Sequence[np.ndarray | None], read: Sequence[np.ndarray]) -> list[bool]:
+    """Whether each of the places shares no memory with the arrays that are read, nor with a place before it."""
+    owners = [root(x) for x in (*read, *places) if x is not None]
+    if len(set(map(id, owners))) == len(owners) and all([x.base is None for x in owners]):
+        return [x is not None for x in places]  # memory that others own is other memory
+    ranges = [(address(x), address(x) + x.nbytes) for x in read]
+    free = []
+    for x in places:
+        start = 0 if x is None else address(x)
+        end = 0 if x is None else start + x.nbytes
+        free.append(x is not None and all(stop <= start or end <= begin for begin, stop in ranges))
+        if free[-1]:
+            ranges.append((start, end))
+    return free
 
 
 def _spread(found: Sequence[NDArray | None], places: Sequence[int], n: int) -> list[NDArray | None]:
