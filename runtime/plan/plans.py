@@ -19,7 +19,6 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
-from runtime.plan.places import root
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
@@ -175,6 +174,7 @@ class _Call:
         self._training = autograd.mode.training
         self._tape: Tape | None = None
         self._compiled = entry.compiled
+        self._inputs: list[np.ndarray] = []
         self._memory: Memory | None = None
         draws = self._compiled is None or self._compiled.draws
         self._draws = generator.bit_generator.state if draws else None
@@ -202,14 +202,17 @@ class _Call:
         compiled = self._compiled
         assert compiled is not None
         self._plans.use(compiled)
-        outputs, self._memory = compiled.forward([x._data for x in (*self._data, *self._params)])
+        self._inputs = [x._data for x in (*self._data, *self._params)]
+        outputs, self._memory = compiled.forward(self._inputs)
         return self._finished(self._node(outputs), compiled.like, outputs)
 
     def _node(self, outputs: list[np.ndarray]) -> autograd.Node | None:
         if not autograd.mode.recording:
             return None
-        parents = [x._node if x._in_graph() else None for x in (*self._data, *self._params)]
-        if all(p is None for p in parents):
+        parents = [x._node for x in (*self._data, *self._params)]
+        if any([p is not None and p.released_at for p in parents]):
+            parents = [p if p is not None and not p.released_at else None for p in parents]
+        if not any(parents):
             return None
         return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
@@ -262,11 +265,10 @@ class _Call:
         compiled = self._compiled
         assert compiled is not None and self._memory is not None
         heads = [g._data for g in flows if g is not None]
-        varying = [*(x._data for x in self._data), *heads, *node.output]
-        inputs = [*(x._data for x in (*self._data, *self._params)), *heads]
+        varying = [*self._inputs[: len(self._data)], *heads, *node.output]
         lent = _lent([node.parents[i] for i in compiled.wanted], compiled.gradients, varying)
         places = [None if x is None else x._data for x in lent]
-        gradients = compiled.backward(inputs, node.output, places, self._memory)
+        gradients = compiled.backward([*self._inputs, *heads], node.output, places, self._memory)
         arrays = [
             None if x is None else NDArray(x, node.ctx) if to is None else to
             for x, to in zip(gradients, lent, strict=True)
@@ -305,9 +307,9 @@ def _lent(
 
 def _free(places: Sequence[np.ndarray | None], read: Sequence[np.ndarray]) -> list[bool]:
     """Whether each of the places shares no memory with the arrays that are read, nor with a place before it."""
-    owners = [root(x) for x in (*read, *places) if x is not None]
-    if len(set(map(id, owners))) == len(owners) and all([x.base is None for x in owners]):
-        return [x is not None for x in places]  # memory that others own is other memory
+    owners = [x if x.base is None else x.base for x in (*read, *places) if x is not None]
+    if all([type(x) is np.ndarray and x.base is None for x in owners]) and len(set(map(id, owners))) == len(owners):
+        return [x is not None for x in places]  # no two share an owner
     ranges = [(address(x), address(x) + x.nbytes) for x in read]
     free = []
     for x in places:
