@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,6 +72,7 @@ class Plans:
         self._values: list[Any] = []
         self.pays = True
         """False once it was seen that the function has too few operators for a plan."""
+        _all.add(self)
 
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
@@ -160,6 +163,19 @@ class Plans:
         if all(isinstance(step, PythonStep) for step in (*lowered.forward, *lowered.backward)):
             return self.refuse(entry, NO_KERNELS)
         entry.compiled = Compiled(lowered, tape, self._static_alloc)
+
+
+_all: weakref.WeakSet[Plans] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Renew the locks in a forked child, where a thread that held one does not exist. What it was compiling is traced
+    again."""
+    for plans in _all:
+        plans._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class _Call:

@@ -15,6 +15,7 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
 from runtime.plan.plans import MAX_TAPES, MAX_WITH_MEMORY
+from tests.compiler.harness import python
 from tests.gluon.plans import assert_alike, entries
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
@@ -344,15 +345,54 @@ def test_threads_share_plans() -> None:
     assert not wrong
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_forked_child_runs_plans() -> None:
+def perceptron() -> nn.HybridBlock:
     net = nn.HybridSequential()
     net.add(nn.Dense(256, activation="tanh"), nn.Dense(256, activation="tanh"), nn.Dense(10))
     net.initialize()
     net.hybridize()
+    return net
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_runs_plans() -> None:
+    net = perceptron()
     x = nd.random.normal(shape=(256, 512))
     expected, *_ = (net(x).asnumpy() for _ in range(3))
     child = os.fork()
     if child == 0:
         os._exit(0 if all(np.allclose(net(x).asnumpy(), expected, 1e-5, 1e-6) for _ in range(3)) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+FORKS = """
+import os, signal, threading
+from tests.gluon.test_plan_calls import nd, perceptron
+
+net, stop, rows = perceptron(), threading.Event(), iter(range(1, 1_000_000))
+
+def compiles():
+    while not stop.is_set():
+        x = nd.ones((next(rows), 32))
+        net(x), net(x)
+
+net(nd.ones((1, 32)))
+thread = threading.Thread(target=compiles)
+thread.start()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        x = nd.ones((7, 32))
+        net(x), net(x), net(x)
+        perceptron()(x)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_forked_while_a_thread_makes_plans() -> None:
+    done = python(FORKS, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
