@@ -96,7 +96,7 @@ class Run:
         self._words[program.block] += block.address
         self._table = program.calls.copy()
         self._table[:, 1] += address(self._words)
-        threads = pool.pool() if pool.supported() else None
+        self._threads = threads = pool.pool() if pool.supported() else None
         shared = (threads.run, threads.address) if threads else (0, 0)
         base = address(self._table)
         native = [part for part in program.parts if isinstance(part, tuple)]
@@ -110,8 +110,8 @@ class Run:
         """Run all steps. MemoryError where a kernel has found no memory of its own."""
         program = self._program
         self._fill(inputs, outputs)
-        if pool.supported():
-            pool.pool().match_worker_count()
+        if self._threads is not None:
+            self._threads.match_worker_count()
         structs = iter(self._starts)
         for part in program.parts:
             if isinstance(part, PythonStep):

@@ -103,7 +103,9 @@ class HybridBlock(Block):
             return self._trace(x, *args)
         if not self._active or _calls.inside:
             return self._compute(x, *args)
-        self._structure = check_structure(self, (x, *args), self._structure)
+        structure = check_structure(self, (x, *args), self._structure)
+        if self._structure is None:  # to set an attribute of a Block takes longer than the check
+            self._structure = structure
         _calls.inside = True
         try:
             return self._planned(x, *args)
