@@ -82,6 +82,12 @@ def test_memory_of_an_executor() -> None:
     assert totals == ["10", "2", "2"]
 
 
+def test_the_graph_of_an_executor() -> None:
+    bound = (X * 3).simple_bind(mx.cpu(), x=(2,))
+    assert type(bound) is mx.executor.Executor
+    assert bound.get_optimized_symbol().eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
+
+
 def test_gradients_after_a_pass_that_does_not_train() -> None:
     executor = mx.sym.Dropout(X * 3, p=0.5).bind(mx.cpu(), [mx.nd.ones((4,))], [mx.nd.zeros((4,))])
     executor.forward()

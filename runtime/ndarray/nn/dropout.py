@@ -22,6 +22,8 @@ def Dropout(
 ) -> NDArray:
     """In training (always, with `mode='always'`), each element is 0 with probability `p`, else divided by 1 - p.
 
+    With `p` 1 they are NaN, as in MXNet: 0 divided by 0.
+
     Along `axes` all elements share one draw. `cudnn_off` is accepted for code that says so; there is nothing to
     switch off.
     """
@@ -41,7 +43,7 @@ def Dropout(
 @Operator
 def _factors(x: np.ndarray, *, shape: tuple[int, ...], p: float, ctx: Context) -> np.ndarray:
     """What the elements of x are multiplied by, new draws in each call: 0 or 1/(1 - p)."""
-    return dropout_mask(shape, p, ctx) * x.dtype.type(1 / (1 - p) if p < 1 else 0)
+    return dropout_mask(shape, p, ctx) * x.dtype.type(1 / (1 - p) if p < 1 else np.nan)
 
 
 _factors.pure = False
