@@ -121,6 +121,15 @@ class DataIter:
         raise NotImplementedError(f"{type(self).__name__} must define getpad")
 
 
+class MXDataIter(DataIter):
+    """The base class of iterators that MXNet has in C++: `getdata` and `getlabel` return one array each."""
+
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
+
+
 class NDArrayIter(DataIter):
     """Batches of arrays.
 

@@ -16,12 +16,13 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from optgen.loops.writes import written
 from runtime import autograd, nd
 from runtime import native as kernels
+from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
 from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, winograd, winograd_strided
+from runtime.ndarray.nn import conv_small_images, dropout, winograd, winograd_strided
 from runtime.ndarray.nn.windows import Window, geometry
 from runtime.ndarray.vision.boxes import survivors
 
@@ -352,6 +353,14 @@ def gradient_compression(dtype: str) -> None:
             compression.unpack(words, np.empty(n, dtype))
 
 
+def dropouts(dtype: str) -> None:
+    """Of as many elements as are drawn at once, and not; begun within a number of the counter."""
+    like = np.empty(0, dtype)
+    for n in (1 << 14, (1 << 14) + 5):
+        nd.random.uniform(shape=1)
+        dropout._dropout_factors.forward(like, shape=(n,), p=0.3, ctx=cpu())
+
+
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
@@ -389,6 +398,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
     picks: ["gather.pick", "gather.put"],
+    dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""
