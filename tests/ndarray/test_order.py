@@ -56,6 +56,7 @@ NDARRAY = [
     "nn/windows",
     "nn/gpu_windows",
     "nn/conv_small_images",
+    "nn/depthwise",
     "nn/winograd",
     "nn/winograd_strided",
     "nn/convolution",
