@@ -103,6 +103,25 @@ def test_kinds_of_inputs_have_plans_of_their_own() -> None:
     assert len(entries(net)) == 1
 
 
+def test_a_plan_draws_what_eager_calls_draw() -> None:
+    """Large masks and small ones in one plan, draws of others in between, and the gradient."""
+    found = []
+    for hybridized in (False, True):
+        mx.random.seed(3)
+        net, x = nn.HybridSequential(), nd.ones((8, 4096))
+        net.add(nn.Dropout(0.25), nn.Dropout(0.5, axes=(0,)), nn.Dropout(0.25))
+        if hybridized:
+            net.hybridize()
+        x.attach_grad()
+        for _ in range(3):
+            with autograd.record():
+                y = net(x)
+            y.backward()
+            found.append(np.stack([y.asnumpy(), x.grad.asnumpy(), nd.random.uniform(shape=x.shape).asnumpy()]))
+    assert all(entry.compiled is not None for entry in entries(net))
+    np.testing.assert_array_equal(found[3:], found[:3])
+
+
 def test_parameters_that_are_others() -> None:
     """New values are read where they are; new arrays, and other requests of gradients, make new plans."""
     net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
