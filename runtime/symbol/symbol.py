@@ -268,6 +268,9 @@ for _name in (*_REFUSED.split(), "__iadd__", "__isub__", "__imul__", "__itruediv
     setattr(Symbol, _name, lambda self, *args, what=_name, **kwargs: self._refuse(what))
 
 
+executor.SYMBOL_MAKERS["symbol"] = Symbol
+
+
 def single(symbol: Symbol, name: str) -> Entry:
     """The entry of a symbol with one output, to be the input `name`."""
     if len(symbol) != 1:
