@@ -210,11 +210,12 @@ def tiles_of_convolutions(dtype: str) -> None:
 
 
 def depthwise_convolutions(dtype: str) -> None:
-    for shape, window in WINDOWS:
-        if (channels := shape[1]) > 1:
-            window = {**window, "num_group": channels, "num_filter": 2 * channels}
-            weight, bias = numbers(dtype, 2 * channels, 1, *window["kernel"]), numbers(dtype, 2 * channels)
-            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
+    for (n, channels, *image), window in WINDOWS:
+        for each in (1, 2):
+            window = {**window, "num_group": 2, "num_filter": 4}
+            weight, bias = numbers(dtype, 4, each, *window["kernel"]), numbers(dtype, 4)
+            x = numbers(dtype, n, 2 * each, *image, special=channels == 1)
+            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
 
 
 def small_images(dtype: str) -> None:
@@ -322,7 +323,7 @@ def nothing(dtype: str) -> None:
     h, c = nd.array(numbers(dtype, 1, 2, 3), dtype=dtype), nd.array(numbers(dtype, 1, 2, 3), dtype=dtype)
     for mode, states in (("lstm", (h, c)), ("gru", (h,))):
         weights = nd.array(numbers(dtype, (4 if mode == "lstm" else 3) * 3 * 8), dtype=dtype)
-        nd.RNN(nd.zeros((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
+        nd.RNN(nd.empty((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
 
 
 def boxes(dtype: str) -> None:
