@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import numpy_blas
-from optgen.loops.language import FLOAT, INT, TRANS, Function, power_of_2, total
+from optgen.loops.language import FLOAT, INT, TRANS, Function, lower_product, power_of_2, total, upper_product
 
 # ---------------------------------------------------------------- memory
 
@@ -174,6 +174,8 @@ class Arithmetic:
             "float": self.float,
             "int": lambda x: as_int(int(x)),
             "power_of_2": self._power_of_2,
+            "upper_product": upper_product,
+            "lower_product": lower_product,
             "gemm": self._gemm,
             "packed_gemm": self._packed_gemm,
             "gathered_gemm": self._gathered_gemm,

@@ -258,6 +258,12 @@ class _Emitter:
                 return self._invoked(FLOAT, f"@llvm.rint.{{S}}({_of(self._convert(a, FLOAT, e))})")
             case "power_of_2", [a]:
                 return self._power_of_2(self._convert(a, FLOAT, e))
+            case "upper_product", [a, b] if a.type == b.type == INT:
+                a, b = (self._assigned(f"zext i64 {x.text} to i128", "i128") for x in (a, b))
+                upper = self._do("lshr", "i128", self._do("mul", "i128", a, b), LoopValue("i128", "64"))
+                return self._assigned(f"trunc i128 {upper.text} to i64", INT)
+            case "lower_product", [a, b] if a.type == b.type == INT:
+                return self._do("mul", INT, a, b)
             case "sqrt", [a]:
                 return self._invoked(FLOAT, f"@llvm.sqrt.{{S}}({_of(self._convert(a, FLOAT, e))})")
             case "float", [a]:

@@ -7,7 +7,7 @@ A function may contain:
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
 - min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `gathered_gemm`,
-  `gathered_sum`, `turn`, `total` and `power_of_2`.
+  `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -33,6 +33,7 @@ from typing import Any, Protocol
 
 INT, FLOAT, ARRAY, BOOL = "i64", "{T}", "ptr", "i1"
 INTS, WORDS = "ptr addrspace(0)", "ptr addrspace( 0 )"  # to LLVM other ways to write `ptr`
+_WORDS = 1 << 64
 NO_TRANS, TRANS = 111, 112
 """CBLAS's flags: a matrix as it is, and transposed."""
 
@@ -135,6 +136,21 @@ def total(x: Array, n: int) -> float:
 def power_of_2(n: float) -> float:
     """`2^n`, for a whole n for which that is a normal number. For another n the result is not specified."""
     return math.ldexp(1.0, int(n))
+
+
+def upper_product(a: int, b: int) -> int:
+    """The upper 64 of the 128 bits of a product of words of 64 bits without signs, as an integer with a sign."""
+    return _signed((a % _WORDS * (b % _WORDS)) >> 64)
+
+
+def lower_product(a: int, b: int) -> int:
+    """The lower 64 bits of that product: of words with signs, too."""
+    return _signed(a * b)
+
+
+def _signed(word: int) -> int:
+    """The integer of 64 bits that has the lower bits of `word`."""
+    return (word + _WORDS // 2) % _WORDS - _WORDS // 2
 
 
 class Function:

@@ -60,6 +60,33 @@ class _Generator:
 generator = _Generator()
 
 
+def take_words(count: int) -> np.ndarray:
+    """Draw `count` words of 64 bits, to be computed by `native.dropout`: the generator goes on behind them.
+
+    (25,), int64: the four words of the counter, the keys of the 10 rounds, two each, and how many of the words that
+    the counter stands for were drawn before.
+    """
+    bits = generator.bit_generator
+    with bits.lock:
+        state = bits.state
+        counter, taken = state["state"]["counter"], state["buffer_pos"]
+        keys = state["state"]["key"] + _KEYS
+        found = np.concatenate([counter, keys.reshape(-1), np.array([taken], np.uint64)]).view(np.int64)
+        blocks, last = divmod(taken + count - 1, WORDS_PER_COUNT)
+        if blocks:  # to the block before the last one, which the generator then draws from
+            counter[0] += blocks - 1
+            bits.state = state | {"buffer_pos": WORDS_PER_COUNT}
+            count = last + 1
+        bits.random_raw(count, output=False)
+    return found
+
+
+WORDS_PER_COUNT = 4
+"""The words that Philox makes of each number of its counter."""
+_KEYS = np.arange(10, dtype=np.uint64)[:, None] * np.array([0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B], np.uint64)
+"""What Philox adds to its key in each round."""
+
+
 def dropout_mask(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
     """Booleans of `shape` in `ctx`, each False with probability `p`.
 

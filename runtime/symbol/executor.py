@@ -16,12 +16,15 @@ from runtime.core.generator import generator
 from runtime.ndarray import NDArray
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
-from runtime.symbol.gradients import check_differentiable, needed, on_the_way
+from runtime.symbol.gradients import check_differentiable, is_loss, needed, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 from runtime.symbol.storages import gradient_storages, storage_of
 
 REQUESTS = ("write", "add", "null")
 Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
+
+SYMBOL_MAKERS: dict[str, Callable[[Sequence[Entry]], Any]] = {}
+"""`Symbol`, which is entered here where it is defined: it binds graphs."""
 
 
 class Executor:
@@ -130,8 +133,9 @@ class Executor:
     ) -> None:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
-        Losses among the operators, as SoftmaxOutput, need none, and ignore them. After `forward(is_train=False)` the
-        graph is computed again, in the mode of that call.
+        Losses among the operators, as SoftmaxOutput, need none, and ignore them: those of the last outputs may be left
+        out if these are losses. What is given for more outputs than there are is ignored. After
+        `forward(is_train=False)` the graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
             with generator.replayed(self._draws):
@@ -139,8 +143,11 @@ class Executor:
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
-        if grads is not None and len(grads) != len(self._recorded):
-            raise MXNetError(f"{len(grads)} gradients for {len(self._recorded)} outputs")
+        if grads is not None:
+            for entry in self._entries[len(grads) :]:
+                if not is_loss(entry.node):
+                    raise MXNetError(f"{len(grads)} gradients, but '{entry.name}' has none, and is no loss")
+            grads = [*grads, *[None] * len(self._entries)]
         for grad, request in zip(self.grad_arrays, self._requests, strict=True):
             if grad is not None and request == "write":
                 grad[:] = 0  # of arguments that no output depends on
@@ -148,7 +155,7 @@ class Executor:
             own[:] = grad
         passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
-            (y, None if grads is None else grads[i].as_in_context(y.context))
+            (y, None if grads is None or grads[i] is None else grads[i].as_in_context(y.context))
             for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
             if y._in_graph() and entry.node in passing
         ]
@@ -245,6 +252,10 @@ class Executor:
             for node, x, shape in zip(self._states, self.aux_arrays, state_shapes, strict=True)
         ]
         return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
+
+    def get_optimized_symbol(self) -> Any:
+        """The graph as a Symbol. What it was bound to computes the operations as they are."""
+        return SYMBOL_MAKERS["symbol"](self._entries)
 
     def debug_str(self) -> str:
         """The graph as text, and the memory that the outputs of its operations take."""

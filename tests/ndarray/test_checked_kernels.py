@@ -16,12 +16,13 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from optgen.loops.writes import written
 from runtime import autograd, nd
 from runtime import native as kernels
+from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
 from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import gathered, winograd
+from runtime.ndarray.nn import dropout, gathered, winograd
 from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
@@ -209,11 +210,12 @@ def tiles_of_convolutions(dtype: str) -> None:
 
 
 def depthwise_convolutions(dtype: str) -> None:
-    for shape, window in WINDOWS:
-        if (channels := shape[1]) > 1:
-            window = {**window, "num_group": channels, "num_filter": 2 * channels}
-            weight, bias = numbers(dtype, 2 * channels, 1, *window["kernel"]), numbers(dtype, 2 * channels)
-            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
+    for (n, channels, *image), window in WINDOWS:
+        for each in (1, 2):
+            window = {**window, "num_group": 2, "num_filter": 4}
+            weight, bias = numbers(dtype, 4, each, *window["kernel"]), numbers(dtype, 4)
+            x = numbers(dtype, n, 2 * each, *image, special=channels == 1)
+            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
 
 
 def gathered_convolutions(dtype: str) -> None:
@@ -317,7 +319,7 @@ def nothing(dtype: str) -> None:
     h, c = nd.array(numbers(dtype, 1, 2, 3), dtype=dtype), nd.array(numbers(dtype, 1, 2, 3), dtype=dtype)
     for mode, states in (("lstm", (h, c)), ("gru", (h,))):
         weights = nd.array(numbers(dtype, (4 if mode == "lstm" else 3) * 3 * 8), dtype=dtype)
-        nd.RNN(nd.zeros((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
+        nd.RNN(nd.empty((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
 
 
 def boxes(dtype: str) -> None:
@@ -345,6 +347,14 @@ def gradient_compression(dtype: str) -> None:
             for _ in range(2):
                 words = compression.pack("w", 0, numbers(dtype, n, special=n > 16))
             compression.unpack(words, np.empty(n, dtype))
+
+
+def dropouts(dtype: str) -> None:
+    """Of as many elements as are drawn at once, and not; begun within a number of the counter."""
+    like = np.empty(0, dtype)
+    for n in (1 << 14, (1 << 14) + 5):
+        nd.random.uniform(shape=1)
+        dropout._dropout_factors.forward(like, shape=(n,), p=0.3, ctx=cpu())
 
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
@@ -384,6 +394,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
     picks: ["gather.pick", "gather.put"],
+    dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

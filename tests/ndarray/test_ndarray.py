@@ -222,6 +222,12 @@ def test_creation_out_of_nothing() -> None:
     for wrong in (lambda: nd.zeros((2, -1)), lambda: nd.ones("a"), lambda: nd.arange(0, 3, 0), lambda: nd.arange(5, 1)):
         with pytest.raises(mx.MXNetError):
             wrong()
+    for shape in ((0, 3), (), 0, [2, 0]):  # unknown lengths, as in MXNet
+        for make in (nd.zeros, nd.ones):
+            with pytest.raises(mx.MXNetError, match="are unknown ones"):
+                make(shape)
+            with mx.np_shape():
+                assert make(shape).shape == nd.empty(shape).shape
     for wrong in ("abc", ["1"], {"a": 1}):
         with pytest.raises(TypeError, match="cannot make an array of"):
             nd.array(wrong)

@@ -43,6 +43,7 @@ def _regression(name: str, predict: Any, error: Any) -> Any:
 
     forward.__name__ = name
     operator = Operator(forward, lambda g, y, x, label, *, scale: error(y, label) * scale)
+    operator.is_loss = True
 
     def call(data: NDArray, label: NDArray, grad_scale: float = 1.0) -> NDArray:
         if data.size != label.size:
@@ -73,6 +74,9 @@ LogisticRegressionOutput.__doc__ = (
 @Operator
 def _softmax_output(x: np.ndarray, target: np.ndarray, weight: np.ndarray, *, axis: int, out_grad: bool) -> np.ndarray:
     return _softmax.forward(x, axis=axis, scale=1.0, masked=None)
+
+
+_softmax_output.is_loss = True
 
 
 @_softmax_output.gradient
@@ -160,6 +164,9 @@ def _svm_output(x: np.ndarray, sign: np.ndarray, *, margin: float, scale: float,
     return x.copy()
 
 
+_svm_output.is_loss = True
+
+
 @_svm_output.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale: float, linear: bool) -> NDArray:
     missing = maximum(margin - sign * y, 0)
@@ -199,6 +206,9 @@ def SVMOutput(
 @Operator
 def _make_loss(x: np.ndarray, *, slope: float) -> np.ndarray:
     return x.copy()
+
+
+_make_loss.is_loss = True
 
 
 @_make_loss.gradient
