@@ -252,8 +252,6 @@ def _fitted(shape: Shape, kernel: Shape, stride: Shape, pad: Shape, convention: 
     for n, k, p in zip(plane, kernel, pad, strict=True):
         if k > n + 2 * p:
             raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {shape} padded by {pad}")
-        if p >= k:
-            raise MXNetError(f"Pooling: pad {pad} must be smaller than the kernel, {kernel}")
     if convention == "same":
         outputs = tuple(math.ceil((n + 2 * p) / s) for n, s, p in zip(plane, stride, pad, strict=True))
     else:
