@@ -54,6 +54,11 @@ class Symbol:
             raise IndexError(f"a symbol of {len(self)} outputs has no output {index!r}")
         return Symbol([self._entries[index]])
 
+    def _renamed(self, name: str) -> Symbol:
+        """The same output, of an operator with another name; a variable stays what it is."""
+        ((node, index),) = self._entries
+        return self if node.operator is None else Symbol([Entry(replace(node, name=name), index)])
+
     @property
     def num_outputs(self) -> int:
         return len(self)
