@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 REQUESTS = ("write", "add", "null")
 Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
 
+SYMBOL_MAKERS: dict[str, Callable[[Sequence[Entry]], Any]] = {}
+"""`Symbol`, which is entered here where it is defined: it binds graphs."""
+
 
 class Executor:
     """Arrays for all variables of a graph, and what is computed from them.
@@ -276,6 +279,10 @@ class Executor:
             for node, x, shape in zip(self._states, self.aux_arrays, state_shapes, strict=True)
         ]
         return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
+
+    def get_optimized_symbol(self) -> Any:
+        """The graph as a Symbol. What it was bound to computes the operations as they are."""
+        return SYMBOL_MAKERS["symbol"](self._entries)
 
     def debug_str(self) -> str:
         """The graph as text, and the memory that the outputs of its operations take."""

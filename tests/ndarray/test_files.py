@@ -74,7 +74,7 @@ def test_sparse_arrays_types_and_names(tmp_path: Path) -> None:
         "c.indptr": nd.ones(1),
         "c": dense.astype("float64").tostype("csr"),
         "none": nd.sparse.zeros("csr", (3, 0)),
-        "": nd.ones((0, 3)),
+        "": nd.empty((0, 3)),
     }
     path = tmp_path / "no particular name"
     nd.save(path, data)

@@ -82,6 +82,12 @@ def test_memory_of_an_executor() -> None:
     assert totals == ["10", "2", "2"]
 
 
+def test_the_graph_of_an_executor() -> None:
+    bound = (X * 3).simple_bind(mx.cpu(), x=(2,))
+    assert type(bound) is mx.executor.Executor
+    assert bound.get_optimized_symbol().eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
+
+
 def test_losses_need_no_gradient() -> None:
     outputs = mx.sym.Group([2 * X, mx.sym.MakeLoss(X * Y)])
     executor = outputs.bind(mx.cpu(), [mx.nd.ones((2,)), mx.nd.full((2,), 5)], [mx.nd.zeros((2,)), mx.nd.zeros((2,))])

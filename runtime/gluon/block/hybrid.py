@@ -116,7 +116,7 @@ class HybridBlock(Block):
         """The output, computed by a plan where there can be one."""
         data = [x for x in inputs if x is not None]
         plans = self._plans
-        on_cpu = all(type(x) is NDArray and x._ctx.on_cpu for x in data)
+        on_cpu = all([type(x) is NDArray and x._ctx.on_cpu for x in data])
         if not (data and on_cpu and plans and plans.pays and self._monitor is None):
             return self._compute(*inputs)
         params = self._plan_params

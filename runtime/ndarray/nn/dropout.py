@@ -26,8 +26,8 @@ def Dropout(
 ) -> NDArray:
     """In training (always, with `mode='always'`), each element is 0 with probability `p`, else divided by 1 - p.
 
-    Along `axes` all elements share one draw. `cudnn_off` is accepted for code that says so; there is nothing to
-    switch off.
+    With `p` 1 they are NaN, as in MXNet: 0 divided by 0. Along `axes` all elements share one draw. `cudnn_off` is
+    accepted for code that says so; there is nothing to switch off.
     """
     if not 0 <= p <= 1:
         raise MXNetError(f"Dropout: p is a probability, from 0 to 1, not {p}")
@@ -35,6 +35,8 @@ def Dropout(
         raise MXNetError(f"Dropout: mode is 'training' or 'always', not {mode!r}")
     if p == 0 or not (autograd.is_training() or mode == "always"):
         return identity(data)
+    if p == 1:
+        return data * math.nan
     shape = data.shape
     if axes:
         shared = _axes(data, axes)
@@ -80,7 +82,7 @@ def draw_pays(n: int, dtype: np.dtype) -> bool:
 
 def scale_of(p: float) -> float:
     """What is left is multiplied by this."""
-    return 1 / (1 - p) if p < 1 else 0.0
+    return 1 / (1 - p)
 
 
 def _axes(data: NDArray, axes: Sequence[int]) -> set[int]:
