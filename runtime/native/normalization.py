@@ -98,6 +98,35 @@ def planes(
 
 
 @function
+def scale_shift_relu(to: Array, x: Array, mean: float, scale: float, shift: float, n: int) -> None:
+    for i in range(n):
+        to[i] = max((x[i] - mean) * scale + shift, 0.0)
+
+
+@function
+def scale_shift_add_relu(to: Array, x: Array, other: Array, mean: float, scale: float, shift: float, n: int) -> None:
+    for i in range(n):
+        to[i] = max((x[i] - mean) * scale + shift + other[i], 0.0)
+
+
+@kernel
+def planes_relu(
+    task: int, scratch: Array, x: Array, gamma: Array, beta: Array, y: Array, mean: Array, var: Array, eps: Array,
+    other: Array, adds: int, channels: int, planes_per_mean: int, size: int,
+) -> None:  # fmt: skip
+    """`relu` of what `planes` computes, or if `adds` of its sum with `other`."""
+    stride = channels * size
+    moments(scratch, x + task * size, mean + task, var + task, planes_per_mean, stride, size)
+    scale = gamma[task % channels] / sqrt(var[task] + eps[0])
+    for p in range(planes_per_mean):
+        at = task * size + p * stride
+        if adds == 1:
+            scale_shift_add_relu(y + at, x + at, other + at, mean[task], scale, beta[task % channels], size)
+        else:
+            scale_shift_relu(y + at, x + at, mean[task], scale, beta[task % channels], size)
+
+
+@function
 def products(to: Array, flows: Array, g: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
     """`g (x - mean)` and g, in runs as `deviations` has them."""
     for r in range(runs):
@@ -143,6 +172,64 @@ def planes_back(
     for p in range(planes_per_mean):
         at = task * size + p * stride
         input_gradient(dx + at, g + at, x + at, mu, along, dbeta[task] / count, rate * gamma[task % channels], size)
+
+
+@function
+def masked(to: Array, g: Array, z: Array, runs: int, stride: int, n: int) -> None:
+    """g through a relu whose output is z, in runs as `deviations` has them."""
+    for r in range(runs):
+        for i in range(n):
+            at = r * stride + i
+            to[r * n + i] = g[at] * (1.0 if z[at] > 0.0 else abs(z[at]))
+
+
+@function
+def products_with(to: Array, flows: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
+    for r in range(runs):
+        for i in range(n):
+            to[r * n + i] = flows[r * n + i] * (x[r * stride + i] - mean)
+
+
+@function
+def masked_input_gradient(
+    to: Array, g: Array, z: Array, x: Array, mean: float, along: float, across: float, scale: float, n: int
+) -> None:  # fmt: skip
+    for i in range(n):
+        flow = g[i] * (1.0 if z[i] > 0.0 else abs(z[i]))
+        to[i] = (flow - ((x[i] - mean) * along + across)) * scale
+
+
+@kernel
+def planes_back_relu(
+    task: int, scratch: Array, g: Array, z: Array, x: Array, gamma: Array, mean: Array, var: Array, eps: Array,
+    dx: Array, dgamma: Array, dbeta: Array, channels: int, planes_per_mean: int, size: int,
+) -> None:  # fmt: skip
+    """`planes_back` where g is the gradient of the relu of what was normalized, and z the output of that."""
+    stride = channels * size
+    mu = mean[task]
+    block = scratch + 4
+    flows = block + BLOCK
+    per = max(1, BLOCK // size)
+    clear(scratch, 4)
+    for p in range(0, planes_per_mean, per):
+        runs = min(per, planes_per_mean - p)
+        for i in range(0, size, BLOCK):
+            at = task * size + p * stride + i
+            n = min(BLOCK, size - i)
+            masked(flows, g + at, z + at, runs, stride, n)
+            products_with(block, flows, x + at, mu, runs, stride, n)
+            add_compensated(scratch, total(block, runs * n))
+            add_compensated(scratch + 2, total(flows, runs * n))
+    rate = 1.0 / sqrt(var[task] + eps[0])
+    dgamma[task] = (scratch[0] + scratch[1]) * rate
+    dbeta[task] = scratch[2] + scratch[3]
+    count = float(planes_per_mean * size)
+    along = dgamma[task] / count * rate
+    for p in range(planes_per_mean):
+        at = task * size + p * stride
+        across = dbeta[task] / count
+        scale = rate * gamma[task % channels]
+        masked_input_gradient(dx + at, g + at, z + at, x + at, mu, along, across, scale, size)
 
 
 @kernel

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from runtime.plan.epilogues import with_epilogues
 from runtime.plan.fuse import fuse
 from runtime.plan.lower import Lowered
 from runtime.plan.memory import assign
@@ -32,6 +34,9 @@ class Compiled:
         backward = _needed(lowered.backward, results)
         left = results | {x for step in backward for x in step.reads}
         forward = _needed(lowered.forward, left)
+        readers = Counter(buffer for step in (*forward, *backward) for buffer in {*step.reads} - {*step.writes})
+        readers.update(results)
+        forward, backward = with_epilogues(forward, readers), with_epilogues(backward, readers)
         forward, backward = fuse(forward, left), fuse(backward, results)
         self.outputs, self.gradients = lowered.outputs, lowered.gradients
         self._nbytes = assign(forward, backward, results)

@@ -18,7 +18,7 @@ from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, softmax, sums
+from runtime.native import activation, normalization, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -191,6 +191,20 @@ WINDOWS: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
     ((1, 2, 4, 3, 3), {"kernel": (2, 1, 3), "dilate": (2, 1, 1), "pad": (2, 0, 2)}),
 )
 """Shapes of images, and kernels over them."""
+
+
+def normalizations_with_relu(dtype: str) -> None:
+    """As plans call them: without a sum and with one."""
+    for batch, channels, size in ((3, 5, 20), (2, 3, 1100)):
+        x, g, other = (numbers(dtype, batch, channels, size) for _ in range(3))
+        gamma, beta = numbers(dtype, channels), numbers(dtype, channels)
+        z, dx, mean, var, dgamma, dbeta = (np.zeros_like(a) for a in (x, x, beta, beta, beta, beta))
+        eps, sizes = np.array([1e-3], dtype), (channels, batch, size)
+        for adds in (0, 1):
+            arguments = x, gamma, beta, z, mean, var, eps, other if adds else None, adds, *sizes
+            normalization.planes_relu(channels, 0, *arguments, scratch=SCRATCH)
+        arguments = g, z, x, gamma, mean, var, eps, dx, dgamma, dbeta, *sizes
+        normalization.planes_back_relu(channels, 0, *arguments, scratch=SCRATCH)
 
 
 def convolutions(dtype: str) -> None:
@@ -380,6 +394,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     ],
     sums_of_axes: ["sums.sum_planes", "sums.sum_rows"],
     normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back", "move")],
+    normalizations_with_relu: ["normalization.planes_relu", "normalization.planes_back_relu"],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
