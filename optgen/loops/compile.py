@@ -18,6 +18,10 @@ _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
+_OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "turn": 6}
+"""Functions that are called by the address that comes first, and how many arguments follow it."""
+
+
 class LoopValue(NamedTuple):
     """A value in LLVM IR: its type, and a register or a constant."""
 
@@ -270,7 +274,7 @@ class _Emitter:
                 return self._invoked(FLOAT, f"@total({_of(x)}, {_of(n)})")
             case "gemm", args if len(args) == 12:
                 return self._gemm(args, e)
-            case "packed_gemm", [code, *args] if len(args) == 10:
+            case name, [code, *args] if len(args) == _OF_ADDRESSES.get(name):
                 address = self._assigned(f"inttoptr i64 {code.text} to ptr", "ptr")
                 return self._invoked("void", f"{address.text}({', '.join(map(_of, args))})")
         return self._refuse(e)

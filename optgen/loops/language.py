@@ -6,8 +6,8 @@ A function may contain:
   elements are left over; `while`; `if`; `return` at the end;
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
-- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `total`,
-  `power_of_2`, `upper_product` and `lower_product`.
+- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `gathered_gemm`,
+  `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -91,6 +91,29 @@ def packed_gemm(
     depend on m or n: the products of 256 consecutive p are added up in order, from 0, and so are these sums, whether or
     not each product rounds. `code` is `linalg.own.packed.address` of the type of elements.
     """
+
+
+def gathered_gemm(
+    code: int, m: int, n: int, k: int, count: int, a: Array, rows: Ints, offsets: Ints, panels: Array, adds: int,
+    c: Array, to: Ints,
+) -> None:  # fmt: skip
+    """c = a b, or c + a b if `adds`, where the rows of a and c lie anywhere, and those of a in `count` pieces of k.
+
+    The element (i, o*k + p) of a is `a[rows[i] + offsets[o] + p]`, the element (i, j) of c `c[to[i] + j]`. b, (count*k,
+    n), is in panels as for `packed_gemm`. The bits of an element do not depend on m or n. `code` is
+    `linalg.own.gathered.address` of this function and the type of elements, as in the next two.
+    """
+
+
+def gathered_sum(
+    code: int, m: int, n: int, k: int, a: Array, step: int, x: Array, rows: Ints, adds: int, c: Array, ldc: int
+) -> None:
+    """c = the sum of k products of a column and a row, or c + that if `adds`: element (i, j) of product p is
+    `a[p*step + i] * x[rows[p] + j]`. c is (m, n) with rows ldc apart."""
+
+
+def turn(code: int, x: Array, ldx: int, to: Array, places: Ints, rows: int, columns: int) -> None:
+    """The transpose of x, whose rows are ldx apart: `to[places[j] + i] = x[i*ldx + j]`. Places may overlap nowhere."""
 
 
 def total(x: Array, n: int) -> float:

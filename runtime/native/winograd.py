@@ -1,4 +1,5 @@
-"""Convolution with kernels of 3 by 3 that move by one pixel, and its two adjoints, by Winograd's algorithm F(2x2, 3x3).
+"""Convolution with kernels of 3 by 3 that move by one pixel by Winograd's algorithm F(2x2, 3x3). The gradient of its
+image is such a convolution, too.
 
 Tiles of 2 by 2 outputs are computed from 4 by 4 inputs with 16 multiplications, not 36 (Lavin and Gray, Fast Algorithms
 for Convolutional Neural Networks, 2015). With d a tile of the input, k a kernel and * the product of elements, the
@@ -25,8 +26,7 @@ FILTERS, OUT_HEIGHT, OUT_WIDTH = 4, 5, 6  # the output
 PAD_HEIGHT, PAD_WIDTH = 7, 8
 DOWN, ACROSS, WIDE = 9, 10, 11  # rows of tiles of an image; tiles of a row; the same, in whole vectors
 ROWS, COLUMNS = 12, 13  # tile rows of a block, and its tiles; the columns of a matrix, with room for a vector
-FILTER_BLOCK, CHANNEL_BLOCK = 14, 15  # filters and channels of a task
-PART_ROWS = 16  # tile rows of a part of the batch, for the gradient of the weights
+FILTER_BLOCK = 14  # filters of a task
 
 
 # ---------------------------------------------------------------- transforms
@@ -220,138 +220,3 @@ def convolve(
         channel = y + (f + i) * g[OUT_HEIGHT] * g[OUT_WIDTH]
         added = bias[f + i] if has_bias == 1 else 0.0
         finish_channel(m + i * columns, channel, filters * columns, rest, added, first, last, g)
-
-
-# ---------------------------------------------------------------- the gradient of the weights
-
-
-@function
-def separate(even: Array, odd: Array, x: Array, n: int) -> None:
-    for i in range(n):
-        even[i] = x[2 * i]
-        odd[i] = x[2 * i + 1]
-
-
-@function
-def spread(to: Array, matrix: int, a: Array, b: Array, c: Array, d: Array, n: int) -> None:
-    """A y A' of n tiles, whose pixels are a, b and, below these, c, d: an element of each of 16 matrices."""
-    for i in short(n):
-        to[i] = a[i]
-        to[matrix + i] = a[i] + b[i]
-        to[2 * matrix + i] = a[i] - b[i]
-        to[3 * matrix + i] = -b[i]
-    for i in short(n):
-        e = a[i] + c[i]
-        f = b[i] + d[i]
-        to[4 * matrix + i] = e
-        to[5 * matrix + i] = e + f
-        to[6 * matrix + i] = e - f
-        to[7 * matrix + i] = -f
-    for i in short(n):
-        e = a[i] - c[i]
-        f = b[i] - d[i]
-        to[8 * matrix + i] = e
-        to[9 * matrix + i] = e + f
-        to[10 * matrix + i] = e - f
-        to[11 * matrix + i] = -f
-    for i in short(n):
-        to[12 * matrix + i] = -c[i]
-        to[13 * matrix + i] = -c[i] - d[i]
-        to[14 * matrix + i] = d[i] - c[i]
-        to[15 * matrix + i] = d[i]
-
-
-@function
-def read_tiles(pixels: Array, y: Array, row: Array, first: int, last: int, g: Ints) -> None:
-    """The inverse of `write_tiles`, without a bias. Pixels beyond the margins are 0."""
-    columns = g[COLUMNS]
-    clear(row, 2 * g[WIDE])
-    for tiles in range(first, last):
-        plane = y + tiles // g[DOWN] * g[FILTERS] * g[OUT_HEIGHT] * g[OUT_WIDTH]
-        for k in range(2):
-            h = tiles % g[DOWN] * 2 + k
-            at = pixels + (2 * k * columns + (tiles - first) * g[ACROSS])
-            if h < g[OUT_HEIGHT]:
-                copy(row, plane + h * g[OUT_WIDTH], g[OUT_WIDTH])
-                separate(at, at + columns, row, g[WIDE])
-            else:
-                clear(at, g[WIDE])
-                clear(at + columns, g[WIDE])
-
-
-@function
-def spread_channel(y: Array, to: Array, matrix: int, scratch: Array, first: int, last: int, g: Ints) -> None:
-    """A y A' for the tiles from tile row `first` to before `last` of one channel; y is that of the first image."""
-    columns = g[COLUMNS]
-    read_tiles(scratch, y, scratch + 4 * columns, first, last, g)
-    spread(
-        to, matrix, scratch, scratch + columns, scratch + 2 * columns, scratch + 3 * columns,
-        (last - first) * g[ACROSS],
-    )  # fmt: skip
-
-
-@function
-def finish_kernel(w: Array, u: Array, matrix: int) -> None:
-    """G' u G, the 9 elements of one kernel; the 16 of u are `matrix` apart."""
-    for i in range(3):
-        for j in range(3):
-            w[3 * i + j] = 0.0
-    for i in range(4):
-        a = u[4 * i * matrix]
-        b = u[(4 * i + 1) * matrix]
-        c = u[(4 * i + 2) * matrix]
-        d = u[(4 * i + 3) * matrix]
-        p = a + 0.5 * (b + c)
-        q = 0.5 * (b - c)
-        r = 0.5 * (b + c) + d
-        if i == 0 or i == 3:
-            w[2 * i] += p
-            w[2 * i + 1] += q
-            w[2 * i + 2] += r
-        else:
-            sign = 0.5 if i == 1 else -0.5
-            w[0] += 0.5 * p
-            w[1] += 0.5 * q
-            w[2] += 0.5 * r
-            w[3] += sign * p
-            w[4] += sign * q
-            w[5] += sign * r
-            w[6] += 0.5 * p
-            w[7] += 0.5 * q
-            w[8] += 0.5 * r
-
-
-@kernel
-def convolve_weight(task: int, scratch: Array, y: Array, x: Array, parts: Array, g: Ints) -> None:
-    """parts[p] = the gradient of the weights (filters, channels, 3, 3) that the tile rows of part p give. One task for
-    each block of filters with each block of channels of each part."""
-    across = (g[CHANNELS] + g[CHANNEL_BLOCK] - 1) // g[CHANNEL_BLOCK]
-    blocks = (g[FILTERS] + g[FILTER_BLOCK] - 1) // g[FILTER_BLOCK] * across
-    f = task % blocks // across * g[FILTER_BLOCK]
-    c = task % across * g[CHANNEL_BLOCK]
-    filters = min(g[FILTER_BLOCK], g[FILTERS] - f)
-    channels = min(g[CHANNEL_BLOCK], g[CHANNELS] - c)
-    columns = g[COLUMNS]
-    matrix = filters * channels + 16  # matrices a power of 2 apart would share few lines of the cache
-    v = scratch + 16 * matrix
-    m = v + 16 * channels * columns
-    rest = m + 16 * filters * columns
-    end = min(task // blocks * g[PART_ROWS] + g[PART_ROWS], g[IMAGES] * g[DOWN])
-    beta = 0.0
-    for first in range(task // blocks * g[PART_ROWS], end, g[ROWS]):
-        last = min(first + g[ROWS], end)
-        transform(x + c * g[HEIGHT] * g[WIDTH], v, rest, channels, first, last, g)
-        for i in range(filters):
-            channel = y + (f + i) * g[OUT_HEIGHT] * g[OUT_WIDTH]
-            spread_channel(channel, m + i * columns, filters * columns, rest, first, last, g)
-        for k in range(16):
-            gemm(
-                NO_TRANS, TRANS, filters, channels, (last - first) * g[ACROSS],
-                m + k * filters * columns, columns, v + k * channels * columns, columns,
-                beta, scratch + k * matrix, channels,
-            )  # fmt: skip
-        beta = 1.0
-    for i in range(filters):
-        to = parts + ((task // blocks * g[FILTERS] + f + i) * g[CHANNELS] + c) * 9
-        for j in range(channels):
-            finish_kernel(to + j * 9, scratch + (i * channels + j), matrix)

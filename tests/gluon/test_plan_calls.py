@@ -372,6 +372,26 @@ def perceptron() -> nn.HybridBlock:
     return net
 
 
+def test_gradients_may_be_replaced_between_calls() -> None:
+    """A plan writes them in place, and knows where those of the last call were."""
+    net = perceptron()
+    x, weight = nd.random.normal(shape=(8, 16)), net[0].weight
+
+    def gradient(seen: nd.NDArray) -> np.ndarray:
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        return seen.asnumpy()
+
+    net(x)
+    *_, expected = (gradient(weight.grad()) for _ in range(3))
+    whole = nd.zeros((2, *weight.shape))
+    for grad in (nd.zeros(weight.shape), whole[1]):
+        autograd.mark_variables([weight.data()], [grad])
+        np.testing.assert_array_equal(gradient(grad), expected)
+    assert not whole[0].asnumpy().any()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_child_runs_plans() -> None:
     net = perceptron()

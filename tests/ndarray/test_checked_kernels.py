@@ -22,8 +22,8 @@ from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, dropout, winograd, winograd_strided
-from runtime.ndarray.nn.windows import Window, geometry
+from runtime.ndarray.nn import dropout, gathered, winograd
+from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
 pytestmark = pytest.mark.cpu_only("native kernels")
@@ -218,17 +218,25 @@ def depthwise_convolutions(dtype: str) -> None:
             differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
 
 
-def small_images(dtype: str) -> None:
-    """Images that are multiplied side by side."""
-    for shape, window in (
-        ((3, 2, 5, 6), Window((3, 2), (2, 1), (1, 1), (1, 2))),
-        ((2, 3, 1), Window((1,), (1,), (0,), (1,))),
+def transposes(dtype: str) -> None:
+    """Tiles at the end of both axes, and runs of elements."""
+    for shape, axes in (((65, 71), (1, 0)), ((2, 40, 3, 21), (0, 2, 3, 1)), ((33, 40, 5), (1, 0, 2))):
+        nd.transpose(nd.array(numbers(dtype, *shape), dtype=dtype), axes)
+
+
+def gathered_convolutions(dtype: str) -> None:
+    """Several images in a block, and several blocks of an image; runs of a row, of a pixel and of a part of one."""
+    for n, channels, filters, image, window in (
+        (3, 2, 5, (5, 6), Window((3, 2), (2, 1), (1, 1), (1, 1))),
+        (2, 17, 3, (3, 4), Window((1, 2), (2, 1), (0, 1), (1, 2))),
+        (1, 1, 2, (17, 16), Window((2, 1), (1, 1), (0, 0), (1, 1))),
+        (2, 32, 32, (3,), Window((2,), (2,), (0,), (1,), 2)),
+        (1, 2, 1, (3, 2, 4), Window((2, 1, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1))),
     ):
-        g = geometry(shape[1], shape[2:], 4, window)
-        x, w = numbers(dtype, *shape), numbers(dtype, 4, shape[1], *window.kernel)
-        y = conv_small_images.convolve(x, w, numbers(dtype, 4), g)
-        conv_small_images.convolve_image(y, w, shape[1:], g)
-        conv_small_images.convolve_weight(y, x, g)
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // window.groups, *window.kernel)
+        y = gathered.convolve(x, w, numbers(dtype, filters), window)
+        gathered.convolve_image(y, w, window, image)
+        gathered.convolve_weight(y, x, window)
 
 
 def winograd_convolutions(dtype: str) -> None:
@@ -237,12 +245,6 @@ def winograd_convolutions(dtype: str) -> None:
         x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
         y = winograd.convolve(x, w, numbers(dtype, filters), pad)
         winograd.convolve_image(y, w, pad)
-        winograd.convolve_weight(y, x, pad)
-    for n, channels, filters, image, pad in ((2, 2, 3, (5, 8), (1, 0)), (1, 1, 2, (4, 67), (2, 1))):
-        x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 4, 4)
-        y = winograd_strided.convolve(x, w, numbers(dtype, filters), pad)
-        winograd_strided.convolve_image(y, w, pad, image)
-        winograd_strided.convolve_weight(y, x, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:
@@ -382,11 +384,12 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
-    small_images: [f"convolution.{f}" for f in ("unfold_all", "fold_all", "exchange")],
-    winograd_convolutions: [
-        *(f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")),
-        *(f"winograd_strided.{f}" for f in ("transform_weights", "convolve", "convolve_image", "convolve_weight")),
+    transposes: ["transpose.exchange_axes"],
+    gathered_convolutions: [
+        *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
+        *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
     ],
+    winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],

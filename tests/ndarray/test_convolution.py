@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import conv_small_images, convolution, depthwise, windows, winograd
+from runtime.ndarray.nn import convolution, depthwise, gathered, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
@@ -102,43 +103,65 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
 
-def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
+@pytest.mark.cpu_only("kernels of the CPU")
+@pytest.mark.parametrize(
+    "n, channels, filters, image, window",
+    [
+        (3, 17, 50, (9, 20), dict(kernel=(3, 2), stride=(2, 1), pad=(1, 1), dilate=(1, 2))),
+        (5, 3, 16, (40, 41), dict(kernel=(7, 7), stride=(2, 2), pad=(3, 3))),
+        (2, 130, 70, (12, 13), dict(kernel=(3, 3), pad=(4, 4), dilate=(4, 4))),
+        (8, 20, 33, (17, 9), dict(kernel=(1, 1), stride=(2, 2))),
+        (2, 1100, 40, (5, 6), dict(kernel=(1, 1), pad=(1, 1))),
+        (16, 512, 1, (4, 4), dict(kernel=(4, 4))),
+        (2, 32, 64, (9, 10), dict(kernel=(3, 3), stride=(3, 2), num_group=2)),
+        (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
+        (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),
+    ],
+    ids=str,
+)
+def test_gathered_rows_give_what_windows_laid_out_give(
+    n: int, channels: int, filters: int, image: tuple[int, ...], window: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    groups = window.get("num_group", 1)
+    weight = random(filters, channels // groups, *window["kernel"])
+    arrays = [nd.array(v, dtype="float64") for v in (random(n, channels, *image), weight, random(filters))]
+    calls = []
+    for name in ("convolve", "convolve_image", "convolve_weight"):
+        way = getattr(gathered, name)
+        monkeypatch.setattr(gathered, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
     found = []
-    for weights in (0, 1 << 40):
-        monkeypatch.setattr(conv_small_images, "MIN_WEIGHTS", weights)
-        for v in (x, w, b):
+    for least in (gathered.MIN_PRODUCTS, 1 << 60):
+        monkeypatch.setattr(gathered, "MIN_PRODUCTS", least)
+        for v in arrays:
             v.attach_grad()
         with autograd.record():
-            y = nd.Convolution(x, w, b, (3, 2), (2, 1), (1, 1), (1, 0), 7)
-        y.backward(y)
-        found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
+            y = nd.Convolution(*arrays, **window, num_filter=filters)
+        y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
+        found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
+    assert "convolve" in calls or "convolve_weight" in calls
     for one, another in zip(*found, strict=True):
-        np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
 @pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
-    "kernel, n, channels, filters, image, pad",
+    "n, channels, filters, image, pad",
     [
-        (3, 3, 17, 20, (16, 15), (1, 1)),
-        (3, 2, 24, 260, (11, 13), (0, 2)),
-        (3, 1, 130, 16, (20, 22), (2, 1)),
-        (3, 70, 16, 16, (2, 2), (1, 1)),
-        (3, 2, 16, 16, (40, 300), (1, 1)),
-        (4, 9, 17, 20, (32, 34), (1, 2)),
-        (4, 130, 70, 16, (8, 9), (1, 0)),
-        (4, 3, 16, 260, (50, 60), (2, 1)),
+        (5, 17, 20, (16, 15), (1, 1)),
+        (8, 24, 260, (11, 13), (0, 2)),
+        (3, 130, 16, (20, 22), (2, 1)),
+        (260, 16, 16, (2, 2), (1, 1)),
+        (2, 16, 16, (40, 300), (1, 1)),
     ],
 )
 def test_winograd_is_what_gemm_gives(
-    kernel: int, n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
+    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    x, w, b = random(n, channels, *image), random(filters, channels, kernel, kernel), random(filters)
+    x, w, b = random(n, channels, *image), random(filters, channels, 3, 3), random(filters)
     arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]
-    stride = kernel - 2
-    given_ = dict(kernel=(kernel, kernel), stride=(stride, stride), pad=pad, num_filter=filters)
+    given_ = dict(kernel=(3, 3), pad=pad, num_filter=filters)
     found = []
     for alone in (winograd.MIN_CHANNELS, 1 << 40):
         monkeypatch.setattr(winograd, "MIN_CHANNELS", alone)

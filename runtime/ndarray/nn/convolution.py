@@ -18,7 +18,7 @@ from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, depthwise, gpu_windows, winograd, winograd_strided
+from runtime.ndarray.nn import depthwise, gathered, gpu_windows, winograd
 from runtime.ndarray.nn.windows import (
     Shape,
     Window,
@@ -52,10 +52,10 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if winograd.pays(len(x), x.shape[1], len(w), g, window):
-        way = winograd if max(window.stride) == 1 else winograd_strided
-        return way.convolve(x, w, bias[0] if bias else None, window.pad)
-    if conv_small_images.pays(len(x), len(w), window.groups, g):
-        return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
+        return winograd.convolve(x, w, bias[0] if bias else None, window.pad)
+    products = len(x) * math.prod(g.outputs) * w.size
+    if gathered.pays(len(w) // window.groups, w.shape[1], products, g.outputs, window):
+        return gathered.convolve(x, w, bias[0] if bias else None, window)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     native.convolve(
@@ -76,11 +76,9 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
         return depthwise.convolve_image(y, w, window, image)
     g = geometry(channels, image, len(w), window)
     if winograd.pays(len(y), channels, len(w), g, window):
-        if max(window.stride) == 1:
-            return winograd.convolve_image(y, w, window.pad)
-        return winograd_strided.convolve_image(y, w, window.pad, image)
-    if conv_small_images.pays(len(y), len(w), window.groups, g):
-        return conv_small_images.convolve_image(y, w, (channels, *image), g)
+        return winograd.convolve_image(y, w, window.pad)
+    if gathered.pays(w.shape[1], len(w) // window.groups, y.size * g.rows, image, window):
+        return gathered.convolve_image(y, w, window, image)
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
     native.convolve_image(len(y) * window.groups, work, y, w, x, g.kernel_params, scratch=g.rows * g.tile)
@@ -100,18 +98,23 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if depthwise.pays(channels, filters, window):
         return depthwise.convolve_weight(y, x, window)
     g = geometry(channels, x.shape[2:], filters, window)
-    if winograd.pays(len(x), channels, filters, g, window):
-        if max(window.stride) == 1:
-            return winograd.convolve_weight(y, x, window.pad)
-        return winograd_strided.convolve_weight(y, x, window.pad)
-    if conv_small_images.pays(len(x), filters, window.groups, g):
-        return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
+    if gathered.pays_for_weight(filters // window.groups, channels // window.groups, y.size * g.rows, window):
+        return gathered.convolve_weight(y, x, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
-    return winograd.sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
+    return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
+
+
+def _sum_parts(parts: np.ndarray) -> np.ndarray:
+    """The sum over the first axis, in order."""
+    if len(parts) < 2:
+        return parts[0] if len(parts) else np.zeros(parts.shape[1:], parts.dtype)
+    w = np.empty(parts.shape[1:], parts.dtype)
+    native.sum_parts(-(-w.size // native.SUM_ELEMENTS), parts.size, parts, w, len(parts), w.size)
+    return w
 
 
 def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:

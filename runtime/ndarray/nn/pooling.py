@@ -56,6 +56,9 @@ class Geometry(NamedTuple):
 def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
     ones, zeros = (1,) * (3 - len(plane)), (0,) * (3 - len(plane))
     numbers = [*ones, *plane, *ones, *pool.outputs, *ones, *pool.kernel, *ones, *pool.stride, *zeros, *pool.pad]
+    height, width = (1, *plane)[-2:]
+    for d, h, w in np.ndindex(*ones, *pool.kernel):
+        numbers.append((d * height + h) * width + w)
     scale = np.ones(pool.outputs, np.float64)
     for axis, (n, k, s, p, out) in enumerate(zip(plane, pool.kernel, pool.stride, pool.pad, pool.outputs, strict=True)):
         start = np.arange(out) * s - p
@@ -94,7 +97,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
         2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
     )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=3 * pool.outputs[-1])
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=2 * pool.outputs[-1])
     return to
 
 
