@@ -218,6 +218,12 @@ def depthwise_convolutions(dtype: str) -> None:
             differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
 
 
+def transposes(dtype: str) -> None:
+    """Tiles at the end of both axes, and runs of elements."""
+    for shape, axes in (((65, 71), (1, 0)), ((2, 40, 3, 21), (0, 2, 3, 1)), ((33, 40, 5), (1, 0, 2))):
+        nd.transpose(nd.array(numbers(dtype, *shape), dtype=dtype), axes)
+
+
 def gathered_convolutions(dtype: str) -> None:
     """Several images in a block, and several blocks of an image; runs of a row, of a pixel and of a part of one."""
     for n, channels, filters, image, window in (
@@ -378,6 +384,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    transposes: ["transpose.exchange_axes"],
     gathered_convolutions: [
         *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
         *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),

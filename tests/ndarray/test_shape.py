@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import autograd, nd
+from runtime.ndarray.shape import reshape
+from runtime.ndarray.shape.reshape import Shape
 from tests.ndarray.gradients import Case
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
@@ -262,3 +264,24 @@ X = nd.zeros((2, 3, 4))
 def test_what_does_not_fit(wrong: Callable[[], object]) -> None:
     with pytest.raises(mx.MXNetError):
         wrong()
+
+
+@pytest.mark.cpu_only("a native kernel")
+@pytest.mark.parametrize(
+    "shape, axes, exchanged",
+    [
+        ((65, 1, 71), (2, 1, 0), (1, 65, 71, 1)),
+        ((3, 2, 5, 1, 200), (2, 0, 1, 3, 4), (1, 6, 5, 200)),
+        ((2, 33, 8, 9), (0, 2, 3, 1), (2, 33, 72, 1)),
+        ((4, 5, 40, 7), (0, 2, 1, 3), (4, 5, 40, 7)),
+        ((16, 17, 18), (2, 1, 0), None),
+        ((70, 80), (0, 1), None),
+        ((0, 9000, 3), (1, 0, 2), (1, 0, 9000, 3)),
+    ],
+)
+def test_transposes_that_exchange_two_axes(shape: Shape, axes: Shape, exchanged: Shape | None) -> None:
+    assert reshape._exchanged(shape, axes) == exchanged
+    x = np.random.default_rng(0).normal(size=shape)
+    for dtype in ("float16", "float32", "float64"):
+        y = nd.transpose(nd.array(x, dtype=dtype), axes).asnumpy()
+        assert np.array_equal(y, x.astype(dtype).transpose(axes)) and y.flags.c_contiguous
