@@ -16,6 +16,9 @@ THREADS_PER_BLOCK, MAX_BLOCKS = 256, 256
 """Threads per block in CuPy's random kernels, and the most blocks that are used: enough to keep a GPU busy."""
 
 
+_REENTRANT = type(threading.RLock())
+
+
 class _Generator:
     """NumPy's generator over Philox, which can be started anew. Its other attributes are those of NumPy's generator.
 
@@ -28,7 +31,10 @@ class _Generator:
         self._forking = threading.local()
 
     def restart(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.Philox(seed))
+        bits = np.random.Philox(seed)
+        self._generator = np.random.Generator(bits)
+        self.draws_locked = bits if isinstance(bits.lock, _REENTRANT) else np.random.Philox(seed)
+        """What draws for the generator while its lock is held: itself, unless NumPy, an older one, locks only once."""
 
     def hold(self) -> None:
         """Before a fork: wait for the draw of another thread to end, and let none begin."""
@@ -75,9 +81,13 @@ def take_words(count: int) -> np.ndarray:
         blocks, last = divmod(taken + count - 1, WORDS_PER_COUNT)
         if blocks:  # to the block before the last one, which the generator then draws from
             counter[0] += blocks - 1
-            bits.state = state | {"buffer_pos": WORDS_PER_COUNT}
+            state |= {"buffer_pos": WORDS_PER_COUNT}
             count = last + 1
-        bits.random_raw(count, output=False)
+        own = generator.draws_locked
+        own.state = state
+        own.random_raw(count, output=False)
+        if own is not bits:
+            bits.state = own.state
     return found
 
 

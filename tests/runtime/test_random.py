@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import runtime as mx
 from runtime import autograd, gluon, nd
+from runtime.core.generator import _Generator, take_words
 from runtime.test_utils import chi_square_check
 
 stats = pytest.importorskip("scipy.stats")
@@ -183,3 +185,29 @@ ONE = nd.array([1.0])
 def test_what_cannot_be_drawn_is_refused(call: Callable[[], object], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+class _LockedOnce(np.random.Philox):
+    """As those of NumPy before 2.3: the lock cannot be taken twice."""
+
+    lock: Any = None
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.lock = threading.Lock()
+
+    def random_raw(self, *args: Any, **kwargs: Any) -> Any:
+        assert self.lock.acquire(timeout=1), "the lock is taken twice"
+        self.lock.release()
+        return super().random_raw(*args, **kwargs)
+
+
+def test_words_are_drawn_under_a_lock_that_cannot_be_taken_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn() -> list[Any]:
+        made = _Generator()
+        monkeypatch.setattr("runtime.core.generator.generator", made)
+        return [x.tolist() for x in (take_words(3), take_words(10), made.bit_generator.random_raw(2))]
+
+    expected = drawn()
+    monkeypatch.setattr(np.random, "Philox", _LockedOnce)
+    assert drawn() == expected
