@@ -16,6 +16,7 @@ class GraphPlans:
     def __init__(self, compute: Callable[[list[NDArray]], list[NDArray]], varying: Sequence[int]) -> None:
         self._compute, self._varying = compute, list(varying)
         self._plans = Plans()
+        self._held: dict[int, _Held] = {}
 
     def __call__(self, arrays: list[NDArray]) -> list[NDArray]:
         places = self._varying or [0]
@@ -26,15 +27,26 @@ class GraphPlans:
             handles = dict(zip(places, given, strict=True))
             return self._compute([handles.get(i, x) for i, x in enumerate(arrays)])
 
-        held = [_Held(x) for i, x in enumerate(arrays) if i not in places]
+        held = [self._parameter(i, x) for i, x in enumerate(arrays) if i not in places]
         return self._plans(function, [arrays[i] for i in places], held)
+
+    def _parameter(self, place: int, x: NDArray) -> _Held:
+        """The array at a place: the same parameter as in the last call if it has the same memory."""
+        held = self._held.get(place)
+        if held is None or held.data()._data is not x._data:
+            held = self._held[place] = _Held()
+        held.hold(x)
+        return held
 
 
 class _Held:
-    """An array as what `Plans` takes for a parameter."""
+    """An array as what `Plans` takes for a parameter, which is the same one as long as `_data` is."""
 
-    def __init__(self, x: NDArray) -> None:
-        self._array, self._data = x, x._data
+    def __init__(self) -> None:
+        self._data: list[NDArray] = []
 
-    def data(self, ctx: Context) -> NDArray:
-        return self._array
+    def hold(self, x: NDArray) -> None:
+        self._data[:] = [x]
+
+    def data(self, ctx: Context | None = None) -> NDArray:
+        return self._data[0]
