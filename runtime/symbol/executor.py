@@ -130,7 +130,8 @@ class Executor:
     ) -> None:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
-        Losses among the operators, as SoftmaxOutput, need none, and ignore them. After `forward(is_train=False)` the
+        Losses among the operators, as SoftmaxOutput, need none, and ignore them. Gradients beyond those of the outputs
+        are not read. After `forward(is_train=False)` the
         graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
@@ -139,7 +140,7 @@ class Executor:
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
-        if grads is not None and len(grads) != len(self._recorded):
+        if grads is not None and len(grads) < len(self._recorded):
             raise MXNetError(f"{len(grads)} gradients for {len(self._recorded)} outputs")
         for grad, request in zip(self.grad_arrays, self._requests, strict=True):
             if grad is not None and request == "write":

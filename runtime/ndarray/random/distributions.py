@@ -252,7 +252,8 @@ def multinomial(
 
     Parameters
     ----------
-    data: probabilities (..., k) of a floating-point type, which add up to 1 along the last axis.
+    data: probabilities (..., k) of a floating-point type, which add up to 1 along the last axis. What is missing is
+        the last one's, as well.
     shape: of what is drawn from each row of probabilities.
     get_prob: also return the logarithms of the probabilities of what was drawn, through which gradients flow.
     out: an array to write the indices to; with `get_prob`, two.
@@ -284,11 +285,11 @@ def _probabilities(data: NDArray, dtype: np.dtype) -> np.ndarray:
     if k - 1 > largest:
         raise MXNetError(f"random.multinomial: {dtype} cannot hold all indices below {k}")
     rows = to_host(data._data).reshape(-1, k).astype(np.float64)
-    right = (rows >= 0).all(axis=1) & (abs(rows.sum(axis=1) - 1) < 0.01)
+    right = (rows >= 0).all(axis=1) & (rows.sum(axis=1) < 1.01)
     if not right.all():
         wrong = rows[np.argmin(right)]
         raise MXNetError(
-            "random.multinomial: probabilities are not negative and add up to 1 along the last axis, but row "
+            "random.multinomial: probabilities are not negative and add up to 1 at most along the last axis, but row "
             f"{np.argmin(right)} has {wrong.min():g} as its least and {wrong.sum():g} as its sum (see softmax)"
         )
     return rows
@@ -296,8 +297,8 @@ def _probabilities(data: NDArray, dtype: np.dtype) -> np.ndarray:
 
 def _choose(rows: np.ndarray, n: int) -> np.ndarray:
     """n indices drawn from each row of probabilities, (rows, n), as positions in the flattened rows."""
-    steps = np.cumsum(rows, axis=1)
-    steps /= steps[:, -1:]
+    steps = np.minimum(np.cumsum(rows, axis=1), 1)
+    steps[:, -1] = 1
     lead = np.arange(len(rows), dtype=np.float64)[:, None]
     wanted = np.minimum(lead + generator.random((len(rows), n)), np.nextafter(lead + 1, 0))
     return np.searchsorted((lead + steps).ravel(), wanted, side="right")
@@ -318,7 +319,13 @@ def _like(draw: Callable[..., NDArray]) -> Callable[..., NDArray]:
 uniform_like = _like(uniform)
 normal_like = _like(normal)
 gamma_like = _like(gamma)
-exponential_like = _like(exponential)
+
 poisson_like = _like(poisson)
 negative_binomial_like = _like(negative_binomial)
 generalized_negative_binomial_like = _like(generalized_negative_binomial)
+
+
+def exponential_like(data: NDArray, lam: float = 1.0, out: NDArray | None = None) -> NDArray:
+    """Exponentially distributed numbers with mean 1 / `lam`, with the shape, type and context of `data`."""
+    _require(lam > 0, "lam is positive")
+    return exponential(1 / lam, shape=data.shape, dtype=data._data.dtype, ctx=data._ctx, out=out)
