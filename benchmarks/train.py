@@ -15,6 +15,7 @@ their threads sleep; what is compared is samples of the same round.
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import json
 import os
@@ -93,6 +94,8 @@ def main() -> int:
     description["packages"] |= {PACKAGES[peer]: found or "absent" for peer, found in versions.items()}
     peers = {peer: interpreters[peer] for peer, found in versions.items() if found is not None}
     print(machine.text(description), end="\n\n", flush=True)
+    for package in ("optgen", "runtime"):
+        compileall.compile_dir(HERE.parent / package, quiet=2)
     results = [measure(network, args, peers) for network in tqdm(args.networks, disable=not sys.stderr.isatty())]
     for row in table(results):
         print("  ".join(f"{cell:>{12 if k < len(row) - 1 else 0}}" for k, cell in enumerate(row)))
@@ -106,7 +109,10 @@ def main() -> int:
 
 
 def measure(network: str, args: argparse.Namespace, peers: dict[str, str]) -> Result:
-    """All libraries in turn; each of ours starts as a fresh install does, with no compiled kernels."""
+    """All libraries in turn; each of ours starts as a fresh install does, with no compiled kernels.
+
+    Python's bytecode is there, as pip compiles what it installs.
+    """
     threads = {name: str(args.threads) for name in ("OPTGEN_NUM_THREADS", "OMP_NUM_THREADS")}
     with contextlib.ExitStack() as stack:
         processes = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -48,7 +49,9 @@ def save_checkpoint(
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast)
     arrays = {f"arg:{name}": x for name, x in arg_params.items()}
     arrays |= {f"aux:{name}": x for name, x in aux_params.items()}
-    serialization.save_params(f"{prefix}-{epoch:04d}.params", arrays)
+    file = f"{prefix}-{epoch:04d}.params"
+    serialization.save_params(file, arrays)
+    logging.info('Saved checkpoint to "%s"', file)
 
 
 def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:

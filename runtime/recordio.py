@@ -105,6 +105,26 @@ class MXRecordIO:
         record, self._at = self._record_at(self._at)
         return record
 
+    def offsets(self) -> list[int]:
+        """Where the records begin, in bytes."""
+        self._check_pid("r")
+        found, at, within = [], 0, False
+        while header := os.pread(self.handle.fileno(), _PART.size, at):
+            kind, length = self._part(header, at, first=not within)
+            if not within:
+                found.append(at)
+            within = kind in (_FIRST, _FURTHER)
+            at += _PART.size + length + -length % 4
+        return found
+
+    def read_at(self, offset: int) -> bytes:
+        """The record that begins at an offset. Threads may do this at a time."""
+        self._check_pid("r", allow_reset=True)
+        record, _ = self._record_at(offset)
+        if record is None:
+            raise self._damaged(offset, "the file ends before this record")
+        return record
+
     def _check_pid(self, flag: str, allow_reset: bool = False) -> None:
         """Raise an error unless the file is open for this, here. A forked process begins anew, if allowed."""
         if not self.is_open:

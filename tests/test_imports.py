@@ -97,7 +97,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "runtime": [
         "base engine log native",
-        "libinfo error registry core",
+        "libinfo error registry core library",
         "recordio",
         "context name attribute",
         "util runtime autograd",
@@ -105,7 +105,7 @@ LAYERS: dict[str, list[str]] = {
         "plan random lr_scheduler",
         "initializer metric optimizer io",
         "symbol",
-        "kvstore image model monitor onnx operator profiler visualization symbol_doc",
+        "executor kvstore image model monitor onnx operator profiler visualization symbol_doc",
         "callback module rnn",
         "gluon",
         "checkpoint contrib launch",

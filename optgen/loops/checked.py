@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import numpy_blas
-from optgen.loops.language import FLOAT, INT, TRANS, Function, power_of_2, total
+from optgen.loops.language import FLOAT, INT, TRANS, Function, lower_product, power_of_2, total, upper_product
 
 # ---------------------------------------------------------------- memory
 
@@ -174,8 +174,13 @@ class Arithmetic:
             "float": self.float,
             "int": lambda x: as_int(int(x)),
             "power_of_2": self._power_of_2,
+            "upper_product": upper_product,
+            "lower_product": lower_product,
             "gemm": self._gemm,
             "packed_gemm": self._packed_gemm,
+            "gathered_gemm": self._gathered_gemm,
+            "gathered_sum": self._gathered_sum,
+            "turn": self._turn,
         }
 
     def float(self, x: Any) -> Any:
@@ -242,10 +247,51 @@ class Arithmetic:
             if adds:
                 c.memory.read(i)
             c.memory.note_write(i)
-        x, y, z = (p.memory.data.ctypes.data + p.offset * self.dtype.itemsize for p in (a, panels, c))
-        size, address = ctypes.c_int64, ctypes.c_void_p
-        types = (size, size, size, address, size, size, address, size, address, size)
-        ctypes.CFUNCTYPE(None, *types)(code)(m, n, k, x, row, step, y, adds, z, ldc)
+        _call(code, m, n, k, a, row, step, panels, adds, c, ldc)
+
+    def _gathered_gemm(
+        self, code: int, m: int, n: int, k: int, count: int, a: Pointer, rows: Pointer, offsets: Pointer,
+        panels: Pointer, adds: int, c: Pointer, to: Pointer,
+    ) -> None:  # fmt: skip
+        for i, o, p in product(range(m), range(count), range(k)):
+            a.memory.read(a.offset + rows[i] + offsets[o] + p)
+        for i in panels.matrix(1, n * k * count, n * k * count):
+            panels.memory.read(i)
+        self._note_rows(c, [to[i] for i in range(m)], n, adds)
+        _call(code, m, n, k, count, a, rows, offsets, panels, adds, c, to)
+
+    def _gathered_sum(
+        self, code: int, m: int, n: int, k: int, a: Pointer, step: int, x: Pointer, rows: Pointer, adds: int,
+        c: Pointer, ldc: int,
+    ) -> None:  # fmt: skip
+        for p in range(k):
+            for i in range(m):
+                a.memory.read(a.offset + p * step + i)
+            for j in range(n):
+                x.memory.read(x.offset + rows[p] + j)
+        self._note_rows(c, [i * ldc for i in range(m)], n, adds)
+        _call(code, m, n, k, a, step, x, rows, adds, c, ldc)
+
+    def _turn(self, code: int, x: Pointer, ldx: int, to: Pointer, places: Pointer, rows: int, columns: int) -> None:
+        for i in x.matrix(rows, columns, ldx):
+            x.memory.read(i)
+        self._note_rows(to, [places[j] for j in range(columns)], rows, 0)
+        _call(code, x, ldx, to, places, rows, columns)
+
+    def _note_rows(self, c: Pointer, starts: list[int], n: int, adds: int) -> None:
+        """The rows of a result, of n elements, are written, and if it is added to them read."""
+        for start, j in product(starts, range(n)):
+            if adds:
+                c.memory.read(c.offset + start + j)
+            c.memory.note_write(c.offset + start + j)
+
+
+def _call(code: int, *arguments: int | Pointer) -> None:
+    """Call compiled code with integers and pointers."""
+    places = [
+        x if isinstance(x, int) else x.memory.data.ctypes.data + x.offset * x.memory.data.itemsize for x in arguments
+    ]
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(places))(code)(*places)
 
 
 def _blas(dtype: np.dtype[Any]) -> Callable[..., None]:

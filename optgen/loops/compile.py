@@ -18,6 +18,10 @@ _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
+_OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "turn": 6}
+"""Functions that are called by the address that comes first, and how many arguments follow it."""
+
+
 class LoopValue(NamedTuple):
     """A value in LLVM IR: its type, and a register or a constant."""
 
@@ -254,6 +258,12 @@ class _Emitter:
                 return self._invoked(FLOAT, f"@llvm.rint.{{S}}({_of(self._convert(a, FLOAT, e))})")
             case "power_of_2", [a]:
                 return self._power_of_2(self._convert(a, FLOAT, e))
+            case "upper_product", [a, b] if a.type == b.type == INT:
+                a, b = (self._assigned(f"zext i64 {x.text} to i128", "i128") for x in (a, b))
+                upper = self._do("lshr", "i128", self._do("mul", "i128", a, b), LoopValue("i128", "64"))
+                return self._assigned(f"trunc i128 {upper.text} to i64", INT)
+            case "lower_product", [a, b] if a.type == b.type == INT:
+                return self._do("mul", INT, a, b)
             case "sqrt", [a]:
                 return self._invoked(FLOAT, f"@llvm.sqrt.{{S}}({_of(self._convert(a, FLOAT, e))})")
             case "float", [a]:
@@ -264,7 +274,7 @@ class _Emitter:
                 return self._invoked(FLOAT, f"@total({_of(x)}, {_of(n)})")
             case "gemm", args if len(args) == 12:
                 return self._gemm(args, e)
-            case "packed_gemm", [code, *args] if len(args) == 10:
+            case name, [code, *args] if len(args) == _OF_ADDRESSES.get(name):
                 address = self._assigned(f"inttoptr i64 {code.text} to ptr", "ptr")
                 return self._invoked("void", f"{address.text}({', '.join(map(_of, args))})")
         return self._refuse(e)

@@ -6,8 +6,8 @@ A function may contain:
   elements are left over; `while`; `if`; `return` at the end;
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
-- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `total` and
-  `power_of_2`.
+- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `gathered_gemm`,
+  `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -33,6 +33,7 @@ from typing import Any, Protocol
 
 INT, FLOAT, ARRAY, BOOL = "i64", "{T}", "ptr", "i1"
 INTS, WORDS = "ptr addrspace(0)", "ptr addrspace( 0 )"  # to LLVM other ways to write `ptr`
+_WORDS = 1 << 64
 NO_TRANS, TRANS = 111, 112
 """CBLAS's flags: a matrix as it is, and transposed."""
 
@@ -92,6 +93,29 @@ def packed_gemm(
     """
 
 
+def gathered_gemm(
+    code: int, m: int, n: int, k: int, count: int, a: Array, rows: Ints, offsets: Ints, panels: Array, adds: int,
+    c: Array, to: Ints,
+) -> None:  # fmt: skip
+    """c = a b, or c + a b if `adds`, where the rows of a and c lie anywhere, and those of a in `count` pieces of k.
+
+    The element (i, o*k + p) of a is `a[rows[i] + offsets[o] + p]`, the element (i, j) of c `c[to[i] + j]`. b, (count*k,
+    n), is in panels as for `packed_gemm`. The bits of an element do not depend on m or n. `code` is
+    `linalg.own.gathered.address` of this function and the type of elements, as in the next two.
+    """
+
+
+def gathered_sum(
+    code: int, m: int, n: int, k: int, a: Array, step: int, x: Array, rows: Ints, adds: int, c: Array, ldc: int
+) -> None:
+    """c = the sum of k products of a column and a row, or c + that if `adds`: element (i, j) of product p is
+    `a[p*step + i] * x[rows[p] + j]`. c is (m, n) with rows ldc apart."""
+
+
+def turn(code: int, x: Array, ldx: int, to: Array, places: Ints, rows: int, columns: int) -> None:
+    """The transpose of x, whose rows are ldx apart: `to[places[j] + i] = x[i*ldx + j]`. Places may overlap nowhere."""
+
+
 def total(x: Array, n: int) -> float:
     """The sum of n elements: 16 sums of every 16th element, these added up in order, then the rest.
 
@@ -112,6 +136,21 @@ def total(x: Array, n: int) -> float:
 def power_of_2(n: float) -> float:
     """`2^n`, for a whole n for which that is a normal number. For another n the result is not specified."""
     return math.ldexp(1.0, int(n))
+
+
+def upper_product(a: int, b: int) -> int:
+    """The upper 64 of the 128 bits of a product of words of 64 bits without signs, as an integer with a sign."""
+    return _signed((a % _WORDS * (b % _WORDS)) >> 64)
+
+
+def lower_product(a: int, b: int) -> int:
+    """The lower 64 bits of that product: of words with signs, too."""
+    return _signed(a * b)
+
+
+def _signed(word: int) -> int:
+    """The integer of 64 bits that has the lower bits of `word`."""
+    return (word + _WORDS // 2) % _WORDS - _WORDS // 2
 
 
 class Function:

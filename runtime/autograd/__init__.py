@@ -13,6 +13,7 @@ plans of hybridized blocks are made from.
 # ruff: noqa: F401, F811 (this file gathers names, of which train_mode is also that of an argument)
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -153,6 +154,27 @@ class Recorded:
     def list_outputs(self) -> list[str]:
         """Its own name; a variable's is the one it has among the arguments of what depends on it."""
         return [_name(self._node)]
+
+    def tojson(self) -> str:
+        """The graph as text in the form of MXNet's files, with the operators that were called, which no file has."""
+        nodes = sorted(reachable([self._node], ()), key=age)
+        place = {node: i for i, node in enumerate(nodes)}
+        described = [
+            {
+                "op": _operator(node),
+                "name": _name(node),
+                "inputs": [[place[parent], 0, 0] for parent in node.parents if parent in place],
+            }
+            for node in nodes
+        ]
+        variables = [i for i, node in enumerate(nodes) if isinstance(node, Variable)]
+        return json.dumps({"nodes": described, "arg_nodes": variables, "heads": [[place[self._node], 0, 0]]}, indent=2)
+
+
+def _operator(node: Any) -> str:
+    operator = getattr(node, "operator", None)
+    operator = getattr(operator, "operator", operator)  # of a NoGradient
+    return "null" if isinstance(node, Variable) else getattr(operator, "name", type(operator or node).__name__)
 
 
 def _name(node: Any) -> str:

@@ -34,10 +34,12 @@ def walk(
     gradients = _seeds(heads, head_grads)
     nodes = reachable(gradients, ends)
     for node in _ordered(nodes):
-        gradient = complete(gradients.pop(node, None))
+        gradient = gradients.pop(node, None)
+        if type(gradient) is Postponed:
+            gradient = complete(gradient)
         if found is not None and node in found:
             found[node] = gradient
-        if isinstance(node, Variable):
+        if type(node) is Variable:
             receive(node, gradient)
         elif gradient is not None and node not in ends:
             _accumulate(gradients, node.pull(gradient))
@@ -50,7 +52,7 @@ age = operator.attrgetter("serial")
 def _ordered(nodes: set) -> list:
     """Newest first, but each variable with a `ready` right behind the last node whose gradient it takes."""
     order = sorted(nodes, key=age, reverse=True)
-    awaited = {node for node in nodes if isinstance(node, Variable) and node.ready is not None}
+    awaited = {node for node in order if type(node) is Variable and node.ready is not None}
     if not awaited:
         return order
     last = {parent: node for node in order for parent in node.parents if parent in awaited}

@@ -1,20 +1,26 @@
-"""`export_model`, where MXNet had it before `mx.onnx`. Networks are not read from ONNX files."""
+"""Networks as ONNX files and back, where MXNet had these functions before `mx.onnx`."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import os
+from collections.abc import Sequence
 
-from runtime.base import not_provided
-from runtime.onnx import export_model
+from runtime import gluon
+from runtime import symbol as sym
+from runtime.context import Context
+from runtime.gluon.parameter.loading import load_into
+from runtime.onnx import export_model, get_model_metadata, import_model
 
-__all__ = ["export_model"]
-
-_NOT_PROVIDED = dict.fromkeys(
-    ("get_model_metadata", "import_model", "import_to_gluon", "onnx2mx"), "run ONNX files with onnxruntime"
-)
+__all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
 
 
-def __getattr__(key: str) -> NoReturn:
-    if key in _NOT_PROVIDED:
-        raise AttributeError(not_provided("runtime.contrib.onnx", key, _NOT_PROVIDED[key]))
-    raise AttributeError(f"module 'runtime.contrib.onnx' has no attribute '{key}'")
+def import_to_gluon(
+    model_file: str | os.PathLike[str], ctx: Context | Sequence[Context] | None = None
+) -> gluon.SymbolBlock:
+    """The network of an ONNX file as a block, with its parameters in `ctx`; errors are those of `import_model`."""
+    graph, arguments, states = import_model(model_file)
+    inputs = [sym.var(name) for name, _ in get_model_metadata(model_file)["input_tensor_data"]]
+    block = gluon.SymbolBlock(graph, inputs)
+    values = {**arguments, **states}
+    load_into(block.collect_params(), values, f"'{os.fspath(model_file)}'", ctx, cast_dtype=True, dtype_source="saved")
+    return block

@@ -63,12 +63,19 @@ def block_shape(m: int, n: int, k: int) -> tuple[int, int]:
     """The rows and columns of the blocks of a product (m, n), which threads share; of a small one, all."""
     if m * n * k < BLOCKED_MIN_MULTIPLICATIONS:
         return m, n
-    return (m, _block_length(n, m * k)) if n >= m else (_block_length(m, n * k), n)
+    if n < m:
+        return _block_length(m, n * k), n
+    if m * n > (m + n) * k and m >= 2 * MIN_BLOCK_LENGTH and m * n * k <= MAX_BLOCKS * UNPACKED_MAX_MULTIPLICATIONS:
+        # The upper rows and the lower ones: of the gradient of a weight each thread has the rows that it updates.
+        rows = -(-m // (2 * BLOCK_UNIT)) * BLOCK_UNIT
+        return rows, _block_length(n, rows * k, MAX_BLOCKS // 2)
+    return m, _block_length(n, m * k)
 
 
-def _block_length(length: int, each: int) -> int:
-    """The rows or columns of a block, of `length` in all, each of which takes `each` multiplications."""
-    even = -(-length // (MAX_BLOCKS * BLOCK_UNIT)) * BLOCK_UNIT
+def _block_length(length: int, each: int, most: int = MAX_BLOCKS) -> int:
+    """The rows or columns of a block, of `length` in all, each of which takes `each` multiplications; about `most`
+    blocks."""
+    even = -(-length // (most * BLOCK_UNIT)) * BLOCK_UNIT
     unpacked = UNPACKED_MAX_MULTIPLICATIONS // (each * MIN_UNPACKED_LENGTH) * MIN_UNPACKED_LENGTH
     return max(min(unpacked, even), MIN_UNPACKED_LENGTH) if unpacked else max(even, MIN_BLOCK_LENGTH)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import did_you_mean
+from runtime.core import optgen_bridge
 
 _NUMPY = {name: np.dtype(name) for name in ("float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")}
 _QUICK = {None: _NUMPY["float32"]} | {key: dtype for name, dtype in _NUMPY.items() for key in (name, dtype, dtype.type)}
@@ -43,10 +44,17 @@ def _read(dtype: Any) -> np.dtype:
 
 @np.errstate(all="ignore")
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A copy of `x` in `dtype`, rounded to nearest, ties to even. Values that are too large become infinite."""
+    """A copy of `x` in `dtype`, rounded to nearest, ties to even. Values that are too large become infinite.
+
+    A large one of NumPy's begins with a cache line, as `optgen_bridge.copied` has it.
+    """
     if dtype.name == "bfloat16" and x.dtype == np.float64:
         x = _to_odd(x)
-    return x.astype(dtype)
+    if type(x) is not np.ndarray or x.size * dtype.itemsize < optgen_bridge.MIN_ALIGNED_BYTES:
+        return x.astype(dtype)
+    copy = optgen_bridge.aligned(x.shape, dtype, None)
+    copy[...] = x
+    return copy
 
 
 def _to_odd(x: np.ndarray) -> np.ndarray:

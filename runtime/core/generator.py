@@ -16,6 +16,9 @@ THREADS_PER_BLOCK, MAX_BLOCKS = 256, 256
 """Threads per block in CuPy's random kernels, and the most blocks that are used: enough to keep a GPU busy."""
 
 
+_REENTRANT = type(threading.RLock())
+
+
 class _Generator:
     """NumPy's generator over Philox, which can be started anew. Its other attributes are those of NumPy's generator.
 
@@ -28,7 +31,10 @@ class _Generator:
         self._forking = threading.local()
 
     def restart(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.Philox(seed))
+        bits = np.random.Philox(seed)
+        self._generator = np.random.Generator(bits)
+        self.draws_locked = bits if isinstance(bits.lock, _REENTRANT) else np.random.Philox(seed)
+        """What draws for the generator while its lock is held: itself, unless NumPy, an older one, locks only once."""
 
     def hold(self) -> None:
         """Before a fork: wait for the draw of another thread to end, and let none begin."""
@@ -58,6 +64,37 @@ class _Generator:
 
 
 generator = _Generator()
+
+
+def take_words(count: int) -> np.ndarray:
+    """Draw `count` words of 64 bits, to be computed by `native.dropout`: the generator goes on behind them.
+
+    (25,), int64: the four words of the counter, the keys of the 10 rounds, two each, and how many of the words that
+    the counter stands for were drawn before.
+    """
+    bits = generator.bit_generator
+    with bits.lock:
+        state = bits.state
+        counter, taken = state["state"]["counter"], state["buffer_pos"]
+        keys = state["state"]["key"] + _KEYS
+        found = np.concatenate([counter, keys.reshape(-1), np.array([taken], np.uint64)]).view(np.int64)
+        blocks, last = divmod(taken + count - 1, WORDS_PER_COUNT)
+        if blocks:  # to the block before the last one, which the generator then draws from
+            counter[0] += blocks - 1
+            state |= {"buffer_pos": WORDS_PER_COUNT}
+            count = last + 1
+        own = generator.draws_locked
+        own.state = state
+        own.random_raw(count, output=False)
+        if own is not bits:
+            bits.state = own.state
+    return found
+
+
+WORDS_PER_COUNT = 4
+"""The words that Philox makes of each number of its counter."""
+_KEYS = np.arange(10, dtype=np.uint64)[:, None] * np.array([0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B], np.uint64)
+"""What Philox adds to its key in each round."""
 
 
 def dropout_mask(shape: tuple[int, ...], p: float, ctx: Any) -> Any:

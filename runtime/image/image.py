@@ -209,6 +209,7 @@ def copyMakeBorder(
     type: int = 0,
     value: float = 0.0,
     values: float | Sequence[float] = (),
+    out: NDArray | None = None,
 ) -> NDArray:
     """The image with so many pixels around it.
 
@@ -230,7 +231,8 @@ def copyMakeBorder(
         padded[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
     else:
         raise ArgumentError(f"copyMakeBorder: type is from 0 to 4, not {type}")
-    return nd.array(padded, src.context, src.dtype)
+    bordered = nd.array(padded, src.context, src.dtype)
+    return bordered if out is None else _written(bordered, out)
 
 
 # ---------------------------------------------------------------- colours and angles

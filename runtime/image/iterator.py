@@ -81,11 +81,17 @@ class ImageIter(DataIter):
         self.path_root = "" if path_root is None else os.fspath(path_root)
         self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self.imglist = _listed(path_imglist, imglist, dtype)
-        self.imgrec = _records(path_imgrec, path_imgidx)
+        self.imgrec = self._records(path_imgrec, path_imgidx)
         self.seq = self._sequence(shuffle, count("part_index", part_index, 0), count("num_parts", num_parts))
         self.auglist = CreateAugmenter(self.data_shape, **kwargs) if aug_list is None else list(aug_list)
         self._rolled: list[Any] = []  # samples that are left for the next round
         self.hard_reset()
+
+    def _records(self, rec: str | os.PathLike[str] | None, idx: str | os.PathLike[str] | None) -> Any:
+        """The file of records, if there is one."""
+        if rec is None:
+            return None
+        return MXRecordIO(rec, "r") if idx is None else MXIndexedRecordIO(idx, rec, "r")
 
     def _sequence(self, shuffle: bool, part: int, parts: int) -> list[Any] | None:
         """The keys of the images to read; None for records that are read in their order."""
@@ -97,10 +103,14 @@ class ImageIter(DataIter):
             raise ArgumentError(f"{type(self).__name__}: to shuffle records, or to read a part, give path_imgidx")
         else:
             return None
+        return self._part(keys, part, parts)
+
+    def _part(self, keys: list[Any], part: int, parts: int) -> list[Any]:
+        """Of so many parts of as many keys, the one of this number."""
         if part >= parts:
             raise ArgumentError(f"{type(self).__name__}: part_index is from 0 to {parts - 1}, not {part}")
         size = len(keys) // parts
-        return keys[part * size : (part + 1) * size] if parts > 1 else keys
+        return keys[part * size : (part + 1) * size]
 
     @property
     def num_image(self) -> int | None:
@@ -254,12 +264,6 @@ class ImageIter(DataIter):
                 )
             data[i] = image
         return nd.array(data)
-
-
-def _records(rec: str | os.PathLike[str] | None, idx: str | os.PathLike[str] | None) -> MXRecordIO | None:
-    if rec is None:
-        return None
-    return MXRecordIO(rec, "r") if idx is None else MXIndexedRecordIO(idx, rec, "r")
 
 
 def _listed(path: Any, imglist: list[Any] | None, dtype: str) -> dict[Any, tuple[NDArray, str]] | None:

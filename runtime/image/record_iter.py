@@ -1,198 +1,169 @@
-"""MXNet's iterators over record files by the names and arguments that they have in `mx.io`."""
+"""MXNet's iterators over records of images for classification, by the names and arguments that they have in `mx.io`."""
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from runtime.base import ArgumentError, did_you_mean
-from runtime.image.augmenters import Augmenter, CastAug, CreateAugmenter, HorizontalFlipAug, RandomSizedCropAug
-from runtime.image.det_iter import ImageDetIter
-from runtime.image.iterator import ImageIter
+from runtime.base import ArgumentError
+from runtime.image.augmenters import (
+    Augmenter,
+    CastAug,
+    CenterCropAug,
+    RandomCropAug,
+    RandomSizedCropAug,
+    ResizeAug,
+    colours,
+)
+from runtime.image.det_record_iter import ImageDetRecordIter
+from runtime.image.image import Size, imresize
+from runtime.image.records import RecordsIter, sized, taken
 from runtime.image.warping import BorderAug, HLSJitterAug, WarpAug
 from runtime.ndarray import NDArray
 
-_UNUSED = (
-    *("prefetch_buffer", "preprocess_threads", "round_batch", "verbose", "ctx"),
-    *("device_id", "shuffle_chunk_size", "shuffle_chunk_seed"),
-)
-"""Arguments that change no value: images are read by this thread, and a last batch is always filled up."""
+__all__ = ["ImageDetRecordIter", "ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordUInt8Iter"]
 
-
-class _Scale(Augmenter):
-    def __init__(self, scale: float) -> None:
-        super().__init__(scale=scale)
-        self.scale = scale
-
-    def __call__(self, src: NDArray) -> NDArray:
-        return src * self.scale
-
-
-def _numbers(kwargs: dict[str, Any], name: str, default: float) -> np.ndarray | None:
-    """The arguments `NAME_r`, `NAME_g`, `NAME_b` as an array; None if there is none of them."""
-    given = [kwargs.pop(f"{name}_{colour}", None) for colour in "rgb"]
-    if given == [None] * 3:
-        return None
-    return np.array([default if value is None else value for value in given], np.float32)
-
-
-def _index_of(path_imgrec: str | os.PathLike[str], path_imgidx: Any) -> Any:
-    """The index, or the file that is called as the records are, if there is one."""
-    beside = Path(path_imgrec).with_suffix(".idx")
-    return path_imgidx or (beside if beside.is_file() else None)
-
-
-def _split(name: str, kwargs: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """The arguments that count; ArgumentError for one that is not there."""
-    used = {key: value for key, value in kwargs.items() if key not in _UNUSED}
-    for key in used:
-        if key not in known:
-            raise ArgumentError(f"{name} has no argument '{key}'{did_you_mean(key, [*known, *_UNUSED])}")
-    return used
-
-
-_COMMON = ("resize", "rand_mirror", "brightness", "contrast", "saturation", "pca_noise", "inter_method")
-_READING = ("path_imglist", "path_root", "shuffle", "part_index", "num_parts", "data_name", "label_name")
-
-_WARPING: dict[str, Any] = {
+_AUGMENTING: dict[str, Any] = {
+    "aug_seq": "aug_default",
+    "resize": -1,
+    "rand_crop": False,
+    "random_resized_crop": False,
     "max_rotate_angle": 0,
     "rotate": -1,
     "max_shear_ratio": 0.0,
-    "min_random_scale": 1.0,
-    "max_random_scale": 1.0,
     "min_aspect_ratio": None,
     "max_aspect_ratio": 0.0,
-    "min_img_size": 0.0,
-    "max_img_size": 1e10,
-    "pad": 0,
-    "fill_value": 255,
-    "random_resized_crop": False,
+    "min_crop_size": -1,
+    "max_crop_size": -1,
+    "min_random_scale": 1.0,
+    "max_random_scale": 1.0,
     "min_random_area": 1.0,
     "max_random_area": 1.0,
+    "min_img_size": 0.0,
+    "max_img_size": 1e10,
+    "brightness": 0.0,
+    "contrast": 0.0,
+    "saturation": 0.0,
+    "pca_noise": 0.0,
     "random_h": 0,
     "random_s": 0,
     "random_l": 0,
-    "mirror": False,
+    "pad": 0,
+    "fill_value": 255,
+    "inter_method": 1,
 }
-"""Arguments of MXNet's default augmenter that `CreateAugmenter` does not have, and what they are if not given."""
+"""Arguments of MXNet's default augmenter, and what they are if not given."""
 
 
-def _warped(
-    data_shape: Sequence[int],
-    augmenters: list[Augmenter],
-    given: dict[str, Any],
-    inter_method: int,
-    resize: int = 0,
-    **_: Any,
-) -> list[Augmenter]:
-    """`augmenters`, of a size, a crop and what follows, and between these what `given` asks for."""
-    at = 1 if resize > 0 else 0
-    before, crop, after = augmenters[:at], augmenters[at], augmenters[at + 1 :]
-    aspect, fill = given["max_aspect_ratio"], given["fill_value"]
-    drawn = given["random_resized_crop"]
-    if drawn:
-        least = 1 - aspect if given["min_aspect_ratio"] is None else given["min_aspect_ratio"]
-        most = 1 + aspect if given["min_aspect_ratio"] is None else aspect
-        area = (given["min_random_area"], given["max_random_area"])
-        crop = RandomSizedCropAug((data_shape[2], data_shape[1]), area, (least, most), inter_method)
-    elif given["min_aspect_ratio"] is not None:
-        raise ArgumentError("ImageRecordIter: min_aspect_ratio needs random_resized_crop")
+class ImageRecordIter(RecordsIter):
+    """Batches of images of a file of records, (batch_size, channels, height, width), with their labels.
+
+    Arguments have MXNet's names, and unknown ones are refused. In the order in which they act:
+
+    - `path_imgrec`, a file or a folder of files; `path_imgidx`, its index, which spares reading through the file;
+      `path_imglist` with other labels; `num_parts`, `part_index`, `shuffle`, `seed`;
+    - `resize`, the length of the shorter side; `max_rotate_angle` or `rotate`, `max_shear_ratio`, `min_random_scale`,
+      `max_random_scale`, `max_aspect_ratio`, `min_img_size`, `max_img_size` (see `WarpAug`); `pad`; `fill_value`;
+    - crops of the shape of `data_shape`, in the middle or with `rand_crop` at drawn places, from drawn squares with
+      `min_crop_size` and `max_crop_size`, or with `random_resized_crop` of `min_random_area` to `max_random_area` of
+      the image and of an aspect ratio from `min_aspect_ratio` to `max_aspect_ratio`;
+    - `random_h`, `random_s`, `random_l`; `brightness`, `contrast`, `saturation`, `pca_noise`;
+    - `mean_img`, a file of one mean image, which is computed and written if there is none, or `mean_r` to `mean_a`;
+      `mirror`, `rand_mirror`; `max_random_contrast`, `max_random_illumination`, `scale`, `std_r` to `std_a`.
+
+    `dtype` is float32, uint8, whose images are not normalized, or int8, from which only the mean is subtracted.
+    """
+
+    def __init__(
+        self,
+        path_imgrec: Any = None,
+        data_shape: Sequence[int] = (),
+        batch_size: int = 0,
+        path_imgidx: Any = None,
+        label_width: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        given = taken("ImageRecordIter", kwargs, {**self.READING, **_AUGMENTING, **self.NORMAL})
+        given |= {"path_imgrec": path_imgrec, "path_imgidx": path_imgidx}
+        super().__init__(data_shape, batch_size, label_width, _augmenters(sized(data_shape), given), given, given)
+
+
+ImageRecordIter_v1 = ImageRecordIter
+
+
+def ImageRecordUInt8Iter(*args: Any, **kwargs: Any) -> ImageRecordIter:
+    """`ImageRecordIter` of uint8."""
+    return ImageRecordIter(*args, **kwargs, dtype="uint8")
+
+
+ImageRecordUInt8Iter_v1 = ImageRecordUInt8Iter
+
+
+def ImageRecordInt8Iter(*args: Any, **kwargs: Any) -> ImageRecordIter:
+    """`ImageRecordIter` of int8."""
+    return ImageRecordIter(*args, **kwargs, dtype="int8")
+
+
+def _augmenters(size: Size, given: Mapping[str, Any]) -> list[Augmenter]:
+    """The augmenters that the arguments ask for."""
+    if given["aug_seq"] != "aug_default":
+        raise ArgumentError(f"ImageRecordIter: aug_seq is 'aug_default', not {given['aug_seq']!r}")
+    resize, interp = given["resize"], given["inter_method"]
+    augmenters: list[Augmenter] = [ResizeAug(resize, interp)] if resize > 0 else []
+    augmenters += [*_warping(given), _crop(size, given)]
+    jitter = (given["random_h"], given["random_l"], given["random_s"])
+    if any(jitter):
+        augmenters.append(HLSJitterAug(*jitter))
+    changes = [given[name] for name in ("brightness", "contrast", "saturation")]
+    if any(changes) or given["pca_noise"]:
+        augmenters += [CastAug(), *colours(None, None, *changes, 0, given["pca_noise"], 0)]
+    return augmenters
+
+
+def _warping(given: Mapping[str, Any]) -> list[Augmenter]:
+    drawn, fill = given["random_resized_crop"], given["fill_value"]
     options = {
         "angle": given["max_rotate_angle"],
         "rotate": given["rotate"],
         "shear": given["max_shear_ratio"],
         "scales": (1.0, 1.0) if drawn else (given["min_random_scale"], given["max_random_scale"]),
-        "aspect": 0.0 if drawn else aspect,
+        "aspects": (1.0, 1.0) if drawn else _aspects(given),
         "sizes": (given["min_img_size"], given["max_img_size"]),
     }
-    if options != {"angle": 0, "rotate": -1, "shear": 0, "scales": (1, 1), "aspect": 0, "sizes": (0, 1e10)}:
-        before.append(WarpAug(**options, fill=fill))
-    if given["pad"] > 0:
-        before.append(BorderAug(given["pad"], fill))
-    colours = (given["random_h"], given["random_l"], given["random_s"])
-    if any(colours):
-        after.insert(0, HLSJitterAug(*colours))
-    if given["mirror"]:
-        after.insert(0, HorizontalFlipAug(1))
-    return [*before, crop, *after]
+    unchanged = {"angle": 0, "rotate": -1, "shear": 0, "scales": (1, 1), "aspects": (1, 1), "sizes": (0, 1e10)}
+    augmenters: list[Augmenter] = [] if options == unchanged else [WarpAug(**options, fill=fill)]
+    return augmenters + ([BorderAug(given["pad"], fill)] if given["pad"] > 0 else [])
 
 
-def ImageRecordIter(
-    path_imgrec: str | os.PathLike[str],
-    data_shape: Sequence[int],
-    batch_size: int,
-    path_imgidx: str | os.PathLike[str] | None = None,
-    label_width: int = 1,
-    seed: int | None = None,
-    scale: float = 1.0,
-    **kwargs: Any,
-) -> ImageIter:
-    """An `ImageIter` over a file of records.
-
-    Further arguments are `mean_r`, `mean_g`, `mean_b` and `std_r`, `std_g`, `std_b`, those of `CreateAugmenter`, those
-    of MXNet for `WarpAug` (`max_rotate_angle`, `rotate`, `max_shear_ratio`, `min_random_scale`, `max_random_scale`,
-    `max_aspect_ratio`, `min_img_size`, `max_img_size`), for a border (`pad`, `fill_value`), for crops of a drawn size
-    (`random_resized_crop`, `min_random_area`, `max_random_area`, `min_aspect_ratio`, `max_aspect_ratio`) and for
-    colours (`random_h`, `random_s`, `random_l`), `mirror`, and those of `ImageIter` that say what is read. `seed` seeds
-    Python's `random`, from which the draws come. Colours are multiplied by `scale` after all. Arguments about threads
-    and buffers are ignored, and unknown ones refused.
-    """
-    mean, std = _numbers(kwargs, "mean", 0.0), _numbers(kwargs, "std", 1.0)
-    known = [*_COMMON, *_READING, "rand_crop", "rand_resize", "hue", "rand_gray", *_WARPING]
-    used = _split("ImageRecordIter", kwargs, known)
-    reading = {key: used.pop(key) for key in _READING if key in used}
-    warping = _WARPING | {key: used.pop(key) for key in _WARPING if key in used}
-    used.setdefault("inter_method", 1)
-    augmenters = _warped(data_shape, CreateAugmenter(data_shape, mean=mean, std=std, **used), warping, **used)
-    augmenters += _scaled(scale)
-    return _seeded(
-        seed,
-        lambda: ImageIter(
-            batch_size,
-            data_shape,
-            label_width,
-            path_imgrec,
-            path_imgidx=_index_of(path_imgrec, path_imgidx),
-            aug_list=augmenters,
-            **reading,
-        ),
-    )
+def _aspects(given: Mapping[str, Any]) -> tuple[float, float]:
+    least, most = given["min_aspect_ratio"], given["max_aspect_ratio"]
+    return (1 - most, 1 + most) if least is None else (least, most)
 
 
-def _scaled(scale: float) -> list[Augmenter]:
-    return [] if scale == 1 else [CastAug(), _Scale(scale)]
+def _crop(size: Size, given: Mapping[str, Any]) -> Augmenter:
+    interp = given["inter_method"]
+    if given["random_resized_crop"]:
+        area = (given["min_random_area"], given["max_random_area"])
+        return RandomSizedCropAug(size, area, _aspects(given), interp)
+    if given["min_crop_size"] > 0 or given["max_crop_size"] > 0:
+        return _SquareCropAug(size, given["min_crop_size"], given["max_crop_size"], given["rand_crop"], interp)
+    return (RandomCropAug if given["rand_crop"] else CenterCropAug)(size, interp)
 
 
-def _seeded(seed: int | None, make: Callable[[], Any]) -> Any:
-    if seed is not None:
-        random.seed(seed)
-    return make()
+class _SquareCropAug(Augmenter):
+    """A square with a drawn side, in the size (width, height)."""
 
+    def __init__(self, size: Size, least: int, most: int, drawn: bool, interp: int) -> None:
+        if not 0 < least <= most:
+            raise ArgumentError(f"ImageRecordIter: min_crop_size {least} and max_crop_size {most} must ascend from 1")
+        super().__init__(size=size, least=least, most=most, drawn=drawn, interp=interp)
+        self.size, self.least, self.most, self.drawn, self.interp = size, least, most, drawn, interp
 
-def ImageDetRecordIter(
-    path_imgrec: str | os.PathLike[str],
-    data_shape: Sequence[int],
-    batch_size: int,
-    path_imgidx: str | os.PathLike[str] | None = None,
-    seed: int | None = None,
-    **kwargs: Any,
-) -> ImageDetIter:
-    """An `ImageDetIter` over a file of records; further arguments are as for `ImageRecordIter`, and those of
-    `CreateDetAugmenter`."""
-    mean, std = _numbers(kwargs, "mean", 0.0), _numbers(kwargs, "std", 1.0)
-    cropping = ("rand_crop", "rand_pad", "rand_gray", "hue", "min_object_covered", "aspect_ratio_range", "area_range")
-    limits = ("min_eject_coverage", "max_attempts", "pad_val")
-    used = _split("ImageDetRecordIter", kwargs, [*_COMMON, *_READING, *cropping, *limits])
-    used.setdefault("inter_method", 1)
-    index = _index_of(path_imgrec, path_imgidx)
-    return _seeded(
-        seed,
-        lambda: ImageDetIter(
-            batch_size, data_shape, path_imgrec=path_imgrec, path_imgidx=index, mean=mean, std=std, **used
-        ),
-    )
+    def __call__(self, src: NDArray) -> NDArray:
+        rows, columns = src.shape[:2]
+        if min(rows, columns) < self.most:
+            raise ArgumentError(f"ImageRecordIter: max_crop_size {self.most} is more than an image of {columns}x{rows}")
+        side = random.randint(self.least, self.most)
+        y, x = (random.randint(0, n - side) if self.drawn else (n - side) // 2 for n in (rows, columns))
+        return imresize(src[y : y + side, x : x + side], *self.size, self.interp)

@@ -22,7 +22,7 @@ class WarpAug(Augmenter):
     rotate: the turn, in place of a drawn one, if it is positive.
     shear: the most that lines are shifted by, per pixel.
     scales: the least and the greatest factor of width and height.
-    aspect: width over height changes by a factor from 1 - aspect to 1 + aspect.
+    aspects: the least and the greatest factor of width over height.
     sizes: the least and the greatest width and height of what results.
     fill: the value of pixels from outside.
     """
@@ -33,18 +33,20 @@ class WarpAug(Augmenter):
         rotate: int = -1,
         shear: float = 0.0,
         scales: tuple[float, float] = (1.0, 1.0),
-        aspect: float = 0.0,
+        aspects: tuple[float, float] = (1.0, 1.0),
         sizes: tuple[float, float] = (0.0, 1e10),
         fill: float = 255,
     ) -> None:
-        super().__init__(angle=angle, rotate=rotate, shear=shear, scales=scales, aspect=aspect, sizes=sizes, fill=fill)
+        super().__init__(
+            angle=angle, rotate=rotate, shear=shear, scales=scales, aspects=aspects, sizes=sizes, fill=fill
+        )
         self.angle, self.rotate, self.shear, self.scales = angle, rotate, shear, scales
-        self.aspect, self.sizes, self.fill = aspect, sizes, fill
+        self.aspects, self.sizes, self.fill = aspects, sizes, fill
 
     def __call__(self, src: NDArray) -> NDArray:
         shear = random.uniform(-self.shear, self.shear)
         angle = math.radians(self.rotate if self.rotate > 0 else random.randint(-self.angle, self.angle))
-        scale, ratio = random.uniform(*self.scales), random.uniform(1 - self.aspect, 1 + self.aspect)
+        scale, ratio = random.uniform(*self.scales), random.uniform(*self.aspects)
         cos, sin, high = math.cos(angle), math.sin(angle), 2 * scale / (1 + ratio)
         wide = ratio * high
         matrix = np.array(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from runtime.base import not_provided
 from runtime.io.files import CSVIter, LibSVMIter
-from runtime.io.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+from runtime.io.io import DataBatch, DataDesc, DataIter, MXDataIter, NDArrayIter, PrefetchingIter, ResizeIter
 from runtime.io.mnist import MNISTIter
 
 __all__ = [
@@ -17,21 +16,21 @@ __all__ = [
     "DataIter",
     "LibSVMIter",
     "MNISTIter",
+    "MXDataIter",
     "NDArrayIter",
     "PrefetchingIter",
     "ResizeIter",
 ]
 
 
+_RECORD_ITERATORS = (
+    *("ImageRecordIter", "ImageRecordIter_v1", "ImageRecordInt8Iter", "ImageRecordUInt8Iter"),
+    *("ImageRecordUInt8Iter_v1", "ImageDetRecordIter"),
+)
+
+
 def __getattr__(key: str) -> Any:
     """Iterators over images are imported when they are asked for."""
-    if key in ("ImageRecordIter", "ImageDetRecordIter"):
+    if key in _RECORD_ITERATORS:
         return getattr(importlib.import_module("runtime.image.record_iter"), key)
-    if key in _NOT_PROVIDED:
-        raise AttributeError(not_provided("runtime.io", key, _NOT_PROVIDED[key]))
     raise AttributeError(f"module 'runtime.io' has no attribute '{key}'")
-
-
-_NOT_PROVIDED = {
-    **dict.fromkeys(("ImageRecordInt8Iter", "ImageRecordUInt8Iter", "ImageRecordIter_v1"), "use ImageRecordIter"),
-}

@@ -11,14 +11,14 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count, counts
-from runtime.io.io import DataBatch, DataDesc, DataIter, _csr_rows
+from runtime.io.io import DataDesc, MXDataIter, _csr_rows
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 
 Shape = int | Sequence[int]
 
 
-class _RowsIter(DataIter):
+class _RowsIter(MXDataIter):
     """Batches of rows, in order. A last batch is filled up with the first rows; with `round_batch` the next round
     begins after these."""
 
@@ -50,13 +50,8 @@ class _RowsIter(DataIter):
         self._next += self.batch_size
         return True
 
-    def next(self) -> DataBatch:
-        if not self.iter_next():
-            raise StopIteration
-        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
-
     def getdata(self) -> NDArray:
-        """The data of the batch: one array, as of all iterators that MXNet has in C++."""
+        """The data of the batch."""
         return _rows_of(self._data, self._current())
 
     def getlabel(self) -> NDArray:

@@ -121,6 +121,15 @@ class DataIter:
         raise NotImplementedError(f"{type(self).__name__} must define getpad")
 
 
+class MXDataIter(DataIter):
+    """The base class of iterators that MXNet has in C++: `getdata` and `getlabel` return one array each."""
+
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
+
+
 class NDArrayIter(DataIter):
     """Batches of arrays.
 
@@ -162,12 +171,14 @@ class NDArrayIter(DataIter):
             raise ValueError(f"NDArrayIter: each array must have the samples that the first one has, not {sizes}")
         if any(isinstance(x, CSRNDArray) for _, x in self.data + self.label) and last_batch_handle != "discard":
             raise NotImplementedError("NDArrayIter: sparse arrays need last_batch_handle='discard'")
-        self.hard_reset()
-
-    @property
-    def idx(self) -> np.ndarray:
-        """The numbers of the samples in the order of this round, without those that 'roll_over' has left."""
-        return self._order[self._rolled :]
+        self.idx = np.arange(self.num_data)
+        """Where the last shuffling took each sample from."""
+        self._rest: dict[str, NDArray] = {}
+        """What 'roll_over' puts before the samples of this round, by name."""
+        self._rolled = self._next = 0
+        self._batch: np.ndarray | None = None
+        """The numbers of the samples of the batch, in the order of this round."""
+        self.reset()
 
     @property
     def cursor(self) -> int:
@@ -197,38 +208,39 @@ class NDArrayIter(DataIter):
 
     def hard_reset(self) -> None:
         """Start again, without the samples that 'roll_over' has left."""
-        self._start(np.empty(0, np.int64))
+        self._start(0)
 
     def reset(self) -> None:
-        rest = self._order[self._next :] if self.last_batch_handle == "roll_over" else self._order[:0]
-        self._start(rest if len(rest) < self.batch_size else rest[:0])
+        left = self._rolled + self.num_data - self._next
+        self._start(left if self.last_batch_handle == "roll_over" and 0 < left < self.batch_size else 0)
 
-    def _start(self, rest: np.ndarray) -> None:
-        """Begin a round with the samples `rest` of the last one."""
-        order = np.random.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
-        self._order = np.concatenate([rest, order])
-        self._next = 0
-        self._rolled = len(rest)
-        self._batch = order[:0]
+    def _start(self, rolled: int) -> None:
+        """Begin a round with the last samples of this one, `rolled` of them."""
+        last = np.arange(self.num_data - rolled, self.num_data)
+        self._rest = {name: self._rows(x, last) for name, x in self.data + self.label} if rolled else {}
+        self._rolled, self._next, self._batch = rolled, 0, None
+        if self.shuffle:
+            np.random.shuffle(self.idx)
+            self.data = [(name, self._rows(x, self.idx)) for name, x in self.data]
+            self.label = [(name, self._rows(x, self.idx)) for name, x in self.label]
 
     def iter_next(self) -> bool:
-        batch = self._order[self._next : self._next + self.batch_size]
-        self._pad = self.batch_size - len(batch)
-        if not len(batch) or (self._pad and self.last_batch_handle != "pad"):
+        size = self._rolled + self.num_data
+        self._pad = max(0, self._next + self.batch_size - size)
+        if self._next >= size or (self._pad and self.last_batch_handle != "pad"):
             return False
-        if self._pad:
-            batch = np.concatenate([batch, np.resize(self._order, self._pad)])
-        else:
-            self._pad = self._rolled if self._next == 0 else 0
+        batch = np.arange(self._next, self._next + self.batch_size) % size
+        if not self._pad and self._next == 0:
+            self._pad = self._rolled
         self._next += self.batch_size
         self._batch = batch
         return True
 
     def getdata(self) -> list[NDArray]:
-        return [self._taken(x) for _, x in self.data]
+        return [self._taken(name, x) for name, x in self.data]
 
     def getlabel(self) -> list[NDArray]:
-        return [self._taken(x) for _, x in self.label]
+        return [self._taken(name, x) for name, x in self.label]
 
     def getindex(self) -> Any:
         return None
@@ -236,14 +248,19 @@ class NDArrayIter(DataIter):
     def getpad(self) -> int:
         return self._pad
 
-    def _taken(self, x: NDArray) -> NDArray:
-        if not len(self._batch):
+    def _taken(self, name: str, x: NDArray) -> NDArray:
+        """The batch of one of the arrays."""
+        if self._batch is None:
             raise MXNetError("NDArrayIter: there is no batch yet; call next() or iter_next()")
+        rows = self._batch - self._rolled
+        found = self._rows(x, rows[rows >= 0])
+        return found if rows[0] >= 0 else nd.concat(self._rest[name], found, dim=self._axis)
+
+    def _rows(self, x: NDArray, rows: np.ndarray) -> NDArray:
         if isinstance(x, CSRNDArray):
-            return _csr_rows(x, self._batch)
-        batch = to_context(self._batch, x.context)
+            return _csr_rows(x, rows)
         with device_scope(x.context):
-            return NDArray(np.take(x._data, batch, axis=self._axis), x.context)
+            return NDArray(np.take(x._data, to_context(rows, x.context), axis=self._axis), x.context)
 
 
 def _csr_rows(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:

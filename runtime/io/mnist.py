@@ -10,11 +10,11 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, count
 from runtime.core import idx_file
-from runtime.io.io import DataBatch, NDArrayIter
+from runtime.io.io import MXDataIter, NDArrayIter
 from runtime.ndarray import NDArray
 
 
-class MNISTIter(NDArrayIter):
+class MNISTIter(MXDataIter, NDArrayIter):
     """Batches of digits from files of the IDX format: bytes / 256 as float32, and classes as float32.
 
     A last batch that is not full is left out.
@@ -64,13 +64,8 @@ class MNISTIter(NDArrayIter):
         data = (images[rows] * np.float32(1 / 256)).astype(dtype).reshape(size, *(input_shape or shape))
         super().__init__(data, labels[rows].astype(dtype), batch_size, last_batch_handle="discard")
 
-    def next(self) -> DataBatch:
-        if not self.iter_next():
-            raise StopIteration
-        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
-
     def getdata(self) -> NDArray:
-        """The data of the batch: one array, as of all iterators that MXNet has in C++."""
+        """The data of the batch."""
         return super().getdata()[0]
 
     def getlabel(self) -> NDArray:

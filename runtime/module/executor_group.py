@@ -212,7 +212,7 @@ class DataParallelExecutorGroup:
                 sum(other.outputs[i].shape[axis] for other in self.execs[:k]) if axis >= 0 else part.start
                 for i, axis in enumerate(self.output_axes)
             ]
-            given = zip(grads, self.output_axes, starts, sizes, strict=True)
+            given = zip(grads, self.output_axes, starts, sizes, strict=False)  # fewer, if the last ones are losses
             exe.backward([_cut(g, axis, slice(at, at + n), len(self.execs)) for g, axis, at, n in given])
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:

@@ -110,7 +110,9 @@ class Module(BaseModule):
         """Write `prefix-symbol.json`, `prefix-0001.params` (epoch 1), and `prefix-0001.states` if asked for."""
         model.save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast=remove_amp_cast)
         if save_optimizer_states:
-            self.save_optimizer_states(f"{prefix}-{epoch:04d}.states")
+            file = f"{prefix}-{epoch:04d}.states"
+            self.save_optimizer_states(file)
+            logging.info('Saved optimizer state to "%s"', file)
 
     def save_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
         """Write the states of the optimizer."""

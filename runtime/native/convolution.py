@@ -197,40 +197,6 @@ def col2im(task: int, columns: Array, x: Array, g: Ints) -> None:
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- small images, side by side
-
-
-@kernel
-def unfold_all(task: int, scratch: Array, x: Array, columns: Array, images: int, g: Ints) -> None:
-    """The windows of all images, side by side: (ROWS, images * PIXELS). One task for each channel."""
-    places = g[ROWS] // g[CHANNELS]
-    to = columns + task * places * images * g[PIXELS]
-    for i in range(images):
-        unfold(x + (i * g[CHANNELS] + task) * g[DEPTH] * g[HEIGHT] * g[WIDTH], scratch, 1, 0, g[PIXELS], g)
-        for k in range(places):
-            copy(to + (k * images + i) * g[PIXELS], scratch + k * g[PIXELS], g[PIXELS])
-
-
-@kernel
-def fold_all(task: int, scratch: Array, columns: Array, x: Array, images: int, g: Ints) -> None:
-    """The transpose of `unfold_all`: x = the sums of the columns at the pixels that they would be copied from."""
-    places = g[ROWS] // g[CHANNELS]
-    of = columns + task * places * images * g[PIXELS]
-    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
-    for i in range(images):
-        for k in range(places):
-            copy(scratch + k * g[PIXELS], of + (k * images + i) * g[PIXELS], g[PIXELS])
-        clear(x + (i * g[CHANNELS] + task) * size, size)
-        fold(scratch, x + (i * g[CHANNELS] + task) * size, 1, 0, g[PIXELS], g)
-
-
-@kernel
-def exchange(task: int, x: Array, y: Array, a: int, b: int, n: int) -> None:
-    """y (b, a, n) = x (a, b, n) with its first two axes exchanged. One task for each of b."""
-    for i in range(a):
-        copy(y + (task * a + i) * n, x + (i * b + task) * n, n)
-
-
 SUM_ELEMENTS = 4096
 """The elements of a task of `sum_parts`."""
 

@@ -8,13 +8,14 @@ for all columns of the plane at once, then across those of the window.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, function
+from optgen.loops.language import Array, Ints, function, total
 from runtime.native.vectors import clear
 
 # Indices into `g`, the geometry:
 DEPTH, HEIGHT, WIDTH = 0, 1, 2  # the plane
 OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH = 3, 4, 5  # the output
 KERNEL, STRIDE, PAD = 6, 9, 12  # of depth; those of height and width follow
+OFFSETS = 15  # for each element of the kernel, in order, its place in the plane, from that of the first
 LOWEST = -3.4028234663852886e38
 """The maximum of no elements, as in MXNet: the lowest finite number of float32."""
 
@@ -84,28 +85,41 @@ def pool_max(task: int, scratch: Array, x: Array, y: Array, g: Ints) -> None:
             row = row + g[OUT_WIDTH]
 
 
+@function
+def is_global(g: Ints) -> int:
+    """1 if there is one window, and it holds the whole plane."""
+    result = 1 if g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH] == 1 else 0
+    for axis in range(3):
+        if low(0, axis, g) > 0 or high(0, axis, g) < g[axis]:
+            result = 0
+    return result
+
+
 @kernel
 def pool_sum(task: int, scratch: Array, x: Array, scale: Array, y: Array, g: Ints) -> None:
     """The sum of each window, times the scale of its place."""
     plane = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     outputs = g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     row = y + task * outputs
-    for od in range(g[OUT_DEPTH]):
-        for oh in range(g[OUT_HEIGHT]):
-            clear(scratch, g[WIDTH])
-            for d in range(low(od, 0, g), high(od, 0, g)):
-                for h in range(low(oh, 1, g), high(oh, 1, g)):
-                    add_into(scratch, plane + (d * g[HEIGHT] + h) * g[WIDTH], 0, g[WIDTH], 1)
-            clear(row, g[OUT_WIDTH])
-            for k in range(g[KERNEL + 2]):
-                at = scratch + (k - g[PAD + 2])
-                if g[STRIDE + 2] == 2:
-                    add_into(row, at, first(k, g), last(k, g), 2)
-                else:
-                    add_into(row, at, first(k, g), last(k, g), g[STRIDE + 2])
-            for i in range(g[OUT_WIDTH]):
-                row[i] *= scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
-            row = row + g[OUT_WIDTH]
+    if is_global(g) == 1:
+        row[0] = total(plane, g[DEPTH] * g[HEIGHT] * g[WIDTH]) * scale[0]
+    else:
+        for od in range(g[OUT_DEPTH]):
+            for oh in range(g[OUT_HEIGHT]):
+                clear(scratch, g[WIDTH])
+                for d in range(low(od, 0, g), high(od, 0, g)):
+                    for h in range(low(oh, 1, g), high(oh, 1, g)):
+                        add_into(scratch, plane + (d * g[HEIGHT] + h) * g[WIDTH], 0, g[WIDTH], 1)
+                clear(row, g[OUT_WIDTH])
+                for k in range(g[KERNEL + 2]):
+                    at = scratch + (k - g[PAD + 2])
+                    if g[STRIDE + 2] == 2:
+                        add_into(row, at, first(k, g), last(k, g), 2)
+                    else:
+                        add_into(row, at, first(k, g), last(k, g), g[STRIDE + 2])
+                for i in range(g[OUT_WIDTH]):
+                    row[i] *= scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
+                row = row + g[OUT_WIDTH]
 
 
 @kernel
@@ -115,18 +129,26 @@ def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: I
     plane = x + task * size
     row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     scaled = scratch + g[WIDTH]
-    clear(plane, size)
-    for od in range(g[OUT_DEPTH]):
-        for oh in range(g[OUT_HEIGHT]):
-            for i in range(g[OUT_WIDTH]):
-                scaled[i] = row[i] * scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
-            clear(scratch, g[WIDTH])
-            for k in range(g[KERNEL + 2]):
-                spread_into(scratch + (k - g[PAD + 2]), scaled, first(k, g), last(k, g), g[STRIDE + 2])
-            for d in range(low(od, 0, g), high(od, 0, g)):
-                for h in range(low(oh, 1, g), high(oh, 1, g)):
-                    add_into(plane + (d * g[HEIGHT] + h) * g[WIDTH], scratch, 0, g[WIDTH], 1)
-            row = row + g[OUT_WIDTH]
+    if is_global(g) == 1:
+        for i in range(size):
+            plane[i] = row[0] * scale[0]
+    else:
+        clear(plane, size)
+        for od in range(g[OUT_DEPTH]):
+            for oh in range(g[OUT_HEIGHT]):
+                for i in range(g[OUT_WIDTH]):
+                    scaled[i] = row[i] * scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
+                clear(scratch, g[WIDTH])
+                for k in range(g[KERNEL + 2]):
+                    at = scratch + (k - g[PAD + 2])
+                    if g[STRIDE + 2] == 2:  # a constant makes vector code
+                        spread_into(at, scaled, first(k, g), last(k, g), 2)
+                    else:
+                        spread_into(at, scaled, first(k, g), last(k, g), g[STRIDE + 2])
+                for d in range(low(od, 0, g), high(od, 0, g)):
+                    for h in range(low(oh, 1, g), high(oh, 1, g)):
+                        add_into(plane + (d * g[HEIGHT] + h) * g[WIDTH], scratch, 0, g[WIDTH], 1)
+                row = row + g[OUT_WIDTH]
 
 
 @function
@@ -166,46 +188,42 @@ def unpool_2x2(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) 
 
 
 @function
-def prefer(
-    best: Array, rows: Array, columns: Array, x: Array, row: int, k: int, start: int, stop: int, stride: int
-) -> None:
-    """For windows `start` to `stop`: if element x[i * stride], of column k of the window, is the first or larger than
-    the best of those before, it is the best, in this row and column. Without branches, so that it becomes vector code.
-    """
+def prefer(best: Array, found: Array, x: Array, element: int, start: int, stop: int, stride: int) -> None:
+    """For windows `start` to `stop`: if x[i * stride], under an element of the kernel, is the first or larger than the
+    best of those before, it is the best, and the element is found. Without branches, so that it becomes vector code."""
     for i in range(start, stop):
         a = x[i * stride]
         b = best[i]
-        r = rows[i]
-        c = columns[i]
-        new = 1.0 if a > b else (1.0 if r < 0.0 else 0.0)
+        old = found[i]
+        new = 1.0 if a > b else (1.0 if old < 0.0 else 0.0)
         best[i] = a if new > 0.5 else b
-        rows[i] = float(row) if new > 0.5 else r
-        columns[i] = float(k) if new > 0.5 else c
+        found[i] = float(element) if new > 0.5 else old
 
 
 @function
 def unpool_row(plane: Array, of: Array, y: Array, scratch: Array, od: int, oh: int, g: Ints) -> None:
     """`unpool_max` of one row of windows: first the places of the largest elements, then the additions."""
     n = g[OUT_WIDTH]
-    rows = scratch + n
-    columns = scratch + 2 * n
+    found = scratch + n
     for i in range(n):
-        rows[i] = -1.0
-    d0 = low(od, 0, g)
-    first_row = d0 * g[HEIGHT] + low(oh, 1, g)
-    for d in range(d0, high(od, 0, g)):
+        found[i] = -1.0
+    d0 = od * g[STRIDE] - g[PAD]
+    h0 = oh * g[STRIDE + 1] - g[PAD + 1]
+    for d in range(low(od, 0, g), high(od, 0, g)):
         for h in range(low(oh, 1, g), high(oh, 1, g)):
-            row = d * g[HEIGHT] + h
+            row = of + ((d * g[HEIGHT] + h) * g[WIDTH] - g[PAD + 2])
+            element = ((d - d0) * g[KERNEL + 1] + h - h0) * g[KERNEL + 2]
             for k in range(g[KERNEL + 2]):
-                x = of + (row * g[WIDTH] + k - g[PAD + 2])
-                if g[STRIDE + 2] == 2:  # a constant makes vector code
-                    prefer(scratch, rows, columns, x, row - first_row, k, first(k, g), last(k, g), 2)
+                if g[STRIDE + 2] == 1:  # a constant makes vector code
+                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), 1)
+                elif g[STRIDE + 2] == 2:
+                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), 2)
                 else:
-                    prefer(scratch, rows, columns, x, row - first_row, k, first(k, g), last(k, g), g[STRIDE + 2])
+                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), g[STRIDE + 2])
+    corner = (d0 * g[HEIGHT] + h0) * g[WIDTH] - g[PAD + 2]
     for i in range(n):
-        if rows[i] >= 0.0:
-            left = i * g[STRIDE + 2] - g[PAD + 2] + int(columns[i])
-            plane[(first_row + int(rows[i])) * g[WIDTH] + left] += y[i]
+        if found[i] >= 0.0:
+            plane[corner + i * g[STRIDE + 2] + g[OFFSETS + int(found[i])]] += y[i]
 
 
 @kernel

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError, count, counts
 from runtime.context import cpu
+from runtime.ndarray import creation
 from runtime.ndarray.elementwise import binary
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
 from runtime.ndarray.random import distributions
 from runtime.ndarray.shape import slicing
+from runtime.ndarray.shape.gather import gather_nd
 from runtime.ndarray.shape.subscript import setitem
 
 
@@ -35,6 +38,16 @@ def _scatter_set_nd(lhs: NDArray, rhs: NDArray, indices: NDArray, shape: Any = N
     copy = lhs.copy()
     setitem(copy, tuple(indices), rhs)
     return copy
+
+
+@public
+def _backward_gather_nd(data: NDArray, indices: NDArray, shape: Any) -> NDArray:
+    """The gradient of `gather_nd`: zeros of `shape`, to which `data` is added at the places of `indices`."""
+    source = creation.blank(counts("_backward_gather_nd: shape", shape), data.context, data.dtype)
+    source.attach_grad()
+    with autograd.record():
+        taken = gather_nd(source, indices)
+    return autograd.grad([taken], [source], [data])[0]
 
 
 def _sample_unique_zipfian(range_max: int, shape: tuple[int, ...]) -> list[NDArray]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from runtime import autograd
-from runtime.base import ArgumentError, count
+from runtime.base import ArgumentError, MXNetError, count
 from runtime.context import Context, current_context
 from runtime.core import backend, optgen_bridge
 from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape.reshape import axis_of
+from runtime.util import is_np_shape
 
 __all__ = ["arange", "array", "empty", "eye", "full", "linspace", "onehot_encode", "ones", "zeros"]
 CONTRIB = ("arange_like",)
@@ -66,15 +67,32 @@ def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: st
 
 
 def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
-    """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
+    """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`.
+
+    A length of 0, and the shape (), are unknown, and errors, unless `np_shape` is on; `empty` takes them always.
+    """
     if stype not in (None, "default"):
         return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
-    return _constant(_made("zeros", shape, ctx, dtype))
+    return blank(_known("zeros", shape), ctx, dtype)
 
 
 def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array of `shape` with ones."""
-    return _constant(_made("ones", shape, ctx, dtype))
+    """An array of `shape` with ones; see `zeros`."""
+    return _constant(_made("ones", _known("ones", shape), ctx, dtype))
+
+
+def blank(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array of zeros of any shape."""
+    return _constant(_made("zeros", shape, ctx, dtype))
+
+
+def _known(name: str, shape: Shape) -> Shape:
+    lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if (0 in lengths or not lengths) and not is_np_shape():
+        raise MXNetError(
+            f"{name}: lengths of 0 and the shape () are unknown ones; inside np_shape() {shape} is a shape"
+        )
+    return shape
 
 
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:

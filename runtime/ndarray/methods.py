@@ -6,6 +6,7 @@ of the families, named in their METHODS.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,9 @@ def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None
     `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
     from.
     """
-    autograd.mark_variables(self, creation.zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
+    sparse = stype not in (None, "default")
+    make = functools.partial(creation.zeros, stype=stype) if sparse else creation.blank
+    autograd.mark_variables(self, make(self.shape, self._ctx, self.dtype), grad_req)
 
 
 def broadcast_like(

@@ -74,6 +74,9 @@ class Operator:
     pure = True
     """Whether `forward` does nothing but compute its result, the same one for the same arguments."""
 
+    is_loss = False
+    """Whether the gradient is one of its own, whatever flows into the output."""
+
     def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
         self.name = forward.__name__.lstrip("_")  # the name in errors
         self.__doc__ = forward.__doc__

@@ -18,14 +18,14 @@ MOST_BYTES = (1 << 31) - (1 << 20)
 """A message of protobuf, which a file is, must be below 2 GiB."""
 
 
-def library() -> Any:
-    """The package `onnx`; ImportError says how to install it."""
+def library(name: str = "export_model") -> Any:
+    """The package `onnx`; ImportError says how to install it for the function `name`."""
     try:
         import onnx
         import onnx.checker
         import onnx.shape_inference
     except ImportError as error:
-        raise ImportError(f"export_model needs ONNX: pip install 'optgen[onnx]' ({error})") from error
+        raise ImportError(f"{name} needs ONNX: pip install 'optgen[onnx]' ({error})") from error
     return onnx
 
 

@@ -7,6 +7,7 @@ else between its calls of kernels, and stays a call of Python.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,9 @@ class KernelCall:
             self.kernel.no_memory(job.arguments[1])
 
 
-_watching = threading.Lock()
+_watching = threading.RLock()
+"""Kernels are called otherwise in all threads while one of them has it, so that a fork waits for it."""
+os.register_at_fork(before=_watching.acquire, after_in_parent=_watching.release, after_in_child=_watching.release)
 MAX_KNOWN = 10_000
 """With more of them, `_known` is emptied."""
 _known: dict[Any, bool] = {}

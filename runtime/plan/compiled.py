@@ -66,7 +66,7 @@ class Compiled:
             None if x is None else np.empty(x.shape, x.dtype) if to is None else to
             for x, to in zip(self.gradients, places, strict=True)
         ]
-        memory.backward(inputs, [*outputs, *gradients])
+        memory.backward(inputs, [*outputs, *gradients], places)
         return gradients
 
     def give_back(self, memory: Memory) -> None:

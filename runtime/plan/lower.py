@@ -11,16 +11,17 @@ import numpy as np
 from runtime.autograd import Node, NoGradient, age
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.two_gradients import BackwardCall
+from runtime.plan import draws, products
 from runtime.plan.broadcast import groups_of
 from runtime.plan.capture import capture
 from runtime.plan.expressions import WORK, expression, literal
 from runtime.plan.places import Places, root
-from runtime.plan.products import RULES
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
 from runtime.plan.tape import NotTraceable, Tape
 
 SAME = frozenset({"reshape", "reshape_copy", "identity", "BlockGrad"})
 """Operators whose result has the elements of the input in the same order."""
+RULES = products.RULES | {"dropout_factors": draws.factors}
 
 
 @dataclass

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,6 +72,7 @@ class Plans:
         self._values: list[Any] = []
         self.pays = True
         """False once it was seen that the function has too few operators for a plan."""
+        _all.add(self)
 
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
@@ -86,7 +89,8 @@ class Plans:
                 self._compile(entry)
         if entry.refusal is not None:
             return function(*data)
-        call = _Call(self, entry, function, data, [p.data(ctx) for p in params])
+        arrays = [x[0] if x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)]
+        call = _Call(self, entry, function, data, arrays)
         return call.traced() if entry.compiled is None else call.planned()
 
     def __reduce__(self) -> Any:
@@ -162,6 +166,19 @@ class Plans:
         entry.compiled = Compiled(lowered, tape, self._static_alloc)
 
 
+_all: weakref.WeakSet[Plans] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Renew the locks in a forked child, where a thread that held one does not exist. What it was compiling is traced
+    again."""
+    for plans in _all:
+        plans._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 class _Call:
     """One call, and the operator of its node in the graph: all that it computes is one node there."""
 
@@ -174,6 +191,7 @@ class _Call:
         self._training = autograd.mode.training
         self._tape: Tape | None = None
         self._compiled = entry.compiled
+        self._inputs: list[np.ndarray] = []
         self._memory: Memory | None = None
         draws = self._compiled is None or self._compiled.draws
         self._draws = generator.bit_generator.state if draws else None
@@ -201,25 +219,31 @@ class _Call:
         compiled = self._compiled
         assert compiled is not None
         self._plans.use(compiled)
-        outputs, self._memory = compiled.forward([x._data for x in (*self._data, *self._params)])
+        self._inputs = [x._data for x in (*self._data, *self._params)]
+        outputs, self._memory = compiled.forward(self._inputs)
         return self._finished(self._node(outputs), compiled.like, outputs)
 
     def _node(self, outputs: list[np.ndarray]) -> autograd.Node | None:
         if not autograd.mode.recording:
             return None
-        parents = [x._node if x._in_graph() else None for x in (*self._data, *self._params)]
-        if all(p is None for p in parents):
+        parents = [x._node for x in (*self._data, *self._params)]
+        if any([p is not None and p.released_at for p in parents]):
+            parents = [p if p is not None and not p.released_at else None for p in parents]
+        if not any(parents):
             return None
         return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
     def _finished(self, node: autograd.Node | None, like: Any, outputs: list[np.ndarray]) -> Any:
-        return nested(like, iter(wrap(tuple(outputs), self._data[0]._ctx, node)))
+        ctx = self._data[0]._ctx
+        if like is None:
+            return NDArray(outputs[0], ctx, node)
+        return nested(like, iter(wrap(tuple(outputs), ctx, node)))
 
     # ------------------------------------------------------------ backwards
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         """Pairs of the node of an input and its gradient."""
-        flows = [g.get(i) for i in range(len(node.output))]
+        flows = [g.get(i) for i in range(len(node.output))] if type(g) is autograd.Gradients else [g]
         if autograd.mode.recording:
             gradients = self._again(flows)
         elif self._tape is not None:
@@ -235,9 +259,9 @@ class _Call:
         """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted."""
         compiled = self._compiled
         assert compiled is not None
-        given = tuple(i for i, flow in enumerate(flows) if flow is not None)
-        wanted = compiled.wanted_set
-        return given == compiled.heads and all(p is None or i in wanted for i, p in enumerate(node.parents))
+        given = tuple([i for i, flow in enumerate(flows) if flow is not None])
+        wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
+        return given == compiled.heads and compiled.wanted_set.issuperset(wanted)
 
     def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
         tape = self._tape
@@ -258,11 +282,10 @@ class _Call:
         compiled = self._compiled
         assert compiled is not None and self._memory is not None
         heads = [g._data for g in flows if g is not None]
-        varying = [*(x._data for x in self._data), *heads, *node.output]
-        inputs = [*(x._data for x in (*self._data, *self._params)), *heads]
+        varying = [*self._inputs[: len(self._data)], *heads, *node.output]
         lent = _lent([node.parents[i] for i in compiled.wanted], compiled.gradients, varying)
         places = [None if x is None else x._data for x in lent]
-        gradients = compiled.backward(inputs, node.output, places, self._memory)
+        gradients = compiled.backward([*self._inputs, *heads], node.output, places, self._memory)
         arrays = [
             None if x is None else NDArray(x, node.ctx) if to is None else to
             for x, to in zip(gradients, lent, strict=True)
@@ -290,23 +313,29 @@ def _lent(
 ) -> list[NDArray | None]:
     """For each gradient the array that a variable receives it in, if it can be written there at once: it shares no
     memory with what the plan reads, and with no other gradient."""
-    taken = [(address(x), address(x) + x.nbytes) for x in read]
-    found: list[NDArray | None] = []
+    places: list[np.ndarray | None] = []
     for parent, gradient in zip(parents, gradients, strict=True):
-        found.append(None)
-        if gradient is None or not isinstance(parent, autograd.Variable) or parent.grad.dtype != gradient.dtype:
-            continue
-        if parent.grad.stype != "default":
-            continue
-        start = address(parent.grad._data)
-        end = start + parent.grad._data.nbytes
-        for begin, stop in taken:
-            if start < stop and begin < end:
-                break
-        else:
-            found[-1] = parent.lend()
-            taken.append((start, end))
-    return found
+        to = parent.grad if gradient is not None and type(parent) is autograd.Variable else None
+        dense = to is not None and type(to) is NDArray and to._data.dtype == gradient.dtype
+        places.append(to._data if dense else None)
+    pairs = zip(parents, _free(places, read), strict=True)
+    return [parent.lend() if is_free else None for parent, is_free in pairs]
+
+
+def _free(places: Sequence[np.ndarray | None], read: Sequence[np.ndarray]) -> list[bool]:
+    """Whether each of the places shares no memory with the arrays that are read, nor with a place before it."""
+    owners = [x if x.base is None else x.base for x in (*read, *places) if x is not None]
+    if all([type(x) is np.ndarray and x.base is None for x in owners]) and len(set(map(id, owners))) == len(owners):
+        return [x is not None for x in places]  # no two share an owner
+    ranges = [(address(x), address(x) + x.nbytes) for x in read]
+    free = []
+    for x in places:
+        start = 0 if x is None else address(x)
+        end = 0 if x is None else start + x.nbytes
+        free.append(x is not None and all(stop <= start or end <= begin for begin, stop in ranges))
+        if free[-1]:
+            ranges.append((start, end))
+    return free
 
 
 def _spread(found: Sequence[NDArray | None], places: Sequence[int], n: int) -> list[NDArray | None]:

@@ -92,11 +92,12 @@ class Run:
     def __init__(self, program: Program, block: Block) -> None:
         self._program, self._block = program, block
         self._last: Sequence[np.ndarray] = ()
+        self._lasting: dict[int, Any] = {}
         self._words = program.words.copy()
         self._words[program.block] += block.address
         self._table = program.calls.copy()
         self._table[:, 1] += address(self._words)
-        threads = pool.pool() if pool.supported() else None
+        self._threads = threads = pool.pool() if pool.supported() else None
         shared = (threads.run, threads.address) if threads else (0, 0)
         base = address(self._table)
         native = [part for part in program.parts if isinstance(part, tuple)]
@@ -106,12 +107,16 @@ class Run:
         self._starts = [address(self._structs) + SEQUENCE_BYTES * i for i in range(len(native))]
         self._views: dict[Array, np.ndarray] = {}
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
-        """Run all steps. MemoryError where a kernel has found no memory of its own."""
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any], lasting: Sequence[Any] = ()) -> None:
+        """Run all steps. MemoryError where a kernel has found no memory of its own.
+
+        `lasting` are the last outputs, as many as there are: those that will mostly be the same arrays in the next
+        call, None for the others.
+        """
         program = self._program
-        self._fill(inputs, outputs)
-        if pool.supported():
-            pool.pool().match_worker_count()
+        self._fill(inputs, outputs, lasting)
+        if self._threads is not None:
+            self._threads.match_worker_count()
         structs = iter(self._starts)
         for part in program.parts:
             if isinstance(part, PythonStep):
@@ -125,7 +130,7 @@ class Run:
             self._words[program.scratch_words] = program.words[program.scratch_words]  # for the next call
             raise MemoryError("no memory for what threads need of their own")
 
-    def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
+    def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any], lasting: Sequence[Any]) -> None:
         """Write the addresses of the arrays into the words."""
         words, program = self._words, self._program
         fixed = inputs[program.fixed]
@@ -135,8 +140,10 @@ class Run:
             self._last = fixed
         for i, at, offset in program.inputs:
             words[at] = address(inputs[i]) + offset
+        known, self._lasting = self._lasting, dict(enumerate(lasting, len(outputs) - len(lasting)))
         for i, at, offset in program.outputs:
-            words[at] = address(outputs[i]) + offset
+            if known.get(i) is not outputs[i]:
+                words[at] = address(outputs[i]) + offset
 
     def _call(self, step: PythonStep, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
         given = [self._view(x, inputs, outputs) if isinstance(x, Array) else x for x in step.inputs]

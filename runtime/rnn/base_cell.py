@@ -102,6 +102,12 @@ class BaseRNNCell:
         if self._modified:
             raise MXNetError(f"{type(self).__name__} is inside of a modifier, as ZoneoutCell: call that one")
 
+    def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
+        """An activation by name, or a function, of a symbol; `kwargs` are a name and attributes."""
+        if isinstance(activation, str):
+            return sym.Activation(inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
+
     # ------------------------------------------------------------ weights by gate
 
     def unpack_weights(self, args: Weights) -> Weights:
@@ -169,10 +175,3 @@ def merged(outputs: Outputs, layout: str) -> Symbol:
         return outputs
     axis = layout.find("T")
     return sym.Concat(*[sym.expand_dims(y, axis=axis) for y in outputs], dim=axis)
-
-
-def activated(x: Symbol, activation: Any, name: str) -> Symbol:
-    """An activation by name, or a function, of a symbol."""
-    return (
-        sym.Activation(x, act_type=activation, name=name) if isinstance(activation, str) else activation(x, name=name)
-    )

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import symbol as sym
 from runtime.initializer import LSTMBias
-from runtime.rnn.base_cell import BaseRNNCell, RNNParams, activated
+from runtime.rnn.base_cell import BaseRNNCell, RNNParams
 from runtime.symbol import Symbol, _internal
 
 
 class _GateCell(BaseRNNCell):
     """A cell whose gates are linear in the input and in the last output.
 
-    Its weights are `i2h_weight` (gates * hidden, inputs), `h2h_weight` (gates * hidden, hidden), and biases.
+    Its weights are `i2h_weight` (gates * hidden, inputs), `h2h_weight` (gates * hidden, hidden), and biases; `first`
+    has their initializers, by these names. `_activation` is that of the output and of what is new in the state.
     """
 
-    def __init__(self, num_hidden: int, prefix: str, params: RNNParams | None, **bias: Any) -> None:
+    _activation: Any = "tanh"
+    _layout = "NC"
+    _slices: Mapping[str, int] = {}
+    """Where SliceChannel finds the gates, if it is not the axis 1."""
+
+    def __init__(self, num_hidden: int, prefix: str, params: RNNParams | None, **first: Any) -> None:
         super().__init__(prefix, params)
         self._num_hidden = num_hidden
+        self._state_shape: tuple[int, ...] = (0, num_hidden)
         self._weights = {
             source: {
-                "weight": self._params.get(f"{source}_weight"),
-                "bias": self._params.get(f"{source}_bias", **(bias if source == "i2h" else {})),
+                kind: self._params.get(f"{source}_{kind}", init=first.get(f"{source}_{kind}"))
+                for kind in ("weight", "bias")
             }
             for source in ("i2h", "h2h")
         }
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
+        return [{"shape": self._state_shape, "__layout__": self._layout}]
 
     def _linear(self, source: str, x: Symbol, name: str) -> Symbol:
         """What the gates have of the input (`i2h`) or of the last output (`h2h`)."""
@@ -54,7 +61,7 @@ class RNNCell(_GateCell):
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         total = self._linear("i2h", inputs, name) + self._linear("h2h", states[0], name)
-        output = activated(total, self._activation, f"{name}out")
+        output = self._get_activation(total, self._activation, name=f"{name}out")
         return output, [output]
 
 
@@ -67,7 +74,7 @@ class LSTMCell(_GateCell):
     def __init__(
         self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0
     ) -> None:
-        super().__init__(num_hidden, prefix, params, init=LSTMBias(forget_bias=forget_bias))
+        super().__init__(num_hidden, prefix, params, i2h_bias=LSTMBias(forget_bias=forget_bias))
 
     @property
     def _gate_names(self) -> Sequence[str]:
@@ -80,11 +87,11 @@ class LSTMCell(_GateCell):
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         gates = self._linear("i2h", inputs, name) + self._linear("h2h", states[0], name)
-        parts = sym.SliceChannel(gates, num_outputs=4, name=f"{name}slice")
-        kinds = (("i", "sigmoid"), ("f", "sigmoid"), ("c", "tanh"), ("o", "sigmoid"))
-        i, f, c, o = (sym.Activation(x, act_type=a, name=f"{name}{k}") for x, (k, a) in zip(parts, kinds, strict=True))
+        parts = sym.SliceChannel(gates, num_outputs=4, name=f"{name}slice", **self._slices)
+        kinds = (("i", "sigmoid"), ("f", "sigmoid"), ("c", self._activation), ("o", "sigmoid"))
+        i, f, c, o = (self._get_activation(x, a, name=f"{name}{k}") for x, (k, a) in zip(parts, kinds, strict=True))
         memory = _internal._plus(f * states[1], i * c, name=f"{name}state")
-        output = _internal._mul(o, sym.Activation(memory, act_type="tanh"), name=f"{name}out")
+        output = _internal._mul(o, self._get_activation(memory, self._activation), name=f"{name}out")
         return output, [output, memory]
 
 
@@ -102,10 +109,10 @@ class GRUCell(_GateCell):
         name = self._step_name()
         sources = (("i2h", inputs), ("h2h", states[0]))
         linear = {source: self._linear(source, x, f"{name}_") for source, x in sources}
-        i_r, i_z, i_o = sym.SliceChannel(linear["i2h"], num_outputs=3, name=f"{name}_i2h_slice")
-        h_r, h_z, h_o = sym.SliceChannel(linear["h2h"], num_outputs=3, name=f"{name}_h2h_slice")
+        i_r, i_z, i_o = sym.SliceChannel(linear["i2h"], num_outputs=3, name=f"{name}_i2h_slice", **self._slices)
+        h_r, h_z, h_o = sym.SliceChannel(linear["h2h"], num_outputs=3, name=f"{name}_h2h_slice", **self._slices)
         r = sym.Activation(i_r + h_r, act_type="sigmoid", name=f"{name}_r_act")
         z = sym.Activation(i_z + h_z, act_type="sigmoid", name=f"{name}_z_act")
-        new = sym.Activation(i_o + r * h_o, act_type="tanh", name=f"{name}_h_act")
+        new = self._get_activation(i_o + r * h_o, self._activation, name=f"{name}_h_act")
         output = _internal._plus((1 - z) * new, z * states[0], name=f"{name}out")
         return output, [output]

@@ -24,7 +24,7 @@ class _Container(BaseRNNCell):
             if not cell._own_params:
                 raise ArgumentError("variables are given to the container or to a cell in it, not to both")
             cell.params._params.update(self.params._params)
-        self._params._params.update(cell._params._params)
+        self._params._params.update(cell.params._params)
         self._cells.append(cell)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,21 @@ from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.core.generator import generator
 from runtime.ndarray import NDArray
+from runtime.ndarray.creation import blank
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
-from runtime.symbol.gradients import check_differentiable, needed, on_the_way
+from runtime.symbol.gradients import check_differentiable, is_loss, needed, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 from runtime.symbol.storages import gradient_storages, storage_of
 
+if TYPE_CHECKING:
+    from runtime.symbol.plans import GraphPlans
+
 REQUESTS = ("write", "add", "null")
 Arrays = Sequence[NDArray | None] | Mapping[str, NDArray]
+
+SYMBOL_MAKERS: dict[str, Callable[[Sequence[Entry]], Any]] = {}
+"""`Symbol`, which is entered here where it is defined: it binds graphs."""
 
 
 class Executor:
@@ -51,8 +58,11 @@ class Executor:
         self._recorded: list[NDArray] | None = None
         self._converted: list[tuple[NDArray, NDArray]] = []
         """Gradients of another element type than their arguments, and arrays of the arguments' types in their place."""
+        self._marked: list[NDArray] = []
+        """The arguments of the last pass that get gradients."""
         self._monitor: Callable[..., object] | None = None
         self._monitor_inputs = False
+        self._plans: GraphPlans | None = None
         self._wanted = any(grad is not None for grad in self.grad_arrays)
         self._draws: Any = None
         """The state of the generator before the last pass, if that one did not record."""
@@ -101,6 +111,7 @@ class Executor:
             own = arguments[name]
             own[:] = value.as_in_context(own.context) if isinstance(value, NDArray) else value
         self._draws = generator.bit_generator.state if not is_train and self._wanted else None
+        self._recorded = None  # the memory of a plan is free for the next pass
         found = self._run(is_train, is_train)
         self._recorded = found if is_train else None
         self._outputs = [x.detach() for x in found]
@@ -110,29 +121,47 @@ class Executor:
         """The outputs; where `recorded`, those that gradients can be computed from."""
         given = [_handle(x) for x in self.arg_arrays]
         self._converted = converted = []
+        self._marked = []
         for x, grad, request in zip(given, self.grad_arrays, self._requests, strict=True):
             if recorded and grad is not None and request != "null":
                 own = grad if grad.dtype == x.dtype else grad.astype(x.dtype)
                 autograd.mark_variables(x, own, request)
+                self._marked.append(x)
                 if own is not grad:
                     converted.append((grad, own))
-        values = dict(zip((*self._arguments, *self._states), (*given, *self.aux_arrays), strict=True))
+        arrays = [*given, *self.aux_arrays]
         self._passed = []
         watched = self._monitor is not None
         with self._ctx, autograd.record(training) if recorded else autograd.pause(training):
+            if not watched and not self._contexts and all(type(x) is NDArray and x._ctx.on_cpu for x in arrays):
+                return self._planned(arrays)
             again = recorded and not training  # the monitor has seen it
             monitor = self._watch if watched and not again else None
             taken = self._apart if watched and recorded else None
-            return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
+            return self._computed(arrays, monitor, taken)
+
+    def _computed(self, arrays: Sequence[NDArray], monitor: Any = None, taken: Any = None) -> list[NDArray]:
+        """The outputs by the operators of the graph, given an array for each variable."""
+        values = dict(zip((*self._arguments, *self._states), arrays, strict=True))
+        return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
+
+    def _planned(self, arrays: list[NDArray]) -> list[NDArray]:
+        """The outputs, computed by a plan where there can be one."""
+        if self._plans is None:
+            from runtime.symbol.plans import GraphPlans  # takes long to import
+
+            varying = [i for i, grad in enumerate(self.grad_arrays) if grad is None]
+            self._plans = GraphPlans(self._computed, varying)
+        return self._plans(arrays)
 
     def backward(
         self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None, is_train: bool = True
     ) -> None:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
-        Losses among the operators, as SoftmaxOutput, need none, and ignore them. Gradients beyond those of the outputs
-        are not read. After `forward(is_train=False)` the
-        graph is computed again, in the mode of that call.
+        Losses among the operators, as SoftmaxOutput, need none, and ignore them: those of the last outputs may be left
+        out if these are losses. What is given for more outputs than there are is ignored. After
+        `forward(is_train=False)` the graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
             with generator.replayed(self._draws):
@@ -140,21 +169,26 @@ class Executor:
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
-        if grads is not None and len(grads) < len(self._recorded):
-            raise MXNetError(f"{len(grads)} gradients for {len(self._recorded)} outputs")
-        for grad, request in zip(self.grad_arrays, self._requests, strict=True):
-            if grad is not None and request == "write":
-                grad[:] = 0  # of arguments that no output depends on
+        if grads is not None:
+            for entry in self._entries[len(grads) :]:
+                if not is_loss(entry.node):
+                    raise MXNetError(f"{len(grads)} gradients, but '{entry.name}' has none, and is no loss")
+            grads = [*grads, *[None] * len(self._entries)]
+        for x in self._marked:
+            x._node.fresh = False
         for grad, own in self._converted:
             own[:] = grad
         passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
-            (y, None if grads is None else grads[i].as_in_context(y.context))
+            (y, None if grads is None or grads[i] is None else grads[i].as_in_context(y.context))
             for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
             if y._in_graph() and entry.node in passing
         ]
         if heads:
             autograd.backward([y for y, _ in heads], [g for _, g in heads], retain_graph=True, train_mode=is_train)
+        for x in self._marked:
+            if x._node.grad_req == "write" and not x._node.fresh:
+                x._node.grad[:] = 0  # no output depends on it
         for grad, own in self._converted:
             grad[:] = own
         if self._passed and heads:
@@ -247,6 +281,10 @@ class Executor:
         ]
         return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
 
+    def get_optimized_symbol(self) -> Any:
+        """The graph as a Symbol. What it was bound to computes the operations as they are."""
+        return SYMBOL_MAKERS["symbol"](self._entries)
+
     def debug_str(self) -> str:
         """The graph as text, and the memory that the outputs of its operations take."""
         arrays = dict(zip((*self._arguments, *self._states), (*self.arg_arrays, *self.aux_arrays), strict=True))
@@ -274,7 +312,7 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
         return x.reshape((-1,))[:size].reshape(shape)
     if not larger:
         raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
-    return nd.zeros(shape, ctx=x.context, dtype=x.dtype)
+    return blank(shape, x.context, x.dtype)
 
 
 # ---------------------------------------------------------------- binding
@@ -349,7 +387,7 @@ def simple_bind(
     made = [
         kept[node.name]
         if node.name in kept and kept[node.name].shape == shape
-        else nd.zeros(shape, contexts.get(node, ctx), dtype)
+        else blank(shape, contexts.get(node, ctx), dtype)
         for node, shape, dtype in zip(states, found[2], types[2], strict=True)
     ]
     return Executor(entries, ctx, args, grads, requests, made, contexts)
@@ -363,7 +401,7 @@ def _contexts(entries: Sequence[Entry], ctx: Context, group2ctx: Mapping[str, Co
 
 
 def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:
-    return nd.zeros(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
+    return blank(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
 
 
 def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> list[NDArray | None]:

@@ -16,6 +16,12 @@ CONSTANT = frozenset(
 )
 """Operators that pass no gradient on."""
 
+LOSSES = frozenset(
+    ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "make_loss", "MakeLoss", "SVMOutput",
+     "SoftmaxOutput")
+)  # fmt: skip
+"""Operators with a gradient of their own, whatever flows into them, if anything does."""
+
 
 WITHOUT_GRADIENT = frozenset(
     ("_contrib_allclose", "_grad_add", "_histogram", "_scatter_set_nd", "_shuffle", "argmax_channel", "batch_take",
@@ -63,14 +69,20 @@ def on_the_way(entries: Sequence[Entry], nodes: Sequence[Node], wanted: Collecti
     """The nodes that gradients pass between the outputs and the wanted variables."""
     above: set[Node] = set(wanted)
     for node in nodes:
-        if (
-            node.operator is not None
-            and node.operator.name not in CONSTANT
-            and any(x.node in above for x in node.inputs)
-        ):
+        if node.operator is not None and any(x.node in above and _passes(node, x.node) for x in node.inputs):
             above.add(node)
     below = {entry.node for entry in entries} & above
     for node in reversed(nodes):
         if node in below:
             below |= {x.node for x in node.inputs} & above
     return below
+
+
+def _passes(node: Node, below: Node) -> bool:
+    """Whether the operation `node` passes a gradient on to its input; BlockGrad does to losses, which need none."""
+    name = node.operator.name
+    return name not in CONSTANT or (name == "BlockGrad" and is_loss(below))
+
+
+def is_loss(node: Node) -> bool:
+    return node.operator is not None and node.operator.name in LOSSES

@@ -54,6 +54,11 @@ class Symbol:
             raise IndexError(f"a symbol of {len(self)} outputs has no output {index!r}")
         return Symbol([self._entries[index]])
 
+    def _renamed(self, name: str) -> Symbol:
+        """The same output, of an operator with another name; a variable stays what it is."""
+        ((node, index),) = self._entries
+        return self if node.operator is None else Symbol([Entry(replace(node, name=name), index)])
+
     @property
     def num_outputs(self) -> int:
         return len(self)
@@ -261,6 +266,9 @@ class Symbol:
 _REFUSED = "asnumpy asscalar copy as_in_context wait_to_read detach backward attach_grad"
 for _name in (*_REFUSED.split(), "__iadd__", "__isub__", "__imul__", "__itruediv__"):
     setattr(Symbol, _name, lambda self, *args, what=_name, **kwargs: self._refuse(what))
+
+
+executor.SYMBOL_MAKERS["symbol"] = Symbol
 
 
 def single(symbol: Symbol, name: str) -> Entry:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import gluon, metric, nd
+from runtime import gluon, metric, nd, symbol
 from runtime.gluon import nn
 from runtime.gluon.contrib import estimator as contrib
 from runtime.gluon.contrib.estimator import Estimator, event_handler
@@ -148,6 +148,15 @@ def test_checkpoints(tmp_path: Path) -> None:
     by_batch = contrib.CheckpointHandler(str(tmp_path / "b"), epoch_period=None, batch_period=2)
     quiet().fit(loader(), batches=5, event_handlers=[by_batch])
     assert files(tmp_path / "b") == {"model-epoch0batch1", "model-epoch0batch3"}
+
+
+def test_a_checkpoint_of_a_hybridized_network_has_its_graph(tmp_path: Path) -> None:
+    net = nn.Dense(2, in_units=3, prefix="d_")
+    quiet(net=net).fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
+    assert not list(tmp_path.glob("*.json"))
+    net.hybridize()
+    quiet(net=net).fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
+    assert symbol.load(str(tmp_path / "model-symbol.json")).list_arguments() == ["data", "d_weight", "d_bias"]
 
 
 def test_going_on_from_a_checkpoint(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
 from runtime.plan.plans import MAX_TAPES, MAX_WITH_MEMORY
+from tests.compiler.harness import python
 from tests.gluon.plans import assert_alike, entries
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
@@ -100,6 +101,25 @@ def test_kinds_of_inputs_have_plans_of_their_own() -> None:
     for shape in ((4, 2, 8, 8), (2, 2, 8, 8)):
         net(nd.zeros(shape))
     assert len(entries(net)) == 1
+
+
+def test_a_plan_draws_what_eager_calls_draw() -> None:
+    """Large masks and small ones in one plan, draws of others in between, and the gradient."""
+    found = []
+    for hybridized in (False, True):
+        mx.random.seed(3)
+        net, x = nn.HybridSequential(), nd.ones((8, 4096))
+        net.add(nn.Dropout(0.25), nn.Dropout(0.5, axes=(0,)), nn.Dropout(0.25))
+        if hybridized:
+            net.hybridize()
+        x.attach_grad()
+        for _ in range(3):
+            with autograd.record():
+                y = net(x)
+            y.backward()
+            found.append(np.stack([y.asnumpy(), x.grad.asnumpy(), nd.random.uniform(shape=x.shape).asnumpy()]))
+    assert all(entry.compiled is not None for entry in entries(net))
+    np.testing.assert_array_equal(found[3:], found[:3])
 
 
 def test_parameters_that_are_others() -> None:
@@ -344,15 +364,74 @@ def test_threads_share_plans() -> None:
     assert not wrong
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_forked_child_runs_plans() -> None:
+def perceptron() -> nn.HybridBlock:
     net = nn.HybridSequential()
     net.add(nn.Dense(256, activation="tanh"), nn.Dense(256, activation="tanh"), nn.Dense(10))
     net.initialize()
     net.hybridize()
+    return net
+
+
+def test_gradients_may_be_replaced_between_calls() -> None:
+    """A plan writes them in place, and knows where those of the last call were."""
+    net = perceptron()
+    x, weight = nd.random.normal(shape=(8, 16)), net[0].weight
+
+    def gradient(seen: nd.NDArray) -> np.ndarray:
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        return seen.asnumpy()
+
+    net(x)
+    *_, expected = (gradient(weight.grad()) for _ in range(3))
+    whole = nd.zeros((2, *weight.shape))
+    for grad in (nd.zeros(weight.shape), whole[1]):
+        autograd.mark_variables([weight.data()], [grad])
+        np.testing.assert_array_equal(gradient(grad), expected)
+    assert not whole[0].asnumpy().any()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_runs_plans() -> None:
+    net = perceptron()
     x = nd.random.normal(shape=(256, 512))
     expected, *_ = (net(x).asnumpy() for _ in range(3))
     child = os.fork()
     if child == 0:
         os._exit(0 if all(np.allclose(net(x).asnumpy(), expected, 1e-5, 1e-6) for _ in range(3)) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+FORKS = """
+import os, signal, threading
+from tests.gluon.test_plan_calls import nd, perceptron
+
+net, stop, rows = perceptron(), threading.Event(), iter(range(1, 1_000_000))
+
+def compiles():
+    while not stop.is_set():
+        x = nd.ones((next(rows), 32))
+        net(x), net(x)
+
+net(nd.ones((1, 32)))
+thread = threading.Thread(target=compiles)
+thread.start()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        x = nd.ones((7, 32))
+        net(x), net(x), net(x)
+        perceptron()(x)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_forked_while_a_thread_makes_plans() -> None:
+    done = python(FORKS, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -165,6 +165,31 @@ def test_convolutional_cells(kind: str, dims: int) -> None:
     assert abs(cell.i2h_weight.grad().asnumpy()).max() > 0
 
 
+CELLS: dict[str, Callable[[], rnn.RecurrentCell]] = {
+    "rnn": lambda: rnn.RNNCell(4, prefix="c_"),
+    "lstm": lambda: rnn.LSTMCell(4, prefix="c_"),
+    "gru": lambda: rnn.GRUCell(4, prefix="c_"),
+    "projected": lambda: contrib.LSTMPCell(8, 4, prefix="c_"),
+    "image": lambda: contrib.Conv1DLSTMCell((3, 5), 4, 3, 3, 1, prefix="c_"),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_symbols_have_the_names_of_their_steps(kind: str) -> None:
+    cell, steps = CELLS[kind](), [mx.sym.Variable(f"t{i}") for i in range(2)]
+    states = cell.begin_state(func=mx.sym.Variable)
+    assert [x.name for x in states] == [f"c_begin_state_{i}" for i in range(len(states))]
+    for _ in range(2):  # each sequence counts from 0
+        outputs, _ = cell.unroll(2, steps)
+        found = mx.sym.Group(outputs)
+        assert found.list_outputs() == ["c_t0_out_output", "c_t1_out_output"]
+        assert "c_t1_i2h_output" in found.get_internals().list_outputs()
+    shape = (2, 3, 5) if kind == "image" else (2, 3)
+    assert {x[:2] for x in found.infer_shape(t0=shape, t1=shape)[1]} == {(2, 4)}
+    both = rnn.BidirectionalCell(CELLS[kind](), CELLS[kind](), output_prefix="both_")
+    assert mx.sym.Group(both.unroll(2, steps)[0]).list_outputs() == ["both_t0_output", "both_t1_output"]
+
+
 def test_files_hold_the_names_of_the_cells(tmp_path: Any) -> None:
     layer = rnn.LSTM(3, num_layers=2, bidirectional=True, input_size=2)
     layer.initialize()

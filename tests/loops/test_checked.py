@@ -10,7 +10,19 @@ import pytest
 
 from optgen.loops import trampoline
 from optgen.loops.kernel import checked, kernel
-from optgen.loops.language import NO_TRANS, Array, Ints, Words, function, gemm, power_of_2, short, total
+from optgen.loops.language import (
+    NO_TRANS,
+    Array,
+    Ints,
+    Words,
+    function,
+    gemm,
+    lower_product,
+    power_of_2,
+    short,
+    total,
+    upper_product,
+)
 
 X = np.arange(6, dtype=np.float32)
 
@@ -151,6 +163,27 @@ def of_integers(task: int, x: Array, kind: int, a: int, b: int) -> None:
 def test_what_the_language_asks_of_numbers(arguments: tuple[int, int, int], error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         of_integers.checked(1, 0, np.zeros(1, np.float32), *arguments)
+
+
+@kernel
+def products_of_words(task: int, x: Array, of: Ints, words: Words) -> None:
+    for i in range(6):
+        upper = upper_product(of[i], of[i + 1])
+        lower = lower_product(of[i], of[i + 1])
+        words[4 * i] = upper
+        words[4 * i + 1] = upper >> 32
+        words[4 * i + 2] = lower
+        words[4 * i + 3] = lower >> 32
+
+
+def test_products_of_words_have_128_bits() -> None:
+    of, x = np.array([3, -1, -1, 1 << 62, -(1 << 63), 12345678901234567, -77], np.int64), np.zeros(1, np.float32)
+    found = [np.zeros(24, np.uint32) for _ in range(2)]
+    products_of_words(1, 0, x, of, found[0])
+    products_of_words.checked(1, 0, x, of, found[1])
+    wide = [int(a) * int(b) for a, b in zip(of.view(np.uint64)[:-1], of.view(np.uint64)[1:], strict=True)]
+    expected = [word >> shift & 0xFFFFFFFF for word in wide for shift in (64, 96, 0, 32)]
+    assert found[0].tolist() == found[1].tolist() == expected
 
 
 @kernel

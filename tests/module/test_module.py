@@ -68,8 +68,13 @@ def test_operations_are_computed_where_their_groups_are(groups: Any) -> None:
     "count, kvstore", [(1, "local"), (1, mx.kv.create("local")), (2, "device"), (2, "local, updates in contexts")]
 )
 def test_checkpoints_continue_bit_by_bit(
-    count: int, kvstore: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    count: int,
+    kvstore: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO")
     if kvstore == "local, updates in contexts":  # a store that only sums
         kvstore = "local"
         monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
@@ -92,6 +97,11 @@ def test_checkpoints_continue_bit_by_bit(
     module = mx.mod.Module.load(str(DATA / "start"), 0, **where)
     trained(module, 1)
     module.save_checkpoint(str(tmp_path / "net"), 1, save_optimizer_states=True)
+    saved = (
+        f'Saved checkpoint to "{tmp_path}/net-0001.params"',
+        f'Saved optimizer state to "{tmp_path}/net-0001.states"',
+    )
+    assert caplog.messages == list(saved)
     wanted = trained(module, 1)
     again = mx.mod.Module.load(str(tmp_path / "net"), 1, load_optimizer_states=True, **where)
     np.testing.assert_array_equal(trained(again, 1), wanted)

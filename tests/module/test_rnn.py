@@ -56,6 +56,24 @@ def test_first_states_may_be_variables_and_cells_may_share_weights() -> None:
     assert mx.sym.Group(outputs).list_arguments()[0] == "x_t0_data"
 
 
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_convolutional_cells_compute_what_gluons_do(kind: str) -> None:
+    ours = getattr(mx.rnn, f"Conv{kind}Cell")((2, 3, 6, 5), 4, activation="tanh", prefix="c_", h2h_kernel=(5, 3))
+    there = getattr(mx.gluon.contrib.rnn, f"Conv2D{kind}Cell")((3, 6, 5), 4, (3, 3), (5, 3), (1, 1), prefix="c_")
+    there.initialize(mx.init.Normal(0.3))
+    steps = [nd.random.normal(shape=(2, 3, 6, 5)) for _ in range(2)]
+    wanted, _ = there.unroll(2, steps, merge_outputs=False)
+    weights = {name: x.data() for name, x in there.collect_params().items()}
+    outputs, _ = ours.unroll(2, [mx.sym.Variable("t0"), mx.sym.Variable("t1")])
+    found = mx.sym.Group(outputs)
+    assert found.list_outputs() == ["c_t0_out_output", "c_t1_out_output"]
+    for x, y in zip(found.eval(t0=steps[0], t1=steps[1], **weights), wanted, strict=True):
+        np.testing.assert_allclose(x.asnumpy(), y.asnumpy(), 1e-4, 1e-5)
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.ResidualCell(ours))
+    assert stack.params._params.keys() == weights.keys()
+
+
 def test_a_language_model_learns_in_buckets() -> None:
     sentences, words = mx.rnn.encode_sentences([list("abcab"), list("bca"), list("cabca")] * 8, start_label=1)
     assert words == {"\n": -1, "a": 1, "b": 2, "c": 3} and sentences[1] == [2, 3, 1]

@@ -16,13 +16,14 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from optgen.loops.writes import written
 from runtime import autograd, nd
 from runtime import native as kernels
+from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
 from runtime.native import activation, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, winograd, winograd_strided
-from runtime.ndarray.nn.windows import Window, geometry
+from runtime.ndarray.nn import dropout, gathered, winograd
+from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
 pytestmark = pytest.mark.cpu_only("native kernels")
@@ -209,24 +210,33 @@ def tiles_of_convolutions(dtype: str) -> None:
 
 
 def depthwise_convolutions(dtype: str) -> None:
-    for shape, window in WINDOWS:
-        if (channels := shape[1]) > 1:
-            window = {**window, "num_group": channels, "num_filter": 2 * channels}
-            weight, bias = numbers(dtype, 2 * channels, 1, *window["kernel"]), numbers(dtype, 2 * channels)
-            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
+    for (n, channels, *image), window in WINDOWS:
+        for each in (1, 2):
+            window = {**window, "num_group": 2, "num_filter": 4}
+            weight, bias = numbers(dtype, 4, each, *window["kernel"]), numbers(dtype, 4)
+            x = numbers(dtype, n, 2 * each, *image, special=channels == 1)
+            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
 
 
-def small_images(dtype: str) -> None:
-    """Images that are multiplied side by side."""
-    for shape, window in (
-        ((3, 2, 5, 6), Window((3, 2), (2, 1), (1, 1), (1, 2))),
-        ((2, 3, 1), Window((1,), (1,), (0,), (1,))),
+def transposes(dtype: str) -> None:
+    """Tiles at the end of both axes, and runs of elements."""
+    for shape, axes in (((65, 71), (1, 0)), ((2, 40, 3, 21), (0, 2, 3, 1)), ((33, 40, 5), (1, 0, 2))):
+        nd.transpose(nd.array(numbers(dtype, *shape), dtype=dtype), axes)
+
+
+def gathered_convolutions(dtype: str) -> None:
+    """Several images in a block, and several blocks of an image; runs of a row, of a pixel and of a part of one."""
+    for n, channels, filters, image, window in (
+        (3, 2, 5, (5, 6), Window((3, 2), (2, 1), (1, 1), (1, 1))),
+        (2, 17, 3, (3, 4), Window((1, 2), (2, 1), (0, 1), (1, 2))),
+        (1, 1, 2, (17, 16), Window((2, 1), (1, 1), (0, 0), (1, 1))),
+        (2, 32, 32, (3,), Window((2,), (2,), (0,), (1,), 2)),
+        (1, 2, 1, (3, 2, 4), Window((2, 1, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1))),
     ):
-        g = geometry(shape[1], shape[2:], 4, window)
-        x, w = numbers(dtype, *shape), numbers(dtype, 4, shape[1], *window.kernel)
-        y = conv_small_images.convolve(x, w, numbers(dtype, 4), g)
-        conv_small_images.convolve_image(y, w, shape[1:], g)
-        conv_small_images.convolve_weight(y, x, g)
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // window.groups, *window.kernel)
+        y = gathered.convolve(x, w, numbers(dtype, filters), window)
+        gathered.convolve_image(y, w, window, image)
+        gathered.convolve_weight(y, x, window)
 
 
 def winograd_convolutions(dtype: str) -> None:
@@ -235,12 +245,6 @@ def winograd_convolutions(dtype: str) -> None:
         x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
         y = winograd.convolve(x, w, numbers(dtype, filters), pad)
         winograd.convolve_image(y, w, pad)
-        winograd.convolve_weight(y, x, pad)
-    for n, channels, filters, image, pad in ((2, 2, 3, (5, 8), (1, 0)), (1, 1, 2, (4, 67), (2, 1))):
-        x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 4, 4)
-        y = winograd_strided.convolve(x, w, numbers(dtype, filters), pad)
-        winograd_strided.convolve_image(y, w, pad, image)
-        winograd_strided.convolve_weight(y, x, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:
@@ -321,7 +325,7 @@ def nothing(dtype: str) -> None:
     h, c = nd.array(numbers(dtype, 1, 2, 3), dtype=dtype), nd.array(numbers(dtype, 1, 2, 3), dtype=dtype)
     for mode, states in (("lstm", (h, c)), ("gru", (h,))):
         weights = nd.array(numbers(dtype, (4 if mode == "lstm" else 3) * 3 * 8), dtype=dtype)
-        nd.RNN(nd.zeros((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
+        nd.RNN(nd.empty((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
 
 
 def boxes(dtype: str) -> None:
@@ -351,6 +355,14 @@ def gradient_compression(dtype: str) -> None:
             compression.unpack(words, np.empty(n, dtype))
 
 
+def dropouts(dtype: str) -> None:
+    """Of as many elements as are drawn at once, and not; begun within a number of the counter."""
+    like = np.empty(0, dtype)
+    for n in (1 << 14, (1 << 14) + 5):
+        nd.random.uniform(shape=1)
+        dropout._dropout_factors.forward(like, shape=(n,), p=0.3, ctx=cpu())
+
+
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
@@ -372,11 +384,12 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
-    small_images: [f"convolution.{f}" for f in ("unfold_all", "fold_all", "exchange")],
-    winograd_convolutions: [
-        *(f"winograd.{f}" for f in ("transform_weights", "convolve", "convolve_weight")),
-        *(f"winograd_strided.{f}" for f in ("transform_weights", "convolve", "convolve_image", "convolve_weight")),
+    transposes: ["transpose.exchange_axes"],
+    gathered_convolutions: [
+        *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
+        *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
     ],
+    winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
     matrix_products: ["optgen.linalg.blocks.multiply"],
@@ -388,6 +401,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
     picks: ["gather.pick", "gather.put"],
+    dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

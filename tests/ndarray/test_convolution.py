@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import conv_small_images, convolution, windows, winograd
+from runtime.ndarray.nn import convolution, depthwise, gathered, windows, winograd
+from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
 FLOATS = np.random.default_rng(0)
@@ -101,43 +103,65 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
 
-def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
+@pytest.mark.cpu_only("kernels of the CPU")
+@pytest.mark.parametrize(
+    "n, channels, filters, image, window",
+    [
+        (3, 17, 50, (9, 20), dict(kernel=(3, 2), stride=(2, 1), pad=(1, 1), dilate=(1, 2))),
+        (5, 3, 16, (40, 41), dict(kernel=(7, 7), stride=(2, 2), pad=(3, 3))),
+        (2, 130, 70, (12, 13), dict(kernel=(3, 3), pad=(4, 4), dilate=(4, 4))),
+        (8, 20, 33, (17, 9), dict(kernel=(1, 1), stride=(2, 2))),
+        (2, 1100, 40, (5, 6), dict(kernel=(1, 1), pad=(1, 1))),
+        (16, 512, 1, (4, 4), dict(kernel=(4, 4))),
+        (2, 32, 64, (9, 10), dict(kernel=(3, 3), stride=(3, 2), num_group=2)),
+        (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
+        (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),
+    ],
+    ids=str,
+)
+def test_gathered_rows_give_what_windows_laid_out_give(
+    n: int, channels: int, filters: int, image: tuple[int, ...], window: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    groups = window.get("num_group", 1)
+    weight = random(filters, channels // groups, *window["kernel"])
+    arrays = [nd.array(v, dtype="float64") for v in (random(n, channels, *image), weight, random(filters))]
+    calls = []
+    for name in ("convolve", "convolve_image", "convolve_weight"):
+        way = getattr(gathered, name)
+        monkeypatch.setattr(gathered, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
     found = []
-    for weights in (0, 1 << 40):
-        monkeypatch.setattr(conv_small_images, "MIN_WEIGHTS", weights)
-        for v in (x, w, b):
+    for least in (gathered.MIN_PRODUCTS, 1 << 60):
+        monkeypatch.setattr(gathered, "MIN_PRODUCTS", least)
+        for v in arrays:
             v.attach_grad()
         with autograd.record():
-            y = nd.Convolution(x, w, b, (3, 2), (2, 1), (1, 1), (1, 0), 7)
-        y.backward(y)
-        found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
+            y = nd.Convolution(*arrays, **window, num_filter=filters)
+        y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
+        found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
+    assert "convolve" in calls or "convolve_weight" in calls
     for one, another in zip(*found, strict=True):
-        np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
 @pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
-    "kernel, n, channels, filters, image, pad",
+    "n, channels, filters, image, pad",
     [
-        (3, 3, 17, 20, (16, 15), (1, 1)),
-        (3, 2, 24, 260, (11, 13), (0, 2)),
-        (3, 1, 130, 16, (20, 22), (2, 1)),
-        (3, 70, 16, 16, (2, 2), (1, 1)),
-        (3, 2, 16, 16, (40, 300), (1, 1)),
-        (4, 9, 17, 20, (32, 34), (1, 2)),
-        (4, 130, 70, 16, (8, 9), (1, 0)),
-        (4, 3, 16, 260, (50, 60), (2, 1)),
+        (5, 17, 20, (16, 15), (1, 1)),
+        (8, 24, 260, (11, 13), (0, 2)),
+        (3, 130, 16, (20, 22), (2, 1)),
+        (260, 16, 16, (2, 2), (1, 1)),
+        (2, 16, 16, (40, 300), (1, 1)),
     ],
 )
 def test_winograd_is_what_gemm_gives(
-    kernel: int, n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
+    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    x, w, b = random(n, channels, *image), random(filters, channels, kernel, kernel), random(filters)
+    x, w, b = random(n, channels, *image), random(filters, channels, 3, 3), random(filters)
     arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]
-    stride = kernel - 2
-    given_ = dict(kernel=(kernel, kernel), stride=(stride, stride), pad=pad, num_filter=filters)
+    given_ = dict(kernel=(3, 3), pad=pad, num_filter=filters)
     found = []
     for alone in (winograd.MIN_CHANNELS, 1 << 40):
         monkeypatch.setattr(winograd, "MIN_CHANNELS", alone)
@@ -152,22 +176,40 @@ def test_winograd_is_what_gemm_gives(
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
-@pytest.mark.parametrize("stride, dilate, filters", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2)])
-def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, w, b = nd.array(random(2, 3, 19, 40)), nd.array(random(3 * filters, 1, 3, 3)), nd.array(random(3 * filters))
+@pytest.mark.parametrize(
+    "channels, filters, image, window",
+    [
+        (1, 1, (19, 40), Window((3, 3), (1, 1), (1, 1), (1, 1))),
+        (1, 1, (19, 41), Window((3, 3), (2, 2), (1, 1), (1, 1))),
+        (1, 2, (20, 40), Window((3, 3), (2, 1), (0, 2), (2, 2))),
+        (2, 3, (7, 7), Window((3, 3), (1, 1), (1, 1), (1, 1))),
+        (3, 2, (18, 19), Window((5, 4), (3, 3), (2, 3), (1, 2))),
+        (4, 4, (90, 3), Window((1, 1), (2, 4), (1, 0), (1, 1))),
+        (2, 1, (900,), Window((7,), (2,), (5,), (3,))),
+        (1, 2, (5, 9, 30), Window((3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1))),
+        (1, 1, (6, 2500), Window((2, 3), (1, 2), (1, 1), (1, 1))),
+    ],
+)
+def test_depthwise_is_what_gemm_gives(
+    channels: int, filters: int, image: tuple[int, ...], window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = random(2, 3 * channels, *image), random(3 * filters, channels, *window.kernel), random(3 * filters)
+    arrays = [nd.array(v, dtype="float64") for v in arrays]
     found = []
-    for alone in (windows.DEPTHWISE_MAX_FILTERS, 0):
-        monkeypatch.setattr(windows, "DEPTHWISE_MAX_FILTERS", alone)
-        windows.geometry.cache_clear()
-        for v in (x, w, b):
+    for most in (depthwise.MAX_CHANNELS, 0):
+        monkeypatch.setattr(depthwise, "MAX_CHANNELS_ALONE", most)
+        monkeypatch.setattr(depthwise, "MAX_CHANNELS", most)
+        for v in arrays:
             v.attach_grad()
         with autograd.record():
-            y = nd.Convolution(x, w, b, (3, 3), (stride,) * 2, (dilate,) * 2, (1, 1), 3 * filters, 3)
-        y.backward()
-        found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
-    windows.geometry.cache_clear()
+            y = nd.Convolution(
+                *arrays, window.kernel, window.stride, window.dilate, window.pad, 3 * filters, num_group=3
+            )
+        y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
+        found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
+    assert not np.array_equal(found[0][2], found[1][2])
     for one, another in zip(*found, strict=True):
-        np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -204,7 +246,7 @@ GRADIENTS = {
 
 
 def test_empty_batch() -> None:
-    y = nd.Convolution(nd.zeros((0, 3, 5, 5)), nd.zeros((4, 3, 3, 3)), kernel=(3, 3), num_filter=4, no_bias=True)
+    y = nd.Convolution(nd.empty((0, 3, 5, 5)), nd.zeros((4, 3, 3, 3)), kernel=(3, 3), num_filter=4, no_bias=True)
     assert y.shape == (0, 4, 3, 3)
 
 

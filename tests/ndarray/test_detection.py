@@ -143,7 +143,7 @@ def test_a_region_without_an_image_is_zero() -> None:
     y.backward()
     assert (y[0].asnumpy() == 0).all() and (y[1].asnumpy() != 0).any()
     assert (x.grad[0].asnumpy() == 0).all() and (x.grad[1].asnumpy() != 0).any()
-    assert nd.contrib.ROIAlign(x, nd.zeros((0, 5)), (2, 2), 1.0).shape == (0, 2, 2, 2)
+    assert nd.contrib.ROIAlign(x, nd.empty((0, 5)), (2, 2), 1.0).shape == (0, 2, 2, 2)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -201,3 +201,15 @@ def test_errors() -> None:
     ):
         with pytest.raises(MXNetError, match=message):
             call()
+
+
+def test_targets_of_masks() -> None:
+    masks = nd.array(np.arange(2 * 2 * 4 * 4).reshape(2, 2, 4, 4))
+    rois, matches, classes = nd.array([[[0, 0, 4, 4]], [[0, 2, 2, 4]]]), nd.array([[1], [0]]), nd.array([[2], [0]])
+    found, weights = nd.contrib.mrcnn_mask_target(rois, masks, matches, classes, 1, 3, (2, 2), 1, aligned=True)
+    assert found.shape == weights.shape == (2, 1, 3, 2, 2)
+    expected = [[18.5, 20.5], [26.5, 28.5]], [[40, 41], [44, 45]]
+    np.testing.assert_allclose(found.asnumpy()[:, 0, 1], expected)
+    assert weights.asnumpy()[:, 0, :, 1, 1].tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.raises(mx.MXNetError, match=r"matches must have shape \(2, 1\)"):
+        nd.contrib.mrcnn_mask_target(rois, masks, classes[0], classes, 1, 3)

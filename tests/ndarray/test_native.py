@@ -169,7 +169,7 @@ def test_memory_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(3, 4, 5), (64, 500, 800), (500, 70, 64), (1, 900, 900), (900, 1, 900), (300, 301, 302)]
+    "shape", [(3, 4, 5), (64, 500, 800), (500, 70, 64), (1, 900, 900), (900, 1, 900), (300, 301, 302), (130, 500, 40)]
 )
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
@@ -180,6 +180,12 @@ def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
     np.testing.assert_allclose(blas.matmul(a, b), a @ b, rtol=1e-10, atol=1e-10)
     apart = np.repeat(a, 2, axis=0)[::2]
     np.testing.assert_allclose(blas.matmul(apart, b), a @ b, rtol=1e-10, atol=1e-10)
+
+
+def test_two_threads_have_whole_rows_of_the_gradient_of_a_weight() -> None:
+    rows, columns = blas.block_shape(130, 500, 40)
+    assert rows == 68
+    assert 4 <= -(-500 // columns) <= 8
 
 
 def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,8 @@ def test_array_copies_its_source() -> None:
 def test_large_arrays_begin_with_cache_lines() -> None:
     source = np.asfortranarray(np.arange(70_000, dtype=np.float32).reshape(700, 100))
     made = [nd.array(source), nd.array(source).copy(), nd.zeros((700, 100)), nd.empty((700, 100)), nd.ones((700, 100))]
-    assert [x._data.ctypes.data % 64 for x in made] == [0] * 5
+    made += [nd.array(source.astype(np.float64)), nd.array(source.tolist()), nd.random.normal(shape=(700, 100))]
+    assert [x._data.ctypes.data % 64 for x in made] == [0] * 8
     assert all(x._data.flags.c_contiguous for x in (*made, nd.array(source.astype(np.float64, order="F"))))
     for x in made[:2]:
         np.testing.assert_array_equal(x.asnumpy(), source)
@@ -222,6 +223,12 @@ def test_creation_out_of_nothing() -> None:
     for wrong in (lambda: nd.zeros((2, -1)), lambda: nd.ones("a"), lambda: nd.arange(0, 3, 0), lambda: nd.arange(5, 1)):
         with pytest.raises(mx.MXNetError):
             wrong()
+    for shape in ((0, 3), (), 0, [2, 0]):  # unknown lengths, as in MXNet
+        for make in (nd.zeros, nd.ones):
+            with pytest.raises(mx.MXNetError, match="are unknown ones"):
+                make(shape)
+            with mx.np_shape():
+                assert make(shape).shape == nd.empty(shape).shape
     for wrong in ("abc", ["1"], {"a": 1}):
         with pytest.raises(TypeError, match="cannot make an array of"):
             nd.array(wrong)

@@ -89,6 +89,8 @@ def test_every_operator_of_graphs_is_one_of_arrays() -> None:
 
 def test_classes_are_drawn_once_in_a_row() -> None:
     mx.random.seed(3)
+    added = nd._internal._backward_gather_nd(nd.array([1, 2, 3]), nd.array([[0, 0, 1], [1, 1, 0]]), shape=(2, 2))
+    assert added.asnumpy().tolist() == [[0, 3], [3, 0]]
     classes, tries = nd._internal._sample_unique_zipfian(30, shape=(3, 20))
     rows = classes.asnumpy()
     assert all(len(set(row)) == 20 for row in rows.tolist()) and rows.min() >= 0 and rows.max() < 30

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import autograd, nd
+from runtime.ndarray.shape import reshape
+from runtime.ndarray.shape.reshape import Shape
 from tests.ndarray.gradients import Case
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
@@ -140,7 +142,7 @@ def test_results_known_from_mxnet() -> None:
     assert nd.slice_like(nd.ones((2, 3)), nd.ones((1, 2)), axes=(1, -1)).shape == (2, 2)
     assert isinstance(nd.split(x, 1, axis=0), nd.NDArray) and len(nd.split(x, 2, axis=0)) == 2
     assert x.shape_array().asnumpy().tolist() == x.size_array().asnumpy().tolist() == [8]
-    assert nd.zeros((0, 3)).split_v2(1).shape == (0, 3)
+    assert nd.empty((0, 3)).split_v2(1).shape == (0, 3)
     assert nd.concatenate([x], always_copy=False) is x
     image = nd.arange(4).reshape((1, 1, 2, 2))
     for mode, expected in (("edge", [0, 1, 1, 0, 1, 1, 2, 3, 3]), ("reflect", [2, 3, 2, 0, 1, 0, 2, 3, 2])):
@@ -189,7 +191,7 @@ def test_what_inplace_refuses(inplace: bool) -> None:
         lambda: X.expand_dims(1.5, inplace=inplace),
         lambda: X.expand_dims(None, inplace=inplace),
         lambda: X.expand_dims((0, 1), inplace=inplace),
-        lambda: nd.zeros(()).flatten(inplace=inplace),
+        lambda: nd.empty(()).flatten(inplace=inplace),
     ):
         with pytest.raises(mx.MXNetError):
             call()
@@ -241,7 +243,7 @@ X = nd.zeros((2, 3, 4))
         lambda: X.split(2),
         lambda: X.split(3, axis=2),
         lambda: X.split(1, squeeze_axis=True),
-        lambda: nd.zeros((0, 3)).split(1, axis=0, squeeze_axis=True),
+        lambda: nd.empty((0, 3)).split(1, axis=0, squeeze_axis=True),
         lambda: X.split_v2(5),
         lambda: X.split_v2((1, 5), axis=1),
         lambda: nd.concat(),
@@ -262,3 +264,24 @@ X = nd.zeros((2, 3, 4))
 def test_what_does_not_fit(wrong: Callable[[], object]) -> None:
     with pytest.raises(mx.MXNetError):
         wrong()
+
+
+@pytest.mark.cpu_only("a native kernel")
+@pytest.mark.parametrize(
+    "shape, axes, exchanged",
+    [
+        ((65, 1, 71), (2, 1, 0), (1, 65, 71, 1)),
+        ((3, 2, 5, 1, 200), (2, 0, 1, 3, 4), (1, 6, 5, 200)),
+        ((2, 33, 8, 9), (0, 2, 3, 1), (2, 33, 72, 1)),
+        ((4, 5, 40, 7), (0, 2, 1, 3), (4, 5, 40, 7)),
+        ((16, 17, 18), (2, 1, 0), None),
+        ((70, 80), (0, 1), None),
+        ((0, 9000, 3), (1, 0, 2), (1, 0, 9000, 3)),
+    ],
+)
+def test_transposes_that_exchange_two_axes(shape: Shape, axes: Shape, exchanged: Shape | None) -> None:
+    assert reshape._exchanged(shape, axes) == exchanged
+    x = np.random.default_rng(0).normal(size=shape)
+    for dtype in ("float16", "float32", "float64"):
+        y = nd.transpose(nd.array(x, dtype=dtype), axes).asnumpy()
+        assert np.array_equal(y, x.astype(dtype).transpose(axes)) and y.flags.c_contiguous

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import weakref
 from collections.abc import Callable
@@ -341,3 +342,13 @@ def test_a_function_gets_and_gives_arrays() -> None:
     assert Twice()(3.0) == 6
     with autograd.record(), pytest.raises(TypeError, match="Twice: recorded inputs and outputs must be NDArrays"):
         Twice()(3.0)
+
+
+def test_a_recorded_graph_as_text() -> None:
+    x = nd.ones(2)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.exp(x) + x
+    found = json.loads(autograd.get_symbol(y).tojson())
+    assert [node["op"] for node in found["nodes"]] == ["null", "exp", "add"] and found["arg_nodes"] == [0]
+    assert [entry[0] for entry in found["nodes"][2]["inputs"]] == [1, 0] and found["heads"] == [[2, 0, 0]]

@@ -48,20 +48,30 @@ def test_shuffled_samples_stay_with_their_labels() -> None:
         assert (a.asnumpy() * 10 == b.asnumpy()).all() and (a.asnumpy()[:, 0] == batch.label[0].asnumpy()).all()
         seen += a.asnumpy()[: 3 - batch.pad, 0].tolist()
     assert sorted(seen) == [0, 2, 4, 6, 8]
-    it.reset()
-    assert np.concatenate([b.data[0].asnumpy()[: 3 - b.pad, 0] for b in it]).tolist() == (it.idx * 2).tolist()
+
+
+def test_shuffling_follows_the_seed_as_in_mxnet() -> None:
+    np.random.seed(3)
+    it = io.NDArrayIter(X, batch_size=5, shuffle=True)
+    first, second = (each[0] for each in rounds(it, 2))
+    assert (first, second) == ([6, 8, 2, 0, 4], [8, 4, 6, 2, 0])
+    assert it.data[0][1].asnumpy()[:, 0].tolist() == [4, 2, 0, 8, 6]  # of the third round
 
 
 def test_a_subclass_with_a_reset_of_its_own() -> None:
     class Shuffled(io.NDArrayIter):
+        resets = 0
+
         def reset(self) -> None:
             np.random.default_rng(0).shuffle(self.idx)
-            self.data = [(name, nd.array(x.asnumpy()[::-1])) for name, x in self.data]
+            self.data = [(name, nd.array(x.asnumpy()[self.idx])) for name, x in self.data]
             self.cursor = -self.batch_size
+            self.resets += 1
 
     it = Shuffled(X, batch_size=2)
-    first, second = ([x for batch in each for x in batch][:5] for each in rounds(it))
-    assert first == [0, 2, 4, 6, 8] and sorted(second) == first != second
+    assert it.resets == 1
+    order = np.random.default_rng(0).permutation(5)
+    assert rounds(it, 1) == [[[2 * order[0], 2 * order[1]], [2 * order[2], 2 * order[3]], [2 * order[4], 2 * order[0]]]]
     assert it.cursor == -2 and it.iter_next() and it.cursor == 0
 
 

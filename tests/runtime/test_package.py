@@ -126,6 +126,14 @@ def test_scripts_for_mxnet_run_unchanged_under_an_alias() -> None:
     assert run([sys.executable, "-c", UNDER_ANOTHER_NAME], timeout=30).stdout == "No module named 'mxnet.nonsense'\n"
 
 
+def test_libraries_of_operators_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(mx.MXNetError, match="there is no file"):
+        mx.library.load("none.so")
+    (tmp_path / "x.so").touch()
+    with pytest.raises(mx.MXNetError, match="made for MXNet's own library"):
+        mx.library.load(tmp_path / "x.so")
+
+
 def test_loggers(capfd: pytest.CaptureFixture, tmp_path: Path) -> None:
     assert mx.libinfo.__version__ == mx.__version__
     logger = mx.log.get_logger("shown", level=mx.log.INFO)

@@ -82,6 +82,41 @@ def test_memory_of_an_executor() -> None:
     assert totals == ["10", "2", "2"]
 
 
+def test_the_graph_of_an_executor() -> None:
+    bound = (X * 3).simple_bind(mx.cpu(), x=(2,))
+    assert type(bound) is mx.executor.Executor
+    assert bound.get_optimized_symbol().eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
+
+
+def test_losses_need_no_gradient() -> None:
+    outputs = mx.sym.Group([2 * X, mx.sym.MakeLoss(X * Y)])
+    executor = outputs.bind(mx.cpu(), [mx.nd.ones((2,)), mx.nd.full((2,), 5)], [mx.nd.zeros((2,)), mx.nd.zeros((2,))])
+    for given in (1, 3):  # MXNet ignores what is too much
+        executor.forward(is_train=True)
+        executor.backward([mx.nd.full((2,), 7)] * given)
+        assert executor.grad_dict["x"].asnumpy().tolist() == [19, 19]
+    with pytest.raises(mx.MXNetError, match=r"0 gradients, but '_mulscalar[0-9]+_output' has none, and is no loss"):
+        executor.backward([])
+
+
+def test_losses_behind_a_barrier_have_their_gradient() -> None:
+    found = []
+    x, label = mx.nd.array([[1, 2, 0], [3, 1, 1]]), mx.nd.array([1, 0])
+    x.attach_grad()
+    with mx.autograd.record():
+        probabilities = mx.nd.BlockGrad(mx.nd.SoftmaxOutput(x, label))
+        (-mx.nd.log(mx.nd.pick(probabilities, label))).backward()
+    found.append(x.grad)
+    graph = mx.sym.BlockGrad(mx.sym.SoftmaxOutput(X, Y))
+    executor = graph.bind(mx.cpu(), {"x": x, "y": label}, {"x": mx.nd.zeros((2, 3))})
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 3)))
+    found.append(executor.grad_dict["x"])
+    for gradient in found:
+        expected = probabilities.asnumpy() - np.eye(3)[[1, 0]]
+        np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-6)
+
+
 def test_gradients_after_a_pass_that_does_not_train() -> None:
     executor = mx.sym.Dropout(X * 3, p=0.5).bind(mx.cpu(), [mx.nd.ones((4,))], [mx.nd.zeros((4,))])
     executor.forward()

@@ -158,7 +158,7 @@ def test_gradients_beyond_those_of_the_outputs_are_not_read() -> None:
     executor.forward(is_train=True)
     executor.backward([nd.array([1, 10]), nd.ones(5)])
     assert executor.grad_dict["x"].asnumpy().tolist() == [3, 30]
-    with pytest.raises(MXNetError, match="0 gradients for 1 outputs"):
+    with pytest.raises(MXNetError, match="0 gradients, but"):
         executor.backward([])
 
 

@@ -15,9 +15,10 @@ from llvmlite import ir as ll
 from optgen.backends import target
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm import splat
-from optgen.backends.llvm_types import I1, I32, I64, PTR, constant, vector
+from optgen.backends.llvm_types import I64, PTR, constant
 from optgen.linalg.matrices import SUMMED
 from optgen.linalg.own.tile import Tile, tile_for
+from optgen.linalg.own.tile_function import TileFunction
 from optgen.loops import code
 
 ENTRY = "optgen_packed_gemm"
@@ -43,16 +44,16 @@ def text(tile: Tile) -> str:
     f = ll.Function(module, ll.FunctionType(ll.VoidType(), PARAMETERS), ENTRY)
     m, n, k, a, row_stride, step, panels, adds, c, ldc = f.args
     b = ll.IRBuilder(f.append_basic_block("entry"))
-    all_columns = _whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
+    all_columns = whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
     j: Any = I64(0)
     for vectors in range(tile.vectors, 0, -1):
-        columns = b.add(j, _whole(b, b.sub(all_columns, j), tile.lanes * vectors))
+        columns = b.add(j, whole(b, b.sub(all_columns, j), tile.lanes * vectors))
         with loop(b, j, columns, tile.lanes * vectors) as column:
-            lines = [_line(b, tile, panels, b.add(column, I64(v * tile.lanes)), k) for v in range(vectors)]
+            lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), k) for v in range(vectors)]
             i: Any = I64(0)
             for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
                 product = _TileProduct(module, tile, rows, vectors)
-                stop = b.add(i, _whole(b, b.sub(m, i), rows))
+                stop = b.add(i, whole(b, b.sub(m, i), rows))
                 with loop(b, i, stop, rows) as row:
                     left = b.gep(a, [b.mul(row, row_stride)], source_etype=tile.element)
                     to = b.gep(c, [b.add(b.mul(row, ldc), column)], source_etype=tile.element)
@@ -63,46 +64,40 @@ def text(tile: Tile) -> str:
     return str(module)
 
 
-def _whole(b: ll.IRBuilder, x: Any, of: int) -> Any:
+def whole(b: ll.IRBuilder, x: Any, of: int) -> Any:
     """The largest multiple of a number up to x."""
     return b.mul(b.sdiv(x, I64(of)), I64(of))
 
 
-def _choose(b: ll.IRBuilder, comparison: str, x: Any, y: Any) -> Any:
+def choose(b: ll.IRBuilder, comparison: str, x: Any, y: Any) -> Any:
     """x or y, of which x is chosen if the comparison holds."""
     return b.select(b.icmp_signed(comparison, x, y), x, y)
 
 
-def _line(b: ll.IRBuilder, tile: Tile, panels: Any, line: Any, k: Any) -> Any:
+def line_at(b: ll.IRBuilder, tile: Tile, panels: Any, line: Any, k: Any) -> Any:
     """The place of a line in the panels."""
     beside = b.srem(line, I64(tile.width))
     return b.gep(panels, [b.add(b.mul(b.sub(line, beside), k), beside)], source_etype=tile.element)
 
 
-class _TileProduct:
+class _TileProduct(TileFunction):
     """The function of a tile: `rows` rows of the product with `vectors` vectors of lines, of which `n` lines count."""
 
     def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
-        self.tile, self.rows, self.vectors = tile, rows, vectors
-        self.kind = vector(tile.element, tile.lanes)
-        kind = ll.FunctionType(ll.VoidType(), [I64, PTR, I64, I64, *[PTR] * vectors, I64, PTR, I64, I64])
-        self.function = ll.Function(module, kind, f"tile.{rows}x{vectors}")
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
-        self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
-        self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
+        super().__init__(module, tile, rows, vectors, [I64, PTR, I64, I64, *[PTR] * vectors, I64, PTR, I64, I64])
         k, a, row_stride, step, *across, adds, c, ldc, n = self.function.args
-        self.store(self.sums(k, a, row_stride, step, across), adds, c, ldc, n)
+        sums = self.sums(k, a, row_stride, step, across)
+        self.store(sums, adds, [self.moved(c, self.b.mul(ldc, I64(r))) for r in range(rows)], n)
         self.b.ret_void()
 
     def call(
         self, b: ll.IRBuilder, k: Any, a: Any, row_stride: Any, step: Any, lines: list[Any], adds: Any, *others: Any
     ) -> None:
         """Calls that add SUMMED products each; one call if there are none, as it sets c to 0."""
-        with loop(b, I64(0), _choose(b, ">", k, I64(1)), SUMMED) as p:
+        with loop(b, I64(0), choose(b, ">", k, I64(1)), SUMMED) as p:
             here = b.gep(a, [b.mul(p, step)], source_etype=self.tile.element)
             across = [b.gep(x, [b.mul(p, I64(self.tile.width))], source_etype=self.tile.element) for x in lines]
-            count = _choose(b, "<", b.sub(k, p), I64(SUMMED))
+            count = choose(b, "<", b.sub(k, p), I64(SUMMED))
             b.call(self.function, [count, here, row_stride, step, *across, b.or_(adds, p), *others])
 
     def sums(self, k: Any, a: Any, row_stride: Any, step: Any, across: list[Any]) -> list[list[Any]]:
@@ -128,45 +123,3 @@ class _TileProduct:
         b.branch(head)
         b.position_at_end(after)
         return sums
-
-    def plus_product(self, sum: Any, x: Any, y: Any) -> Any:
-        if not self.tile.fused:
-            return self.b.fadd(sum, self.b.fmul(x, y))
-        return self.intrinsic(f"fma.{self.suffix}", self.kind, x, y, sum)
-
-    def store(self, sums: list[list[Any]], adds: Any, c: Any, ldc: Any, n: Any) -> None:
-        """The sums in c, or added to it. Of the last vectors there are `n` columns in all."""
-        b, tile = self.b, self.tile
-        all, none = (constant(I1, x, tile.lanes) for x in (1, 0))
-        left = splat(b, b.sub(n, I64(tile.lanes * (self.vectors - 1))), tile.lanes)
-        last = b.icmp_signed("<", ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes))), left)
-        adding = b.icmp_signed("!=", adds, I64(0))
-        for r, row in enumerate(sums):
-            line = self.moved(c, b.mul(ldc, I64(r)))
-            for v, sum in enumerate(row):
-                place = b.gep(line, [I64(v)], source_etype=self.kind)
-                there = last if v == self.vectors - 1 else all
-                old = self.masked_load(place, b.select(adding, there, none))
-                self.masked_store(b.fadd(old, sum), place, there)
-
-    def masked_load(self, place: Any, mask: Any) -> Any:
-        zeros = constant(self.tile.element, 0.0, self.tile.lanes)
-        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, I32(self.tile.word_bytes), mask, zeros)
-
-    def masked_store(self, x: Any, place: Any, mask: Any) -> None:
-        self.intrinsic(f"masked.store.{self.suffix}.p0", ll.VoidType(), x, place, I32(self.tile.word_bytes), mask)
-
-    @property
-    def suffix(self) -> str:
-        return f"v{self.tile.lanes}f{8 * self.tile.word_bytes}"
-
-    def intrinsic(self, name: str, result: Any, *values: Any) -> Any:
-        """A call of an intrinsic of LLVM."""
-        name = f"llvm.{name}"
-        if name not in self.intrinsics:
-            kind = ll.FunctionType(result, [x.type for x in values])
-            self.intrinsics[name] = ll.Function(self.function.module, kind, name)
-        return self.b.call(self.intrinsics[name], values)
-
-    def moved(self, pointer: Any, by: Any) -> Any:
-        return self.b.gep(pointer, [by], source_etype=self.tile.element)

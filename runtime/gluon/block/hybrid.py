@@ -103,7 +103,9 @@ class HybridBlock(Block):
             return self._trace(x, *args)
         if not self._active or _calls.inside:
             return self._compute(x, *args)
-        self._structure = check_structure(self, (x, *args), self._structure)
+        structure = check_structure(self, (x, *args), self._structure)
+        if self._structure is None:  # to set an attribute of a Block takes longer than the check
+            self._structure = structure
         _calls.inside = True
         try:
             return self._planned(x, *args)
@@ -114,7 +116,7 @@ class HybridBlock(Block):
         """The output, computed by a plan where there can be one."""
         data = [x for x in inputs if x is not None]
         plans = self._plans
-        on_cpu = all(type(x) is NDArray and x._ctx.on_cpu for x in data)
+        on_cpu = all([type(x) is NDArray and x._ctx.on_cpu for x in data])
         if not (data and on_cpu and plans and plans.pays and self._monitor is None):
             return self._compute(*inputs)
         params = self._plan_params

@@ -36,7 +36,7 @@ def structure_of(block: HybridBlockLike, inputs: Any) -> list | str:
 
 def check_structure(block: HybridBlockLike, inputs: tuple[Any, ...], before: list | None) -> list:
     """The structure of the inputs, without None at the end; ArgumentError if it differs from the one `before`."""
-    structure = structure_of(block, inputs)
+    structure: list = ["array" if type(x) is NDArray else structure_of(block, x) for x in inputs]
     while structure and structure[-1] == "None":
         structure.pop()
     if before is not None and structure != before:

@@ -79,7 +79,11 @@ class SoftmaxCrossEntropyLoss(Loss):
                 log_p = pred if self._from_logits else F.log_softmax(pred, axis=self._axis)
                 loss = -F.pick(log_p, label, axis=self._axis, keepdims=True)
             else:
-                loss = cross_entropy(pred, label, axis=self._axis)
+                # One loss a sample is the mean over its elements already.
+                is_mean = sample_weight is None and pred.ndim == 2 and self._axis in (-1, 1) and self._batch_axis == 0
+                loss = cross_entropy(pred, label, axis=self._axis, keepdims=not is_mean)
+                if is_mean and self._weight is None:
+                    return loss
         else:
             log_p = pred if self._from_logits else F.log_softmax(pred, axis=self._axis)
             label = like(type(self).__name__, label, pred)

@@ -20,13 +20,11 @@ def checked_shape(name: str, shape: int | Sequence[int] | None) -> tuple[int, ..
 
 
 def checked_contexts(ctx: Context | Sequence[Context] | None) -> list[Context]:
-    """One or several contexts, all different, as a list; None for the current one."""
+    """One or several contexts as a list, in which each is once; None for the current one."""
     contexts = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
     if not contexts:
         raise ArgumentError("a parameter needs at least one context")
     for given in contexts:
         if not isinstance(given, Context):
             raise ArgumentError(f"ctx is a Context or a list of them, not {ctx!r}")
-    if len(set(contexts)) < len(contexts):
-        raise ArgumentError(f"a context is given twice in {contexts}")
-    return contexts
+    return list(dict.fromkeys(contexts))

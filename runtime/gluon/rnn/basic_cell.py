@@ -10,6 +10,7 @@ from runtime import symbol
 from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, operators, time_axis
+from runtime.name import NameManager
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn.stacked import GATES
 
@@ -23,8 +24,6 @@ class RecurrentCell(Block):
     `forward`.
     """
 
-    _counter = 0  # of MXNet's steps: cells written for it name their operators with it, and here names change nothing
-
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._modified = False
@@ -32,6 +31,7 @@ class RecurrentCell(Block):
 
     def reset(self) -> None:
         """Forget what was kept from step to step besides the states, before another sequence."""
+        self._counter = -1  # the number of the step, in the names of symbols
         for cell in self._children.values():
             cell.reset()
 
@@ -42,7 +42,11 @@ class RecurrentCell(Block):
     def begin_state(self, batch_size: int = 0, func: Callable[..., NDArray] = nd.zeros, **kwargs: Any) -> States:
         """The states before the first step, each made by `func(shape=..., **kwargs)`."""
         self._check_not_modified()
-        return [func(shape=info["shape"], **kwargs) for info in self.state_info(batch_size)]
+        infos = self.state_info(batch_size)
+        if not getattr(func, "__module__", "").startswith(symbol.__name__):
+            return [func(shape=info["shape"], **kwargs) for info in infos]
+        names = (f"{self.prefix}begin_state_{i}" for i in range(len(infos)))
+        return [func(name=name, **(info | kwargs)) for name, info in zip(names, infos, strict=True)]
 
     def _check_not_modified(self) -> None:
         if self._modified:
@@ -91,11 +95,21 @@ class RecurrentCell(Block):
         states = [last_valid(steps, valid_length) for steps in zip(*history, strict=True)]
         return merged(masked(outputs, layout, valid_length), layout, merge_outputs), states
 
+    def forward(self, inputs: NDArray, states: States) -> Any:
+        self._counter += 1
+        return super().forward(inputs, states)
+
     def _get_activation(self, F: Any, inputs: NDArray, activation: Any, **kwargs: Any) -> NDArray:
         """`activation`, a name or something to call, of `inputs`."""
         if isinstance(activation, str):
-            return F.Activation(inputs, act_type=activation)
+            return F.Activation(inputs, act_type=activation, **kwargs)
         return activation(inputs, **kwargs)
+
+    def _named(self, x: NDArray, what: str) -> NDArray:
+        """`x`; the operator that a symbol is the result of is called `what` of this step."""
+        if not isinstance(x, symbol.Symbol):
+            return x
+        return x._renamed(NameManager.current.get(f"t{self._counter}_{what}", ""))
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
@@ -184,7 +198,8 @@ class _GatedCell(HybridRecurrentCell):
     ) -> tuple[NDArray, NDArray]:
         n = self._height
         i2h = F.FullyConnected(x, i2h_weight, i2h_bias, num_hidden=n)
-        return i2h, F.FullyConnected(h, h2h_weight, h2h_bias, num_hidden=n)
+        h2h = F.FullyConnected(h, h2h_weight, h2h_bias, num_hidden=n)
+        return self._named(i2h, "i2h"), self._named(h2h, "h2h")
 
 
 class RNNCell(_GatedCell):
@@ -224,7 +239,7 @@ class RNNCell(_GatedCell):
 
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         i, h = self._products(F, inputs, states[0], **params)
-        output = self._get_activation(F, i + h, self._activation)
+        output = self._named(self._get_activation(F, i + h, self._activation), "out")
         return output, [output]
 
 
@@ -268,6 +283,7 @@ class LSTMCell(_GatedCell):
             lambda x: self._get_activation(F, x, self._recurrent_activation),
             lambda x: self._get_activation(F, x, self._activation),
         )
+        h, c = self._named(h, "out"), self._named(c, "state")
         return h, [h, c]
 
 
@@ -298,4 +314,5 @@ class GRUCell(_GatedCell):
         (before,) = states
         i, h = self._products(F, inputs, before, **params)
         h = gru_step(F, *(F.split(x, num_outputs=3, axis=1) for x in (i, h)), before, F.tanh)
+        h = self._named(h, "out")
         return h, [h]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime import ndarray as nd
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
 from runtime.gluon.rnn.sequences import Steps, Whole, as_array, as_steps, masked, merged, operators, reverse
 from runtime.ndarray import NDArray
@@ -108,9 +109,16 @@ class BidirectionalCell(_Composite, HybridRecurrentCell):
         backward, right = r_cell.unroll(length, reverse(steps, valid_length), right, layout, False, valid_length)
         backward = reverse(backward, valid_length)
         if isinstance(forward, Whole):
-            outputs: Steps = operators(forward).concat(forward, as_array(backward, layout), dim=2)
+            outputs: Steps = self._joined(forward, as_array(backward, layout), 2, "out")
         else:
-            outputs = [operators(pair).concat(*pair, dim=1) for pair in zip(forward, backward, strict=True)]
+            pairs = enumerate(zip(forward, backward, strict=True))
+            outputs = [self._joined(left, right, 1, f"t{i}") for i, (left, right) in pairs]
         if valid_length is not None:
             outputs = merged(masked(outputs, layout, valid_length), layout, merge_outputs)
         return outputs, left + right
+
+    def _joined(self, left: NDArray, right: NDArray, axis: int, name: str) -> NDArray:
+        """What both directions have, beside each other; the name is that of a symbol."""
+        F = operators(left)
+        names = {} if F is nd else {"name": self._output_prefix + name}
+        return F.concat(left, right, dim=axis, **names)

@@ -7,11 +7,12 @@ and rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError
 from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
@@ -147,10 +148,21 @@ def ones_like(data: NDArray, dtype: Any = None) -> NDArray:
 
 logical_not = _operator("logical_not", lambda x: (x == 0).astype(x.dtype), "1 where x is 0, else 0.")
 
-BlockGrad = stop_gradient = _operator("BlockGrad", np.copy, "A copy through which no gradient flows.")
+
+class _Barrier(Operator):
+    """A copy through which no gradient flows. A loss behind it has its own all the same, and is asked for it."""
+
+    def pull(self, node: autograd.Node, g: NDArray) -> Iterator[tuple[Any, NDArray]]:
+        (parent,) = node.parents
+        if getattr(getattr(parent, "operator", None), "is_loss", False):
+            yield parent, zeros_like(g)
+
+
+BlockGrad = stop_gradient = _operator("BlockGrad", np.copy, "A copy through which no gradient flows.", kind=_Barrier)
 make_loss = _operator(
     "make_loss", np.copy, "A copy, with gradient 1 whatever flows into it.", lambda g, y, x: ones_like(x)
 )
+make_loss.is_loss = True
 
 isnan = _operator("isnan", lambda x: np.isnan(x).astype(x.dtype), "1 where x is not a number, else 0.")
 isinf = _operator("isinf", lambda x: np.isinf(x).astype(x.dtype), "1 where x is infinite, else 0.")

@@ -17,11 +17,9 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
-from runtime.native import depthwise
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import conv_small_images, gpu_windows, winograd, winograd_strided
+from runtime.ndarray.nn import depthwise, gathered, gpu_windows, winograd
 from runtime.ndarray.nn.windows import (
-    Geometry,
     Shape,
     Window,
     check_places,
@@ -39,8 +37,6 @@ BATCH_CHUNKS = 8
 """Parts that a batch is cut into. The gradient of the weights is computed for each part, then summed in order."""
 SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
 """From this many weights on, channels are divided among tasks, and not the batch."""
-DEPTHWISE_WORK = 8
-"""The time of a multiplication in the loops of `native.depthwise`, in those of GEMM."""
 
 
 # ---------------------------------------------------------------- three operators
@@ -52,20 +48,16 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
     if not is_host(x):
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
+    if depthwise.pays(x.shape[1], len(w), window):
+        return depthwise.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if winograd.pays(len(x), x.shape[1], len(w), g, window):
-        way = winograd if max(window.stride) == 1 else winograd_strided
-        return way.convolve(x, w, bias[0] if bias else None, window.pad)
-    if conv_small_images.pays(len(x), len(w), window.groups, g):
-        return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
+        return winograd.convolve(x, w, bias[0] if bias else None, window.pad)
+    products = len(x) * math.prod(g.outputs) * w.size
+    if gathered.pays(len(w) // window.groups, w.shape[1], products, g.outputs, window):
+        return gathered.convolve(x, w, bias[0] if bias else None, window)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.depthwise:
-        arrays = x, w, bias[0] if bias else None, y
-        depthwise.convolve(
-            len(x) * window.groups, DEPTHWISE_WORK * work, *arrays, len(bias), g.kernel_params, scratch=g.padded_size
-        )
-        return y
     native.convolve(
         len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.kernel_params,
         scratch=g.rows * g.tile,
@@ -80,24 +72,15 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if not is_host(y):
         return gpu_windows.convolve_image(y, w, window, image)
     channels = w.shape[1] * window.groups
+    if depthwise.pays(channels, len(w), window):
+        return depthwise.convolve_image(y, w, window, image)
     g = geometry(channels, image, len(w), window)
     if winograd.pays(len(y), channels, len(w), g, window):
-        if max(window.stride) == 1:
-            return winograd.convolve_image(y, w, window.pad)
-        return winograd_strided.convolve_image(y, w, window.pad, image)
-    if conv_small_images.pays(len(y), len(w), window.groups, g):
-        return conv_small_images.convolve_image(y, w, (channels, *image), g)
-    around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
-    if g.depthwise and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
-        turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
-        return _convolve.forward(y, turned, window=window._replace(pad=around))
+        return winograd.convolve_image(y, w, window.pad)
+    if gathered.pays(w.shape[1], len(w) // window.groups, y.size * g.rows, image, window):
+        return gathered.convolve_image(y, w, window, image)
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.depthwise:
-        depthwise.convolve_image(
-            len(y) * window.groups, DEPTHWISE_WORK * work, y, w, x, g.kernel_params, scratch=g.padded_size
-        )
-        return x
     native.convolve_image(len(y) * window.groups, work, y, w, x, g.kernel_params, scratch=g.rows * g.tile)
     return x
 
@@ -112,29 +95,25 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if not is_host(x):
         return gpu_windows.convolve_weight(y, x, window)
     filters, channels = y.shape[1], x.shape[1]
+    if depthwise.pays(channels, filters, window):
+        return depthwise.convolve_weight(y, x, window)
     g = geometry(channels, x.shape[2:], filters, window)
-    if winograd.pays(len(x), channels, filters, g, window):
-        if max(window.stride) == 1:
-            return winograd.convolve_weight(y, x, window.pad)
-        return winograd_strided.convolve_weight(y, x, window.pad)
-    if conv_small_images.pays(len(x), filters, window.groups, g):
-        return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
-    if g.depthwise:
-        return _convolve_depthwise_weight(y, x, g, window)
+    if gathered.pays_for_weight(filters // window.groups, channels // window.groups, y.size * g.rows, window):
+        return gathered.convolve_weight(y, x, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
-    return winograd.sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
+    return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
 
 
-def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
-    filters = y.shape[1]
-    w = np.empty((filters, 1, *window.kernel), x.dtype)
-    work = DEPTHWISE_WORK * 2 * y.size * g.rows // FLOPS
-    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.padded_size
-    depthwise.convolve_weight(window.groups, work, y, x, w, len(x), g.kernel_params, scratch=scratch)
+def _sum_parts(parts: np.ndarray) -> np.ndarray:
+    """The sum over the first axis, in order."""
+    if len(parts) < 2:
+        return parts[0] if len(parts) else np.zeros(parts.shape[1:], parts.dtype)
+    w = np.empty(parts.shape[1:], parts.dtype)
+    native.sum_parts(-(-w.size // native.SUM_ELEMENTS), parts.size, parts, w, len(parts), w.size)
     return w
 
 

@@ -43,6 +43,7 @@ def _regression(name: str, predict: Any, error: Any) -> Any:
 
     forward.__name__ = name
     operator = Operator(forward, lambda g, y, x, label, *, scale: error(y, label) * scale)
+    operator.is_loss = True
 
     def call(data: NDArray, label: NDArray, grad_scale: float = 1.0) -> NDArray:
         if data.size != label.size:
@@ -75,10 +76,31 @@ def _softmax_output(x: np.ndarray, target: np.ndarray, weight: np.ndarray, *, ax
     return _softmax.forward(x, axis=axis, scale=1.0, masked=None)
 
 
+_softmax_output.is_loss = True
+
+
 @_softmax_output.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, axis: int, out_grad: bool) -> NDArray:
     dx = (y - target) * weight
     return dx * g if out_grad else dx
+
+
+@Operator
+def _softmax_targets(
+    label: np.ndarray, *, axis: int, classes: int, alpha: float, ignored: float, skips: bool, normalization: str,
+    places: int, scale: float, dtype: np.dtype,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The probabilities that `SoftmaxOutput` compares with, and the factor on the gradient of each."""
+    given = np.expand_dims(label, axis)
+    valid = given != ignored
+    if normalization == "valid":
+        count = np.maximum(valid.sum(), 1)
+    else:
+        count = label.size // places if normalization == "batch" else 1
+    weight = np.full_like(given, scale, dtype=np.float64) / (count * places)
+    if skips:
+        weight *= valid
+    return _smooth_onehot(given, axis, classes, alpha).astype(dtype), weight.astype(dtype)
 
 
 @on_own_device
@@ -120,26 +142,19 @@ def SoftmaxOutput(
             flat = (data.shape[0], -1)
             y = SoftmaxOutput(reshape(data, flat), reshape(label, flat), grad_scale, out_grad=out_grad)
             return reshape(y, data.shape)
-        target, weight = label._data, array_module(data._data).full(1, grad_scale)
+        target, weight = label.detach().astype(data.dtype, copy=False), grad_scale
     elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
-        given = np.expand_dims(label._data, axis)
-        target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
-        valid = given != ignore_label
-        if normalization == "valid":
-            count = np.maximum(valid.sum(), 1)
-        else:
-            count = (data.shape[0] if multi_output else label.size) if normalization == "batch" else 1
-            count *= label.size // data.shape[0] if multi_output else 1  # places of a sample
-        weight = np.full_like(given, grad_scale, dtype=np.float64) / count
-        if use_ignore:
-            weight *= valid
+        places = label.size // data.shape[0] if multi_output else 1
+        target, weight = _softmax_targets(
+            label.detach(), axis=axis, classes=data.shape[axis], alpha=smooth_alpha, ignored=ignore_label,
+            skips=use_ignore, normalization=normalization, places=places, scale=grad_scale, dtype=data._data.dtype,
+        )  # fmt: skip
     else:
         raise MXNetError(
             f"SoftmaxOutput: label has shape {label.shape}, not {data.shape} (probabilities) or {dropped} (classes; "
             "where data has more than two axes, with multi_output or preserve_shape)"
         )
-    constants = (NDArray(a.astype(data._data.dtype), data._ctx) for a in (target, weight))
-    return _softmax_output(data, *constants, axis=axis, out_grad=out_grad)
+    return _softmax_output(data, target, weight, axis=axis, out_grad=out_grad)
 
 
 Softmax = SoftmaxOutput
@@ -158,6 +173,9 @@ def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> 
 @Operator
 def _svm_output(x: np.ndarray, sign: np.ndarray, *, margin: float, scale: float, linear: bool) -> np.ndarray:
     return x.copy()
+
+
+_svm_output.is_loss = True
 
 
 @_svm_output.gradient
@@ -186,11 +204,15 @@ def SVMOutput(
     """
     if data.ndim < 2 or label.shape != data.shape[:-1]:
         raise MXNetError(f"SVMOutput: label has shape {label.shape}, not {data.shape[:-1]}, data's without the classes")
-    is_class = label._data[..., None].astype(np.int64) == array_module(data._data).arange(data.shape[-1])
-    sign = (2 * is_class - 1).astype(data._data.dtype)
-    return _svm_output(
-        data, NDArray(sign, data._ctx), margin=margin, scale=regularization_coefficient, linear=use_linear
-    )
+    signs = _signs(label.detach(), classes=data.shape[-1], dtype=data._data.dtype)
+    return _svm_output(data, signs, margin=margin, scale=regularization_coefficient, linear=use_linear)
+
+
+@Operator
+def _signs(label: np.ndarray, *, classes: int, dtype: np.dtype) -> np.ndarray:
+    """1 for the class that is the label, else -1."""
+    is_class = label[..., None].astype(np.int64) == array_module(label).arange(classes)
+    return (2 * is_class - 1).astype(dtype)
 
 
 # ---------------------------------------------------------------- any loss
@@ -199,6 +221,9 @@ def SVMOutput(
 @Operator
 def _make_loss(x: np.ndarray, *, slope: float) -> np.ndarray:
     return x.copy()
+
+
+_make_loss.is_loss = True
 
 
 @_make_loss.gradient

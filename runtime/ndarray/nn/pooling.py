@@ -56,6 +56,9 @@ class Geometry(NamedTuple):
 def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
     ones, zeros = (1,) * (3 - len(plane)), (0,) * (3 - len(plane))
     numbers = [*ones, *plane, *ones, *pool.outputs, *ones, *pool.kernel, *ones, *pool.stride, *zeros, *pool.pad]
+    height, width = (1, *plane)[-2:]
+    for d, h, w in np.ndindex(*ones, *pool.kernel):
+        numbers.append((d * height + h) * width + w)
     scale = np.ones(pool.outputs, np.float64)
     for axis, (n, k, s, p, out) in enumerate(zip(plane, pool.kernel, pool.stride, pool.pad, pool.outputs, strict=True)):
         start = np.arange(out) * s - p
@@ -94,7 +97,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
         2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
     )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=3 * pool.outputs[-1])
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=2 * pool.outputs[-1])
     return to
 
 
@@ -137,7 +140,8 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 
 @Operator
 @in_float32
-def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
+def unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
+    """The transpose of `_pool_sum`: (n, channels, *plane), to whose elements the values of their windows are added."""
     g = _geometry(plane, pool, y.dtype)
     if not is_host(y):
         return gpu_windows.unpool_sum(y, to_device_of(y, g.scale), pool.window, plane)
@@ -148,10 +152,10 @@ def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
 
 @_pool_sum.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
-    return _unpool_sum(g, pool=pool, plane=x.shape[2:])
+    return unpool_sum(g, pool=pool, plane=x.shape[2:])
 
 
-@_unpool_sum.gradient
+@unpool_sum.gradient
 def _(g: NDArray, x: NDArray, y: NDArray, *, pool: Pool, plane: Shape) -> NDArray:
     return _pool_sum(g, pool=pool)
 
@@ -249,8 +253,6 @@ def _fitted(shape: Shape, kernel: Shape, stride: Shape, pad: Shape, convention: 
     for n, k, p in zip(plane, kernel, pad, strict=True):
         if k > n + 2 * p:
             raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {shape} padded by {pad}")
-        if p >= k:
-            raise MXNetError(f"Pooling: pad {pad} must be smaller than the kernel, {kernel}")
     if convention == "same":
         outputs = tuple(math.ceil((n + 2 * p) / s) for n, s, p in zip(plane, stride, pad, strict=True))
     else:

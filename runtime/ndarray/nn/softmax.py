@@ -242,34 +242,53 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 
 
 @TwoGradientOperator
-@ignore_fp_errors
-def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
+def _cross_entropy(
+    x: np.ndarray, label: np.ndarray, *, axis: int, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`-log softmax(x)[label]` along `axis`, of `shape`; and exp(x - max(x)) and its sum, for which it has length 1.
 
     `label` has class numbers, one for each loss.
     """
     x = widen_half(x)
-    kept = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     rows = _rows(x, axis)
     if rows is None:
-        e, top, total = _exponentials(x, axis, 1.0)
-        loss = np.log(total)
-        loss += top
-        loss -= x.reshape(-1)[_places_of(label, kept, axis, x.shape[axis])]
-        return loss, e, total
-    loss, total, e = np.empty(kept, x.dtype), np.empty(kept, x.dtype), np.empty(x.shape, x.dtype)
+        return _cross_entropy_by_numpy(x, label, axis, shape)
+    loss, total, e = np.empty(shape, x.dtype), np.empty(_kept(x.shape, axis), x.dtype), np.empty(x.shape, x.dtype)
     tasks, label = -(-rows[0] // rows[2]), label.astype(x.dtype, copy=False)
     native.cross_entropy(tasks, EXP_WORK * x.size, x, label, e, total, loss, *rows, scratch=SCRATCH)
     return loss, e, total
 
 
+@ignore_fp_errors
+def _cross_entropy_by_numpy(
+    x: np.ndarray, label: np.ndarray, axis: int, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    e, top, total = _exponentials(x, axis, 1.0)
+    loss = np.log(total)
+    loss += top
+    loss -= x.reshape(-1)[_places_of(label, total.shape, axis, x.shape[axis])]
+    return loss.reshape(shape), e, total
+
+
+def _kept(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """`shape` with length 1 on `axis`."""
+    return *shape[:axis], 1, *shape[axis + 1 :]
+
+
 @_cross_entropy.backward
 def _(
-    g: tuple[np.ndarray, ...], y: tuple[np.ndarray, ...], x: np.ndarray, label: np.ndarray, *, axis: int
+    g: tuple[np.ndarray, ...],
+    y: tuple[np.ndarray, ...],
+    x: np.ndarray,
+    label: np.ndarray,
+    *,
+    axis: int,
+    shape: tuple[int, ...],
 ) -> tuple[np.ndarray]:
     dloss, (_, e, total) = g[0], y
     rows = _rows(e, axis)
     if rows is None:
+        dloss = dloss.reshape(total.shape)
         dx = e * (dloss / total)
         dx.reshape(-1)[_places_of(label, total.shape, axis, x.shape[axis])] -= dloss
     else:
@@ -279,11 +298,10 @@ def _(
 
 
 @_cross_entropy.again
-def _(x: NDArray, label: NDArray, *, axis: int) -> NDArray:
+def _(x: NDArray, label: NDArray, *, axis: int, shape: tuple[int, ...]) -> NDArray:
     log_p = _log_softmax(x.astype("float32") if x._data.dtype.itemsize == 2 else x, axis=axis, scale=1.0)
-    kept = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     with device_scope(label._ctx):
-        at = NDArray(_places_of(label._data, kept, axis, x.shape[axis]), label._ctx)
+        at = NDArray(_places_of(label._data, _kept(x.shape, axis), axis, x.shape[axis]).reshape(shape), label._ctx)
     return -take(log_p.reshape((-1,)), at)
 
 
@@ -295,24 +313,23 @@ def _places_of(label: np.ndarray, kept: tuple[int, ...], axis: int, length: int)
     return places(classes, axis, length)
 
 
-def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
-    """`-pick(log_softmax(data), label)` along `axis`, which stays with length 1, in one operator.
+def cross_entropy(data: NDArray, label: NDArray, axis: int = -1, keepdims: bool = True) -> NDArray:
+    """`-pick(log_softmax(data), label)` along `axis`, which stays with length 1 if `keepdims`, in one operator.
 
     `label` holds class numbers of any type (clipped to the classes) in the shape of `data` without `axis`, or with
     length 1 there.
     """
     axis = _axis("cross_entropy", data, axis)
-    kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
-    dropped = (*data.shape[:axis], *data.shape[axis + 1 :]) or (1,)
-    found = label._data.shape
+    given, found = data._data.shape, label._data.shape
+    kept, dropped = _kept(given, axis), (*given[:axis], *given[axis + 1 :]) or (1,)
     if found != dropped and found != kept:
-        hint = "; for a probability of each class, sparse_label=False" if label.shape == data.shape else ""
+        hint = "; for a probability of each class, sparse_label=False" if found == given else ""
         raise MXNetError(
-            f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
-            f"{dropped} or {kept}, not {label.shape}{hint}"
+            f"softmax cross-entropy: for scores of shape {given} along axis {axis}, labels must have shape "
+            f"{dropped} or {kept}, not {found}{hint}"
         )
-    loss = _cross_entropy(data, label, axis=axis)[0]
-    return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
+    loss = _cross_entropy(data, label, axis=axis, shape=kept if keepdims else dropped)[0]
+    return loss if loss._data.dtype == data._data.dtype else cast(loss, data.dtype)
 
 
 def softmax_cross_entropy(data: NDArray, label: NDArray) -> NDArray:

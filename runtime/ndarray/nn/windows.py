@@ -18,8 +18,6 @@ LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 TILE_ELEMENTS = 1 << 16
 """Elements of the part of the matrix of windows that is used at a time: it fits into the L2 cache."""
-DEPTHWISE_MAX_FILTERS = 4
-"""The most filters per channel of a depthwise convolution for which direct loops are as fast as GEMM."""
 
 
 class Window(NamedTuple):
@@ -38,15 +36,13 @@ class Window(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The sizes of one convolution, as the kernels of `native.convolution` and `native.depthwise` take them."""
+    """The sizes of one convolution, as the kernels of `native.convolution` take them."""
 
     kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     outputs: Shape
     rows: int  # of the matrix of windows, in one group
     tile: int  # its columns in one tile
     tiles: int
-    depthwise: bool  # each channel has a few filters of its own: see `native.depthwise`
-    padded_size: int  # elements of a channel with the zeros around it
 
 
 @functools.lru_cache(maxsize=1024)
@@ -62,9 +58,7 @@ def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geome
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    depthwise = channels == window.groups > 1 and filters <= DEPTHWISE_MAX_FILTERS * channels
-    padded_size = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, depthwise, padded_size)
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles)
 
 
 # ---------------------------------------------------------------- arguments

@@ -252,8 +252,7 @@ def multinomial(
 
     Parameters
     ----------
-    data: probabilities (..., k) of a floating-point type, which add up to 1 along the last axis. What is missing is
-        the last one's, as well.
+    data: probabilities (..., k) of a floating-point type; those of a row count in relation to their sum.
     shape: of what is drawn from each row of probabilities.
     get_prob: also return the logarithms of the probabilities of what was drawn, through which gradients flow.
     out: an array to write the indices to; with `get_prob`, two.
@@ -285,20 +284,20 @@ def _probabilities(data: NDArray, dtype: np.dtype) -> np.ndarray:
     if k - 1 > largest:
         raise MXNetError(f"random.multinomial: {dtype} cannot hold all indices below {k}")
     rows = to_host(data._data).reshape(-1, k).astype(np.float64)
-    right = (rows >= 0).all(axis=1) & (rows.sum(axis=1) < 1.01)
+    right = (rows >= 0).all(axis=1) & (rows.sum(axis=1) > 0) & np.isfinite(rows).all(axis=1)
     if not right.all():
         wrong = rows[np.argmin(right)]
         raise MXNetError(
-            "random.multinomial: probabilities are not negative and add up to 1 at most along the last axis, but row "
-            f"{np.argmin(right)} has {wrong.min():g} as its least and {wrong.sum():g} as its sum (see softmax)"
+            f"random.multinomial: probabilities are finite, not negative and not all 0, but row {np.argmin(right)} "
+            f"has {wrong.min():g} as its least and {wrong.sum():g} as its sum (see softmax)"
         )
     return rows
 
 
 def _choose(rows: np.ndarray, n: int) -> np.ndarray:
     """n indices drawn from each row of probabilities, (rows, n), as positions in the flattened rows."""
-    steps = np.minimum(np.cumsum(rows, axis=1), 1)
-    steps[:, -1] = 1
+    steps = np.cumsum(rows, axis=1)
+    steps /= steps[:, -1:]
     lead = np.arange(len(rows), dtype=np.float64)[:, None]
     wanted = np.minimum(lead + generator.random((len(rows), n)), np.nextafter(lead + 1, 0))
     return np.searchsorted((lead + steps).ravel(), wanted, side="right")

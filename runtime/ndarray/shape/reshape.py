@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, count, counts
 from runtime.core import backend
+from runtime.native import transpose as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 
@@ -47,6 +49,8 @@ METHODS = (
 )
 
 Shape = tuple[int, ...]
+MIN_EXCHANGED = 4096
+"""The fewest elements of which `native.transpose` exchanges axes: fewer are copied by NumPy in less time."""
 Axes = int | Sequence[int]
 
 # ---------------------------------------------------------------- the same elements in another shape
@@ -222,7 +226,38 @@ def size_array(data: NDArray) -> NDArray:
 
 @Operator
 def _transpose(x: np.ndarray, *, axes: Shape) -> np.ndarray:
-    return x.transpose(axes).copy()
+    if x.size < MIN_EXCHANGED or x.dtype.char not in "fd" or not backend.is_host(x):
+        return x.transpose(axes).copy()
+    if (sizes := _exchanged(x.shape, axes)) is None:
+        return x.transpose(axes).copy()
+    before, a, b, n = sizes
+    y = np.empty([x.shape[axis] for axis in axes], x.dtype)
+    native.exchange_axes(before * -(-b // native.TILE), x.size, x, y, a, b, n, scratch=native.TILE * native.APART)
+    return y
+
+
+@functools.lru_cache(maxsize=1024)
+def _exchanged(shape: Shape, axes: Shape) -> tuple[int, int, int, int] | None:
+    """The lengths before, a, b, n of an array (before, a, b, n) for which the order `axes` exchanges a and b; None
+    where it does more. Axes that stay beside each other count as one, those of length 1 not at all."""
+    long = [axis for axis, n in enumerate(shape) if n != 1]
+    runs: list[list[int]] = []
+    for i in [long.index(axis) for axis in axes if shape[axis] != 1]:
+        if runs and runs[-1][-1] == i - 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    sizes = [math.prod(shape[long[i]] for i in run) for run in runs]
+    match [sorted(runs).index(run) for run in runs]:
+        case [1, 0]:
+            return 1, sizes[1], sizes[0], 1
+        case [1, 0, 2]:
+            return 1, sizes[1], sizes[0], sizes[2]
+        case [0, 2, 1]:
+            return sizes[0], sizes[2], sizes[1], 1
+        case [0, 2, 1, 3]:
+            return sizes[0], sizes[2], sizes[1], sizes[3]
+    return None
 
 
 @_transpose.gradient

@@ -79,13 +79,13 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None)
     """An array of zeros, stored as `stype`: 'row_sparse' or 'csr', without any values, or 'default'."""
     check_stype(stype)
     if stype == "default":
-        return creation.zeros(shape, ctx, dtype)
+        return creation.blank(shape, ctx, dtype)
     shape = _shape(shape, stype)
-    none = creation.zeros(0, ctx, np.int64)._data
+    none = creation.blank(0, ctx, np.int64)._data
     if stype == "csr":
-        values, starts = creation.zeros(0, ctx, dtype), creation.zeros(shape[0] + 1, ctx, np.int64)
+        values, starts = creation.blank(0, ctx, dtype), creation.blank(shape[0] + 1, ctx, np.int64)
         return CSRNDArray(values._data, none, starts._data, shape, values._ctx)
-    rows = creation.zeros((0, *shape[1:]), ctx, dtype)
+    rows = creation.blank((0, *shape[1:]), ctx, dtype)
     return RowSparseNDArray(rows._data, none, shape, rows._ctx)
 
 

@@ -157,7 +157,7 @@ def _norm(
 def _all_values(data: BaseSparseNDArray) -> NDArray:
     """The values as a vector; a zero if there are none."""
     if not data._values.size:
-        return creation.zeros(1, data._ctx, data.dtype)
+        return creation.blank(1, data._ctx, data.dtype)
     with backend.device_scope(data._ctx):
         return NDArray(data._values.reshape(-1), data._ctx)
 

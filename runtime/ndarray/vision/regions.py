@@ -9,14 +9,16 @@ import numpy as np
 from runtime.base import MXNetError, counts
 from runtime.core.backend import to_device_of, to_host
 from runtime.native import regions as native
+from runtime.ndarray.creation import arange
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.shape.reshape import reshape
+from runtime.ndarray.shape.slicing import concat
 from runtime.ndarray.two_gradients import widen_half
 from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["ROIPooling"]
-CONTRIB = ("PSROIPooling", "ROIAlign", "RROIAlign")
+CONTRIB = ("PSROIPooling", "ROIAlign", "RROIAlign", "mrcnn_mask_target")
 
 MAX_SOURCES = 1 << 24
 """The most sources of one region. More are refused: its corners must be wrong."""
@@ -270,3 +272,42 @@ def regions_of(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.nda
     if (values[:, 0] >= batch).any():
         raise MXNetError(f"{name}: rois names image {values[:, 0].max():g}, but data has {batch}")
     return values[:, 0].astype(np.int64), values[:, 1:]
+
+
+def mrcnn_mask_target(
+    rois: NDArray,
+    gt_masks: NDArray,
+    matches: NDArray,
+    cls_targets: NDArray,
+    num_rois: int,
+    num_classes: int,
+    mask_size: Sequence[int] = (14, 14),
+    sample_ratio: int = 2,
+    aligned: bool = False,
+) -> list[NDArray]:
+    """The parts of masks that regions have, and which class they count for; both (batch, N, classes, height, width).
+
+    Parameters
+    ----------
+    rois: (batch, N, 4), corners x, y, x, y; N is `num_rois`.
+    gt_masks: (batch, masks, height, width), the masks of whole images.
+    matches: (batch, N), the number of the mask of each region.
+    cls_targets: (batch, N), its class. Weights of the result are 1 for this class, and 0 for others.
+    mask_size: the height and the width of the result.
+    sample_ratio, aligned: as for `ROIAlign`.
+    """
+    batch, masks, *plane = gt_masks.shape
+    size = counts("mrcnn_mask_target: mask_size", mask_size)
+    for name, x, shape in (("rois", rois, (batch, num_rois, 4)), ("matches", matches, (batch, num_rois))):
+        if x.shape != shape:
+            raise MXNetError(f"mrcnn_mask_target: {name} must have shape {shape}, not {x.shape}")
+    number = (matches + (arange(batch, ctx=matches.context) * masks).reshape((-1, 1))).reshape((-1, 1))
+    corners = concat(number.astype(rois.dtype), reshape(rois, (-1, 4)), dim=1)
+    sampled = ROIAlign(
+        reshape(gt_masks, (-1, 1, *plane)).detach(), corners.detach(), size, 1.0, sample_ratio, aligned=aligned
+    )
+    shape = (batch, num_rois, num_classes, *size)
+    sampled = reshape(sampled, (batch, num_rois, 1, *size)).broadcast_to(shape)
+    classes = arange(num_classes, ctx=rois.context).reshape((1, 1, -1))
+    weights = (cls_targets.reshape((batch, num_rois, 1)) == classes).astype(rois.dtype)
+    return [sampled, reshape(weights, (batch, num_rois, num_classes, 1, 1)).broadcast_to(shape)]

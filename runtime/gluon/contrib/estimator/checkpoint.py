@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.base import ArgumentError, count, optional_count
+from runtime.gluon.block import HybridBlock
 from runtime.gluon.contrib.estimator.events import BatchEnd, EpochEnd, TrainBegin, TrainEnd
 from runtime.gluon.contrib.estimator.protocols import EstimatorLike
 from runtime.metric import CompositeEvalMetric, EvalMetric
@@ -115,6 +116,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     """Saves parameters and trainer states as it goes, to `PREFIX-epochEbatchB.params` and `.states`.
 
+    The graph of a hybridized network is saved once, after the first batch, to `PREFIX-symbol.json`.
+
     Parameters
     ----------
     model_dir, model_prefix: the folder, which is made if need be, and what files there begin with.
@@ -164,6 +167,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self._resume(estimator)
 
     def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
+        if self.current_batch == 0:
+            self._save_graph(estimator)
         if self.batch_period and (self.current_batch + 1) % self.batch_period == 0:
             self._save_checkpoint(estimator)
         self.current_batch += 1
@@ -200,6 +205,14 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     def _save(self, estimator: EstimatorLike, prefix: str) -> None:
         estimator.net.save_parameters(str(Path(self.model_dir, prefix + ".params")))
         estimator.trainer.save_states(str(Path(self.model_dir, prefix + ".states")))
+
+    def _save_graph(self, estimator: EstimatorLike) -> None:
+        net = estimator.net
+        try:
+            if isinstance(net, HybridBlock) and net._active:
+                net._graph("saving its graph").save(str(Path(self.model_dir, f"{self.model_prefix}-symbol.json")))
+        except Exception as error:  # whatever makes a network no graph, it trains all the same
+            self._log(estimator, f"the graph is not saved: {error}")
 
     def _remove(self, prefix: str) -> None:
         for ending in (".params", ".states"):

@@ -90,7 +90,8 @@ class _ConvCell(HybridRecurrentCell):
         parts = []
         for data, kind, attrs in ((x, "i2h", self._i2h), (h, "h2h", self._h2h)):
             weight, bias = params[f"{kind}_weight"], params[f"{kind}_bias"]
-            y = F.Convolution(data, weight, bias, num_filter=weight.shape[0], **attrs)
+            y = F.Convolution(data, weight, bias, num_filter=self.gates * self._hidden_channels, **attrs)
+            y = self._named(y, kind)
             parts.append(F.split(y, num_outputs=self.gates, axis=1) if self.gates > 1 else [y])
         return parts[0], parts[1]
 
@@ -104,7 +105,7 @@ class _ConvRNN(_ConvCell):
 
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         (i,), (h,) = self._products(F, inputs, states[0], params)
-        output = self._get_activation(F, i + h, self._activation)
+        output = self._named(self._get_activation(F, i + h, self._activation), "out")
         return output, [output]
 
 
@@ -115,6 +116,7 @@ class _ConvLSTM(_ConvCell):
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         gates = (a + b for a, b in zip(*self._products(F, inputs, states[0], params), strict=True))
         h, c = lstm_step(gates, states[1], F.sigmoid, lambda x: self._get_activation(F, x, self._activation))
+        h, c = self._named(h, "out"), self._named(c, "state")
         return h, [h, c]
 
 
@@ -124,6 +126,7 @@ class _ConvGRU(_ConvCell):
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         products = self._products(F, inputs, states[0], params)
         h = gru_step(F, *products, states[0], lambda x: self._get_activation(F, x, self._activation))
+        h = self._named(h, "out")
         return h, [h]
 
 

@@ -123,6 +123,7 @@ class LSTMPCell(_GatedCell):
         i2h, h2h = self._products(F, inputs, r, **params)
         hidden, c = lstm_step(F.split(i2h + h2h, num_outputs=4, axis=1), c, F.sigmoid, F.tanh)
         r = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
+        r, c = self._named(r, "out"), self._named(c, "state")
         return r, [r, c]
 
 

@@ -1,0 +1,282 @@
+"""Products whose operands lie anywhere: tables say where the rows are. Convolutions consist of such products.
+
+An image with its channels last has, for each pixel, what is under a place of a kernel as consecutive elements. So the
+windows of a convolution are rows at places that tables have, and no matrix of windows is made. `language` says what
+the functions compute:
+
+    gathered_gemm    the rows of the first matrix are gathered, the second is in panels: outputs, gradients of images
+    gathered_sum     the rows of the second matrix are gathered: gradients of weights
+    turn             a transposed copy, whose rows go anywhere: channels last, channels first, panels of weights
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from optgen.backends.control_flow import loop
+from optgen.backends.llvm import splat
+from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
+from optgen.linalg.own.packed import choose, line_at, tile_of, whole
+from optgen.linalg.own.packing import shuffled_transpose
+from optgen.linalg.own.tile import Tile
+from optgen.linalg.own.tile_function import VOID, TileFunction
+from optgen.loops import code
+
+ENTRIES = {
+    "gathered_gemm": [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, PTR],
+    "gathered_sum": [I64, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64],
+    "turn": [PTR, I64, PTR, PTR, I64, I64],
+}
+"""The functions of `language` that are here, and the types of their parameters after `code`."""
+CHUNK = 384
+"""About so many products are added up before they are added to the result: the panels of a tile's columns for so many
+fit into the first or second cache."""
+
+
+@functools.cache
+def address(entry: str, dtype: np.dtype[Any]) -> int:
+    """The address of a function, for arrays of `dtype`, float32 or float64."""
+    return code.load(text(tile_of(dtype)), f"optgen_{entry}")
+
+
+def text(tile: Tile) -> str:
+    """LLVM IR of all functions."""
+    module = ll.Module("gathered")
+    emitters: list[Callable[..., None]] = [_emit_gemm, _emit_sum, _emit_turn]
+    for emit, (name, parameters) in zip(emitters, ENTRIES.items(), strict=True):
+        f = ll.Function(module, ll.FunctionType(VOID, parameters), f"optgen_{name}")
+        b = ll.IRBuilder(f.append_basic_block("entry"))
+        emit(module, tile, b, *f.args)
+        b.ret_void()
+    return str(module)
+
+
+def _element(b: ll.IRBuilder, tile: Tile, x: Any, *indices: Any) -> Any:
+    """The address of an element, whose index is the sum of `indices`."""
+    for index in indices:
+        x = b.gep(x, [index], source_etype=tile.element)
+    return x
+
+
+def _integer(b: ll.IRBuilder, table: Any, i: Any) -> Any:
+    return b.load(b.gep(table, [i], source_etype=I64), typ=I64)
+
+
+def _column_blocks(b: ll.IRBuilder, tile: Tile, n: Any) -> Any:
+    """Yields the vectors of a block of columns, and where such blocks begin and end: first as many as a tile has."""
+    all_columns = whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
+    start: Any = I64(0)
+    for vectors in range(tile.vectors, 0, -1):
+        stop = b.add(start, whole(b, b.sub(all_columns, start), tile.lanes * vectors))
+        yield vectors, start, stop
+        start = stop
+
+
+def _row_blocks(b: ll.IRBuilder, tile: Tile, m: Any) -> Any:
+    """The same for rows: as many as a tile has, then half of them, and so on."""
+    start: Any = I64(0)
+    for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
+        stop = b.add(start, whole(b, b.sub(m, start), rows))
+        yield rows, start, stop
+        start = stop
+
+
+def _emit_gemm(
+    module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, count: Any, a: Any, rows_of_a: Any,
+    offsets: Any, panels: Any, adds: Any, c: Any, rows_of_c: Any,
+) -> None:  # fmt: skip
+    """For a block of columns and a chunk of the sums, whose panels stay in the cache, all rows."""
+    length = b.mul(count, k)
+    fitting = b.sdiv(I64(CHUNK), choose(b, ">", k, I64(1)))
+    chunk = choose(b, ">", fitting, I64(1))
+    done = b.alloca(I64)
+    for vectors, first, last in _column_blocks(b, tile, n):
+        with loop(b, first, last, tile.lanes * vectors) as column:
+            lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(vectors)]
+            b.store(I64(0), done)
+            body, after = b.append_basic_block("chunk"), b.append_basic_block("done")
+            b.branch(body)
+            b.position_at_end(body)
+            o = b.load(done, typ=I64)
+            size = choose(b, "<", b.sub(count, o), chunk)
+            before = b.mul(b.mul(o, k), I64(tile.width))
+            across = [_element(b, tile, x, before) for x in lines]
+            added = b.or_(adds, o)
+            for rows, top, bottom in _row_blocks(b, tile, m):
+                f = _GatheredRows(module, tile, rows, vectors)
+                with loop(b, top, bottom, rows) as row:
+                    tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
+                    here = b.gep(offsets, [o], source_etype=I64)
+                    to = _element(b, tile, c, column)
+                    b.call(
+                        f.function,
+                        [size, k, a, tables[0], here, *across, added, to, tables[1], b.sub(n, column)],
+                    )
+            next = b.add(o, size)
+            b.store(next, done)
+            b.cbranch(b.icmp_signed("<", next, count), body, after)
+            b.position_at_end(after)
+
+
+class _GatheredRows(TileFunction):
+    """A tile whose rows of a, for each of `count` offsets, are k elements at the sum of the row's place and it."""
+
+    def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
+        kinds = [I64, I64, PTR, PTR, PTR, *[PTR] * vectors, I64, PTR, PTR, I64]
+        super().__init__(module, tile, rows, vectors, kinds)
+        count, k, a, rows_of_a, offsets, *across, adds, c, rows_of_c, n = self.function.args
+        b = self.b
+        down = [self.moved(a, _integer(b, rows_of_a, I64(r))) for r in range(rows)]
+        lines = [self.moved(c, _integer(b, rows_of_c, I64(r))) for r in range(rows)]
+        self.store(self.sums(count, k, down, offsets, across), adds, lines, n)
+        b.ret_void()
+
+    def sums(self, count: Any, k: Any, down: list[Any], offsets: Any, across: list[Any]) -> list[list[Any]]:
+        """Two loops, over offsets and elements, whose variables are the registers of the tile."""
+        b, tile = self.b, self.tile
+        zero = constant(tile.element, 0.0, tile.lanes)
+        before, head, begin, inner, body, end, after = (
+            b.block, *(b.append_basic_block(x) for x in ("head", "begin", "inner", "body", "end", "after"))
+        )  # fmt: skip
+        b.branch(head)
+        b.position_at_end(head)
+        o = b.phi(I64)
+        outer = [[b.phi(self.kind) for _ in across] for _ in down]
+        b.cbranch(b.icmp_signed("<", o, count), begin, after)
+        b.position_at_end(begin)
+        offset = _integer(b, offsets, o)
+        places = [self.moved(x, offset) for x in down]
+        start = b.mul(b.mul(o, k), I64(tile.width))
+        panels = [self.moved(x, start) for x in across]
+        b.branch(inner)
+        b.position_at_end(inner)
+        p = b.phi(I64)
+        sums = [[b.phi(self.kind) for _ in across] for _ in down]
+        b.cbranch(b.icmp_signed("<", p, k), body, end)
+        b.position_at_end(body)
+        at = b.mul(p, I64(tile.width))
+        y = [b.load(self.moved(x, at), typ=self.kind, align=tile.word_bytes) for x in panels]
+        for place, row in zip(places, sums, strict=True):
+            x = splat(b, b.load(self.moved(place, p), typ=tile.element), tile.lanes)
+            for sum, factor in zip(row, y, strict=True):
+                sum.add_incoming(self.plus_product(sum, x, factor), body)
+        p.add_incoming(I64(0), begin)
+        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
+        b.branch(inner)
+        b.position_at_end(end)
+        o.add_incoming(I64(0), before)
+        o.add_incoming(b.add(o, I64(1), flags=["nsw"]), end)
+        for outer_row, row in zip(outer, sums, strict=True):
+            for x, sum in zip(outer_row, row, strict=True):
+                x.add_incoming(zero, before)
+                x.add_incoming(sum, end)
+                sum.add_incoming(x, begin)
+        b.branch(head)
+        b.position_at_end(after)
+        return outer
+
+
+def _emit_sum(
+    module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any,
+    adds: Any, c: Any, ldc: Any,
+) -> None:  # fmt: skip
+    for vectors, first, last in _column_blocks(b, tile, n):
+        with loop(b, first, last, tile.lanes * vectors) as column:
+            for rows, top, bottom in _row_blocks(b, tile, m):
+                f = _GatheredColumns(module, tile, rows, vectors)
+                with loop(b, top, bottom, rows) as row:
+                    to = _element(b, tile, c, b.mul(row, ldc), column)
+                    b.call(
+                        f.function,
+                        [k, _element(b, tile, a, row), step, _element(b, tile, x, column), rows_of_x, adds, to, ldc,
+                         b.sub(n, column)],
+                    )  # fmt: skip
+
+
+class _GatheredColumns(TileFunction):
+    """A tile that adds up products of `rows` elements of a and a row of x, for each of k rows."""
+
+    def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
+        super().__init__(module, tile, rows, vectors, [I64, PTR, I64, PTR, PTR, I64, PTR, I64, I64])
+        k, a, step, x, rows_of_x, adds, c, ldc, n = self.function.args
+        b = self.b
+        lines = [self.moved(c, b.mul(ldc, I64(r))) for r in range(rows)]
+        self.store(self.sums(k, a, step, x, rows_of_x, self.last_lanes(n)), adds, lines, n)
+        b.ret_void()
+
+    def sums(self, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any, last: Any) -> list[list[Any]]:
+        b, tile = self.b, self.tile
+        zero = constant(tile.element, 0.0, tile.lanes)
+        before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
+        b.branch(head)
+        b.position_at_end(head)
+        p = b.phi(I64)
+        sums = [[b.phi(self.kind) for _ in range(self.vectors)] for _ in range(self.rows)]
+        b.cbranch(b.icmp_signed("<", p, k), body, after)
+        b.position_at_end(body)
+        line = self.moved(x, _integer(b, rows_of_x, p))
+        places = [b.gep(line, [I64(v)], source_etype=self.kind) for v in range(self.vectors)]
+        y = [b.load(place, typ=self.kind, align=tile.word_bytes) for place in places[:-1]]
+        y.append(self.masked_load(places[-1], last))
+        down = self.moved(a, b.mul(p, step))
+        for r, row in enumerate(sums):
+            factor = splat(b, b.load(self.moved(down, I64(r)), typ=tile.element), tile.lanes)
+            for sum, other in zip(row, y, strict=True):
+                sum.add_incoming(zero, before)
+                sum.add_incoming(self.plus_product(sum, factor, other), body)
+        p.add_incoming(I64(0), before)
+        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
+        b.branch(head)
+        b.position_at_end(after)
+        return sums
+
+
+def _emit_turn(
+    module: ll.Module, tile: Tile, b: ll.IRBuilder, x: Any, ldx: Any, to: Any, places: Any, rows: Any, columns: Any
+) -> None:  # fmt: skip
+    """Squares of as many elements as a vector has, in registers; at the margins, with masks."""
+    square = _Square(module, tile)
+    with loop(b, I64(0), rows, tile.lanes) as i, loop(b, I64(0), columns, tile.lanes) as j:
+        here, there = _element(b, tile, x, b.mul(i, ldx), j), b.gep(places, [j], source_etype=I64)
+        b.call(square.function, [here, ldx, _element(b, tile, to, i), there, b.sub(rows, i), b.sub(columns, j)])
+
+
+class _Square(TileFunction):
+    """The transpose of a square, or of its first rows and columns."""
+
+    def __init__(self, module: ll.Module, tile: Tile) -> None:
+        super().__init__(module, tile, tile.lanes, 1, [PTR, I64, PTR, PTR, I64, I64])
+        x, ldx, to, places, rows, columns = self.function.args
+        b, edge = self.b, I64(tile.lanes)
+        both = b.and_(b.icmp_signed(">=", rows, edge), b.icmp_signed(">=", columns, edge))
+        with b.if_else(both) as (then, otherwise):
+            with then:
+                self.copy(x, ldx, to, places, rows, columns, whole=True)
+            with otherwise:
+                self.copy(x, ldx, to, places, rows, columns, whole=False)
+        b.ret_void()
+
+    def copy(self, x: Any, ldx: Any, to: Any, places: Any, rows: Any, columns: Any, *, whole: bool) -> None:
+        b, tile = self.b, self.tile
+        lanes = ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+        there, here = (b.icmp_signed("<", lanes, splat(b, n, tile.lanes)) for n in (rows, columns))
+        none = constant(I1, 0, tile.lanes)
+        square = []
+        for r in range(tile.lanes):
+            line = self.moved(x, b.mul(ldx, I64(r)))
+            if whole:
+                square.append(b.load(line, typ=self.kind, align=tile.word_bytes))
+            else:
+                square.append(self.masked_load(line, b.select(b.icmp_signed("<", I64(r), rows), here, none)))
+        for k, line in enumerate(shuffled_transpose(b, square)):
+            if whole:
+                b.store(line, self.moved(to, _integer(b, places, I64(k))), align=tile.word_bytes)
+            else:
+                counts = b.icmp_signed("<", I64(k), columns)
+                place = _integer(b, places, b.select(counts, I64(k), I64(0)))
+                self.masked_store(line, self.moved(to, place), b.select(counts, there, none))

@@ -1,0 +1,73 @@
+"""The function of a tile of a product whose sums are in registers: what `packed` and `gathered` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.backends.llvm import splat
+from optgen.backends.llvm_types import I1, I32, I64, constant, vector
+from optgen.linalg.own.tile import Tile
+
+VOID = ll.VoidType()
+
+
+class TileFunction:
+    """A function of `rows` rows of a product with `vectors` vectors of columns. `b` writes its body."""
+
+    def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int, parameters: list[Any]) -> None:
+        self.tile, self.rows, self.vectors = tile, rows, vectors
+        self.kind = vector(tile.element, tile.lanes)
+        name = module.get_unique_name(f"tile.{rows}x{vectors}")
+        self.function = ll.Function(module, ll.FunctionType(VOID, parameters), name)
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
+        self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
+
+    def plus_product(self, sum: Any, x: Any, y: Any) -> Any:
+        if not self.tile.fused:
+            return self.b.fadd(sum, self.b.fmul(x, y))
+        return self.intrinsic(f"fma.{self.suffix}", self.kind, x, y, sum)
+
+    def last_lanes(self, n: Any) -> Any:
+        """Of the last vector, which lanes are columns, of which there are `n` in all."""
+        left = splat(self.b, self.b.sub(n, I64(self.tile.lanes * (self.vectors - 1))), self.tile.lanes)
+        lanes = ll.Constant(vector(I64, self.tile.lanes), list(range(self.tile.lanes)))
+        return self.b.icmp_signed("<", lanes, left)
+
+    def store(self, sums: list[list[Any]], adds: Any, lines: list[Any], n: Any) -> None:
+        """The sums in the rows of c that are at `lines`, or added to them. There are `n` columns in all."""
+        b, tile = self.b, self.tile
+        all, none = (constant(I1, x, tile.lanes) for x in (1, 0))
+        last = self.last_lanes(n)
+        adding = b.icmp_signed("!=", adds, I64(0))
+        for line, row in zip(lines, sums, strict=True):
+            for v, sum in enumerate(row):
+                place = b.gep(line, [I64(v)], source_etype=self.kind)
+                there = last if v == self.vectors - 1 else all
+                old = self.masked_load(place, b.select(adding, there, none))
+                self.masked_store(b.fadd(old, sum), place, there)
+
+    def masked_load(self, place: Any, mask: Any) -> Any:
+        zeros = constant(self.tile.element, 0.0, self.tile.lanes)
+        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, I32(self.tile.word_bytes), mask, zeros)
+
+    def masked_store(self, x: Any, place: Any, mask: Any) -> None:
+        self.intrinsic(f"masked.store.{self.suffix}.p0", VOID, x, place, I32(self.tile.word_bytes), mask)
+
+    @property
+    def suffix(self) -> str:
+        return f"v{self.tile.lanes}f{8 * self.tile.word_bytes}"
+
+    def intrinsic(self, name: str, result: Any, *values: Any) -> Any:
+        """A call of an intrinsic of LLVM."""
+        name = f"llvm.{name}"
+        if name not in self.intrinsics:
+            kind = ll.FunctionType(result, [x.type for x in values])
+            self.intrinsics[name] = ll.Function(self.function.module, kind, name)
+        return self.b.call(self.intrinsics[name], values)
+
+    def moved(self, pointer: Any, by: Any) -> Any:
+        return self.b.gep(pointer, [by], source_etype=self.tile.element)

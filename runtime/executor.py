@@ -1,0 +1,5 @@
+"""Graphs bound to arrays, at the path where MXNet has them."""
+
+from runtime.symbol.executor import Executor
+
+__all__ = ["Executor"]

@@ -1,0 +1,75 @@
+"""Random numbers of NumPy's Philox (4 words of 64 bits, 10 rounds), and factors of dropout made of them.
+
+Salmon, Moraes, Dror and Shaw 2011. Threads share a draw, as each number of the counter gives words of its own; NumPy
+draws one word after the other.
+"""
+
+from __future__ import annotations
+
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Ints, function, lower_product, upper_product
+
+BLOCKS_PER_TASK = 512
+"""Of 8 elements each."""
+WORK = 4
+"""The work of an element, in additions."""
+_FIRST = 0xD2E7470EE14C6C93 - (1 << 64)
+_SECOND = 0xCA5A826395121157 - (1 << 64)
+LOWER = (1 << 32) - 1
+
+
+@function
+def choose(word: int, threshold: int, scale: float) -> float:
+    return scale if word & LOWER >= threshold else 0.0
+
+
+@function
+def put(to: Array, at: int, n: int, word: int, threshold: int, scale: float) -> None:
+    """Two elements, of both halves of a word, where there are such."""
+    if at >= 0 and at < n:
+        to[at] = choose(word, threshold, scale)
+    if at >= 0 and at + 1 < n:
+        to[at + 1] = choose(word >> 32, threshold, scale)
+
+
+@kernel
+def factors(task: int, y: Array, scale: Array, state: Ints, threshold: int, n: int) -> None:
+    """n elements: `scale`, or 0 where the next 32 bits that are drawn are below `threshold`.
+
+    `state` is that of `core.generator.take_words`. The first word of its counter does not overflow.
+    """
+    taken = state[24]
+    chosen = scale[0]
+    blocks = (taken + (n + 1) // 2 + 3) // 4
+    for block in range(task * BLOCKS_PER_TASK, min(task * BLOCKS_PER_TASK + BLOCKS_PER_TASK, blocks)):
+        a = state[0] + block
+        b = state[1]
+        c = state[2]
+        d = state[3]
+        for r in range(4, 24, 4):  # two rounds
+            b = b ^ upper_product(c, _SECOND) ^ state[r]
+            d = d ^ upper_product(a, _FIRST) ^ state[r + 1]
+            c = lower_product(c, _SECOND)
+            a = lower_product(a, _FIRST)
+            e = c ^ upper_product(d, _SECOND) ^ state[r + 2]
+            c = a ^ upper_product(b, _FIRST) ^ state[r + 3]
+            a = e
+            e = lower_product(b, _FIRST)
+            b = lower_product(d, _SECOND)
+            d = e
+        at = 8 * block - 2 * taken
+        if at >= 0 and at + 8 <= n:
+            to = y + at
+            to[0] = choose(a, threshold, chosen)
+            to[1] = choose(a >> 32, threshold, chosen)
+            to[2] = choose(b, threshold, chosen)
+            to[3] = choose(b >> 32, threshold, chosen)
+            to[4] = choose(c, threshold, chosen)
+            to[5] = choose(c >> 32, threshold, chosen)
+            to[6] = choose(d, threshold, chosen)
+            to[7] = choose(d >> 32, threshold, chosen)
+        else:
+            put(y, at, n, a, threshold, chosen)
+            put(y, at + 2, n, b, threshold, chosen)
+            put(y, at + 4, n, c, threshold, chosen)
+            put(y, at + 6, n, d, threshold, chosen)

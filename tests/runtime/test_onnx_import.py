@@ -1,0 +1,168 @@
+"""ONNX files as graphs: what they compute here is what ONNX says, and what the exported networks computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import gluon, nd, sym
+
+onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
+from onnx import helper  # noqa: E402
+
+from runtime.onnx.reading import READINGS  # noqa: E402
+
+
+def computed(path: Path, x: np.ndarray) -> list[np.ndarray]:
+    graph, arguments, states = mx.onnx.import_model(path)
+    given = {name: nd.array(x, dtype=x.dtype) for name in graph.list_arguments() if name not in arguments}
+    bound = graph.bind(mx.cpu(), {**arguments, **given}, None, "null", states)
+    return [y.asnumpy() for y in bound.forward()]
+
+
+def cases_of_onnx() -> list[Any]:
+    """Up to four cases of each operator, of one node, whose first input is an array that there can be here."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    chosen, taken = [], Counter[str]()
+    for case in collect_testcases(None):
+        nodes, values = case.model.graph.node, (*case.model.graph.input, *case.model.graph.output)
+        types = {value.type.tensor_type.elem_type for value in values}
+        if "edge_cases" in case.name:  # remainders of divisions by infinity are MXNet's
+            continue
+        if len(nodes) == 1 and nodes[0].op_type in READINGS and types <= {1, 6, 7, 11} and case.model.graph.input:
+            name = nodes[0].op_type
+            taken[name] += 1
+            if taken[name] <= 4:
+                chosen.append(case)
+    return chosen
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:onnx")
+def test_operators_are_what_onnx_says(tmp_path: Path) -> None:
+    """Each operator is read in some of ONNX's own cases, with its further inputs as constants."""
+    right, refused = set(), set()
+    for case in cases_of_onnx():
+        inputs, outputs = (
+            [onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x) for x in part]
+            for part in case.data_sets[0]
+        )
+        names = [value.name for value in case.model.graph.input]
+        case.model.graph.initializer.extend(
+            onnx.numpy_helper.from_array(x, name) for name, x in zip(names[1:], inputs[1:], strict=True)
+        )
+        onnx.save(case.model, tmp_path / "case.onnx")
+        operator = case.model.graph.node[0].op_type
+        try:
+            found = computed(tmp_path / "case.onnx", inputs[0].reshape(inputs[0].shape or (1,)))
+        except mx.MXNetError:
+            refused.add(operator)
+            continue
+        right.add(operator)
+        for y, z in zip(found, outputs, strict=True):
+            assert y.shape == (z.shape or (1,)), case.name
+            np.testing.assert_allclose(y.reshape(z.shape), z, 1e-3, 1e-4, err_msg=case.name)
+    assert len(right) > 80 and not refused - right, refused - right
+
+
+def exported(graph: Any, shapes: dict[str, Sequence[int]], path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Drawn values of a graph's arguments and states, with which it is written."""
+    draw = np.random.RandomState(0)
+    args, _, states = graph.infer_shape(**shapes)
+    arguments = {k: nd.array(draw.uniform(0.1, 1, s)) for k, s in zip(graph.list_arguments(), args, strict=True)}
+    auxiliary = {
+        k: nd.array(draw.uniform(0.5, 1, s)) for k, s in zip(graph.list_auxiliary_states(), states, strict=True)
+    }
+    params = {k: x for k, x in (arguments | auxiliary).items() if k not in shapes}
+    mx.onnx.export_model(graph, params, list(shapes.values()), onnx_file_path=path)
+    return arguments, auxiliary
+
+
+@pytest.mark.parametrize("name", ["convolution", "deconvolution", "batch norm", "pooling", "fc", "leaky"])
+def test_written_operators_are_read(name: str, tmp_path: Path) -> None:
+    data = sym.var("data")
+    graph = {
+        "convolution": sym.Convolution(data, kernel=(3, 3), num_filter=4, pad=(1, 0), stride=(2, 1), dilate=(1, 2)),
+        "deconvolution": sym.Deconvolution(data, kernel=(3, 3), num_filter=4, pad=(1, 1), stride=(2, 2), adj=(1, 1)),
+        "batch norm": sym.Activation(sym.BatchNorm(data, fix_gamma=False), act_type="softrelu"),
+        "pooling": sym.Pooling(data, kernel=(3, 2), stride=(2, 2), pool_type="avg", pooling_convention="full"),
+        "fc": sym.softmax(sym.FullyConnected(data, num_hidden=5) * 2, axis=1),
+        "leaky": sym.concat(
+            sym.LeakyReLU(data), sym.clip(data, 0.2, 0.6), sym.mean(data, axis=1, keepdims=True), dim=1
+        ),
+    }[name]
+    arguments, states = exported(graph, {"data": (2, 3, 7, 8)}, tmp_path / "x.onnx")
+    expected = graph.bind(mx.cpu(), arguments, None, "null", states).forward()[0].asnumpy()
+    (found,) = computed(tmp_path / "x.onnx", arguments["data"].asnumpy())
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "mobilenet0.25"])
+def test_networks_come_back(name: str, tmp_path: Path) -> None:
+    net = gluon.model_zoo.vision.get_model(name, classes=10)
+    net.initialize(mx.init.Xavier())
+    x = nd.random.uniform(shape=(2, 3, 64, 64))
+    net.hybridize()
+    y = net(x)
+    net.export(str(tmp_path / "net"))
+    mx.onnx.export_model(
+        str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0000.params"), [x.shape],
+        onnx_file_path=tmp_path / "net.onnx",
+    )  # fmt: skip
+    block = mx.contrib.onnx.import_to_gluon(tmp_path / "net.onnx", mx.cpu())
+    np.testing.assert_allclose(block(x).asnumpy(), y.asnumpy(), 1e-4, 1e-5)
+    assert mx.onnx.get_model_metadata(tmp_path / "net.onnx") == {
+        "input_tensor_data": [("data", (2, 3, 64, 64))],
+        "output_tensor_data": [(onnx.load(tmp_path / "net.onnx").graph.output[0].name, (2, 10))],
+    }
+    trainer = gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.001})
+    with mx.autograd.record():
+        loss = block(x).square().mean()
+    loss.backward()
+    trainer.step(1)
+    assert block(x).square().mean().asscalar() < loss.asscalar()
+
+
+def saved(path: Path, nodes: Sequence[Any], shape: Sequence[Any] = (2, 3), **constants: Any) -> Path:
+    made = [onnx.numpy_helper.from_array(np.asarray(x), key) for key, x in constants.items()]
+    values = [helper.make_tensor_value_info("x", 1, shape), helper.make_tensor_value_info("y", 1, None)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], made)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
+    """As PyTorch writes `x.reshape(x.shape[0], -1)`, with a weight that is stored transposed."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "first"], ["n"], axis=0),
+        helper.make_node("Unsqueeze", ["n", "zero"], ["rows"]),
+        helper.make_node("Concat", ["rows", "rest"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["flat"]),
+        helper.make_node("Transpose", ["w"], ["wt"]),
+        helper.make_node("MatMul", ["flat", "wt"], ["y"]),
+    ]
+    w = np.arange(24, dtype=np.float32).reshape(4, 6)
+    path = saved(tmp_path / "x.onnx", nodes, (2, 3, 2), first=np.int64(0), zero=[0], rest=[-1], w=w)
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    np.testing.assert_allclose(computed(path, x)[0], x.reshape(2, 6) @ w.T)
+    assert list(mx.onnx.import_model(path)[1]) == ["wt"]
+
+
+def test_errors(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no model")
+    for file, words in (("text", "is no ONNX file"), ("none", "No such file")):
+        with pytest.raises(mx.MXNetError, match=words):
+            mx.onnx.import_model(tmp_path / file)
+    unknown = saved(tmp_path / "u.onnx", [helper.make_node("Einsum", ["x"], ["y"], "e", equation="ij->ji")])
+    with pytest.raises(mx.MXNetError, match="the operator Einsum of node 'e' cannot be read"):
+        mx.onnx.import_model(unknown)
+    open_ = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"], "r")]
+    with pytest.raises(mx.MXNetError, match="Reshape 'r' of the ONNX file cannot be read: shape, its input 1, depends"):
+        mx.onnx.import_model(saved(tmp_path / "o.onnx", open_, ("n", 3)))
