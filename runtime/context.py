@@ -21,6 +21,11 @@ class _DefaultOfThread(type):
     def default_ctx(cls) -> Context:
         return _entered.stack[-1]
 
+    @property
+    def _default_ctx(cls) -> ThreadStack:
+        """What MXNet calls the contexts that this thread has entered; its `value` is the innermost."""
+        return _entered
+
     @default_ctx.setter
     def default_ctx(cls, ctx: Context) -> None:
         _entered.stack[-1] = ctx

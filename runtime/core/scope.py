@@ -13,6 +13,15 @@ class ThreadStack(threading.local):
     def __init__(self, make: Callable[[], Any]) -> None:
         self.stack = [make()]
 
+    @property
+    def value(self) -> Any:
+        """The innermost object, which may be replaced, as in MXNet's `_current`."""
+        return self.stack[-1]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.stack[-1] = value
+
 
 class _WithCurrent(type):
     """A metaclass that makes `current` a property of the class."""
@@ -21,11 +30,16 @@ class _WithCurrent(type):
 
     @property
     def current(cls) -> Any:
-        return cls.entered.stack[-1]
+        return cls.entered.value
 
     @current.setter
     def current(cls, value: Any) -> None:
-        cls.entered.stack[-1] = value
+        cls.entered.value = value
+
+    @property
+    def _current(cls) -> ThreadStack:
+        """What MXNet calls the stack."""
+        return cls.entered
 
 
 class Scoped(metaclass=_WithCurrent):

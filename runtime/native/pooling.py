@@ -140,7 +140,11 @@ def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: I
                     scaled[i] = row[i] * scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
                 clear(scratch, g[WIDTH])
                 for k in range(g[KERNEL + 2]):
-                    spread_into(scratch + (k - g[PAD + 2]), scaled, first(k, g), last(k, g), g[STRIDE + 2])
+                    at = scratch + (k - g[PAD + 2])
+                    if g[STRIDE + 2] == 2:  # a constant makes vector code
+                        spread_into(at, scaled, first(k, g), last(k, g), 2)
+                    else:
+                        spread_into(at, scaled, first(k, g), last(k, g), g[STRIDE + 2])
                 for d in range(low(od, 0, g), high(od, 0, g)):
                     for h in range(low(oh, 1, g), high(oh, 1, g)):
                         add_into(plane + (d * g[HEIGHT] + h) * g[WIDTH], scratch, 0, g[WIDTH], 1)

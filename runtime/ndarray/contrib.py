@@ -12,7 +12,7 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.backend import device_scope
-from runtime.ndarray.creation import zeros
+from runtime.ndarray.creation import blank
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape.slicing import concat, stack
 
@@ -127,7 +127,7 @@ def _filled(stacked: NDArray, length: int) -> NDArray:
     """`stacked` with zeros behind it, up to `length`."""
     missing = length - len(stacked)
     return (
-        concat(stacked, zeros((missing, *stacked.shape[1:]), stacked.context, stacked.dtype), dim=0)
+        concat(stacked, blank((missing, *stacked.shape[1:]), stacked.context, stacked.dtype), dim=0)
         if missing
         else stacked
     )

@@ -8,7 +8,7 @@ from typing import Any
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
-from runtime.ndarray.creation import zeros
+from runtime.ndarray.creation import blank
 from runtime.ndarray.ndarray import NDArray
 
 __all__ = ["Custom"]
@@ -167,7 +167,7 @@ class _Call(autograd.Function):
         self._wanted = ["write" if x._in_graph() else "null" for x in arguments]
 
     def _zeros(self, shapes: list, types: list) -> list[NDArray]:
-        return [zeros(tuple(s), self._ctx, t) for s, t in zip(shapes, types, strict=True)]
+        return [blank(tuple(s), self._ctx, t) for s, t in zip(shapes, types, strict=True)]
 
     def forward(self, *inputs: NDArray) -> Any:
         inputs = [x.detach() for x in inputs]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from runtime.core import optgen_bridge
+from runtime.optimizer import contrib
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.optimizer.updater import Updater, get_updater
 
-__all__ = ["Optimizer", "SpecOptimizer", "Updater", "create", "get_updater", "register", "register_spec"]
+__all__ = ["Optimizer", "SpecOptimizer", "Updater", "contrib", "create", "get_updater", "register", "register_spec"]
 
 _registry = Optimizer.opt_registry = OptimizerRegistry()
 register = Optimizer.register

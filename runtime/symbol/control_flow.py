@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime import ndarray as nd
 from runtime.ndarray import NDArray
+from runtime.ndarray.creation import blank
 from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.subgraphs import loop_inputs
 
@@ -57,9 +58,9 @@ def compute(node: Node, inputs: Sequence[NDArray], run: Run) -> list[NDArray]:
         )
     if len(outputs) < steps:  # no step was made: its shapes are those of a step
         length = node.values.get("max_iterations", 0)
-        slices = [nd.zeros(x.shape[1:], x.context, x.dtype) for x in inputs[:data]]
+        slices = [blank(x.shape[1:], x.context, x.dtype) for x in inputs[:data]]
         step_outputs = graph(-1, [*slices, *inputs[data:]])[:steps]
-        outputs = [nd.zeros((length, *x.shape), x.context, x.dtype) for x in step_outputs]
+        outputs = [blank((length, *x.shape), x.context, x.dtype) for x in step_outputs]
     return [*outputs, *last]
 
 

@@ -14,6 +14,7 @@ from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.core.generator import generator
 from runtime.ndarray import NDArray
+from runtime.ndarray.creation import blank
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
 from runtime.symbol.gradients import check_differentiable, is_loss, needed, on_the_way
@@ -311,7 +312,7 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
         return x.reshape((-1,))[:size].reshape(shape)
     if not larger:
         raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
-    return nd.zeros(shape, ctx=x.context, dtype=x.dtype)
+    return blank(shape, x.context, x.dtype)
 
 
 # ---------------------------------------------------------------- binding
@@ -386,7 +387,7 @@ def simple_bind(
     made = [
         kept[node.name]
         if node.name in kept and kept[node.name].shape == shape
-        else nd.zeros(shape, contexts.get(node, ctx), dtype)
+        else blank(shape, contexts.get(node, ctx), dtype)
         for node, shape, dtype in zip(states, found[2], types[2], strict=True)
     ]
     return Executor(entries, ctx, args, grads, requests, made, contexts)
@@ -400,7 +401,7 @@ def _contexts(entries: Sequence[Entry], ctx: Context, group2ctx: Mapping[str, Co
 
 
 def _zeros(shape: tuple[int, ...], ctx: Context, dtype: Any, stype: str) -> NDArray:
-    return nd.zeros(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
+    return blank(shape, ctx, dtype) if stype == "default" else nd.sparse.zeros(stype, shape, ctx, dtype)
 
 
 def _in_order(what: str, names: Sequence[str], given: Arrays, missing: bool) -> list[NDArray | None]:

@@ -263,3 +263,11 @@ def test_hooks_stay_though_their_handles_are_let_go_of() -> None:
         layer.register_forward_hook(lambda *_, number=number: called.append(number))
     layer(nd.ones((1, 3)))
     assert called == [0, 1, 2]
+
+
+def test_the_scopes_of_a_thread_by_the_names_that_mxnet_has() -> None:
+    with NameManager() as manager, mx.AttrScope(a="1"), mx.cpu(3):
+        assert NameManager._current.value is manager and mx.AttrScope._current.value._attr == {"a": "1"}
+        assert mx.Context._default_ctx.value == mx.cpu(3)
+        NameManager._current.value = inner = NameManager()
+        assert NameManager.current is inner

@@ -144,3 +144,24 @@ def test_what_an_operator_raises_is_raised_by_the_call() -> None:
 
     with pytest.raises(mx.MXNetError, match=r"infer_shape of 'broken_for_test' returned \[1, 0, 0\] entries"):
         nd.Custom(nd.ones(2), op_type="broken_for_test")
+
+
+def test_an_operator_of_no_elements() -> None:
+    class Twice(mx.operator.CustomOp):
+        def forward(self, is_train: bool, req: list, in_data: list, out_data: list, aux: list) -> None:
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+        def backward(self, req: list, out_grad: list, in_data: list, out_data: list, in_grad: list, aux: list) -> None:
+            self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+    @mx.operator.register("twice_of_nothing")
+    class TwiceProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx: mx.Context, shapes: list, types: list) -> Twice:
+            return Twice()
+
+    x = nd.empty((0, 3))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Custom(x, op_type="twice_of_nothing")
+    y.backward()
+    assert y.shape == x.grad.shape == (0, 3)

@@ -78,7 +78,7 @@ def test_pooling(case) -> None:
         (gpu_windows.unpool_max(y, x, window), pooling._unpool_max.forward(y, x, pool=pool)),
         (gpu_windows.gather_max(x, x, window, outputs), pooling._gather_max.forward(x, x, pool=pool)),
         (gpu_windows.pool_sum(x, scale, window, outputs), pooling._pool_sum.forward(x, pool=pool)),
-        (gpu_windows.unpool_sum(y, scale, window, plane), pooling._unpool_sum.forward(y, pool=pool, plane=plane)),
+        (gpu_windows.unpool_sum(y, scale, window, plane), pooling.unpool_sum.forward(y, pool=pool, plane=plane)),
     ]
     for found, expected in pairs:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, strict=True)

@@ -208,6 +208,8 @@ def test_graphs_get_casts(dtype: str, bound: float) -> None:
     assert converted.tojson() != again.tojson(remove_amp_cast=False)
     with pytest.raises(ValueError, match="the graph has no 'c3' to exclude; known: "):
         amp.convert_symbol(graph, dtype, excluded_sym_names=["c3"])
+    with pytest.raises(AssertionError, match="FullyConnected are listed twice"):
+        amp.convert_symbol(graph, dtype, target_dtype_ops=["FullyConnected"], fp32_ops=["FullyConnected"])
 
 
 def test_a_converted_network_keeps_some_nodes_in_float32() -> None:

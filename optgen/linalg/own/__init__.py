@@ -10,5 +10,7 @@ in the same way, so the panels of x serve for both sides of x @ x^T.
     finish          what follows a product: alpha times it, and beta times a matrix added
     tasks           the tasks that threads share: to pack a panel, to compute a block of the result
     multiply        the call
+    tile_function   the function of a tile: what the next two share
     packed          products of matrices as they are with one in panels, for kernels to call
+    gathered        products whose rows lie anywhere, and transposed copies: what convolutions consist of
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -61,8 +62,16 @@ def casts(
     conditional: Iterable[tuple[str, str, Iterable[Any]]] | None = None,
     full_ops: Iterable[str] | None = None,
 ) -> Casts:
-    """The casts of a type of 16 bits, with other lists than the usual ones where they are given."""
+    """The casts of a type of 16 bits, with other lists than the usual ones where they are given.
+
+    ArgumentError if an operator is in two of the lists that are given.
+    """
     low = low_type(dtype)
+    low_ops, full_ops = (None if x is None else list(x) for x in (low_ops, full_ops))
+    conditional = None if conditional is None else list(conditional)
+    given = Counter([*(low_ops or ()), *(full_ops or ()), *{name for name, _, _ in conditional or ()}])
+    if twice := sorted(name for name, times in given.items() if times > 1):
+        raise ArgumentError(f"amp: an operator has one precision, but {', '.join(twice)} are listed twice")
     usual_full = lists.FP32 + (lists.FP32_OF_BFLOAT16 if low.name == "bfloat16" else ())
     conditional = lists.CONDITIONAL_FP32 if conditional is None else conditional
     low_names = frozenset(lists.LP16[low.name] if low_ops is None else low_ops)

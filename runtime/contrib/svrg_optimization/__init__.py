@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.contrib.svrg_optimization import svrg_module
+from runtime.contrib.svrg_optimization import svrg_module, svrg_optimizer
 from runtime.contrib.svrg_optimization.svrg_module import SVRGModule
 
-__all__ = ["SVRGModule", "svrg_module"]
+__all__ = ["SVRGModule", "svrg_module", "svrg_optimizer"]

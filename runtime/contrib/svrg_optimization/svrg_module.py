@@ -8,9 +8,11 @@ from typing import Any
 
 from runtime import ndarray as nd
 from runtime.base import count
+from runtime.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
 from runtime.io import DataBatch, DataIter
 from runtime.module.module import Module
 from runtime.ndarray import NDArray
+from runtime.optimizer import Optimizer
 from runtime.symbol import Symbol
 
 
@@ -89,6 +91,9 @@ class SVRGModule(Module):
             batches += 1 - (batch.pad or 0) / train_data.batch_size
         train_data.reset()
         self._full = [[None if total is None else total / batches for total in block] for block in sums]
+
+    def _made(self, given: Any, params: Any, store: Any) -> Optimizer:
+        return _SVRGOptimizer(super()._made(given, params, store))
 
     def _train(self, epoch: int, data: DataIter, *args: Any) -> None:
         if epoch % self.update_freq == 0:

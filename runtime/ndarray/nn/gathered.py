@@ -87,13 +87,22 @@ def pays_for_weight(filters: int, channels: int, products: int, window: Window) 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     outputs = window.outputs(x.shape[2:])
-    t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, _width(x.dtype))
+    t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, panel_width(x.dtype))
     panels = np.empty(t.panels, w.dtype)
     rows = w[0].size
     filters = len(w) // window.groups
-    blocks = -(-filters // _width(x.dtype))
+    blocks = -(-filters // panel_width(x.dtype))
     native.pack_filters(
-        window.groups * blocks, w.size, w, panels, _width(x.dtype), blocks, filters, rows, _code("turn", w), t.places
+        window.groups * blocks,
+        w.size,
+        w,
+        panels,
+        panel_width(x.dtype),
+        blocks,
+        filters,
+        rows,
+        code_of("turn", w),
+        t.places,
     )
     return _product(t, x, panels, bias, (len(x), len(w), *outputs), w)
 
@@ -101,11 +110,12 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
 def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -> np.ndarray:
     """The transpose of `convolve` in x: (n, channels, *image)."""
     channels, places = w.shape[1], math.prod(window.kernel)
-    t = _of_image(len(y), channels * window.groups, image, len(w), window, _width(y.dtype))
+    t = _of_image(len(y), channels * window.groups, image, len(w), window, panel_width(y.dtype))
     panels = np.empty(t.panels, w.dtype)
+    width = panel_width(y.dtype)
     native.pack_channels(
-        len(w), w.size, w, panels, _width(y.dtype), -(-channels // _width(y.dtype)), len(w) // window.groups, channels,
-        places, _code("turn", w), t.places,
+        len(w), w.size, w, panels, width, -(-channels // width), len(w) // window.groups, channels, places,
+        code_of("turn", w), t.places,
     )  # fmt: skip
     return _product(t, y, panels, None, (len(y), channels * window.groups, *image), w)
 
@@ -116,10 +126,10 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     Few weights are summed for fixed parts of the batch, and these in order; of many, each task has some filters.
     """
     (n, channels), filters = x.shape[:2], y.shape[1]
-    t = _of_outputs(n, channels, x.shape[2:], filters, window, _width(x.dtype))
+    t = _of_outputs(n, channels, x.shape[2:], filters, window, panel_width(x.dtype))
     pixels, lanes, groups = math.prod(y.shape[2:]), native.LANES, window.groups
     last = np.empty(-(-filters // lanes) * lanes * n * pixels, y.dtype)
-    code = _code("turn", y)
+    code = code_of("turn", y)
     native.filters_last(n, y.size, y, last, filters, n, pixels, code, _steps(pixels, lanes))
     of_group, each = filters // groups, channels // groups
     places = math.prod(window.kernel)
@@ -131,8 +141,8 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     parts = np.empty((count, size), x.dtype)
     tasks = count * groups * -(-of_group // share)
     native.convolve_weight(
-        tasks, 2 * last.size * each * places // FLOPS, last, _copied(t.padded, x), parts, of_group, share, chunk,
-        _code("gathered_sum", x), t.g,
+        tasks, 2 * last.size * each * places // FLOPS, last, copied(t.padded, x), parts, of_group, share, chunk,
+        code_of("gathered_sum", x), t.g,
     )  # fmt: skip
     w = np.empty((filters, each, *window.kernel), x.dtype)
     native.finish_weight(
@@ -147,26 +157,26 @@ def _product(
     y = np.empty(shape, x.dtype)
     work = 2 * w[0].size * (y if bias is not None or len(w) == shape[1] else x).size // FLOPS
     native.convolve(
-        t.tasks, work, _copied(t.padded, x), panels, bias, y, int(bias is not None), _code("gathered_gemm", x),
-        _code("turn", x), t.g, scratch=t.scratch,
+        t.tasks, work, copied(t.padded, x), panels, bias, y, int(bias is not None), code_of("gathered_gemm", x),
+        code_of("turn", x), t.g, scratch=t.scratch,
     )  # fmt: skip
     return y
 
 
-def _copied(padded: Padded, x: np.ndarray) -> np.ndarray:
+def copied(padded: Padded, x: np.ndarray) -> np.ndarray:
     """Images with their channels last."""
     to = np.empty(len(x) * padded.size, x.dtype)
-    native.channels_last(len(x) * padded.parts, to.size, x, to, _code("turn", x), padded.sizes)
+    native.channels_last(len(x) * padded.parts, to.size, x, to, code_of("turn", x), padded.sizes)
     return to
 
 
-def _width(dtype: np.dtype) -> int:
+def panel_width(dtype: np.dtype) -> int:
     from optgen.linalg.own.packed import tile_of
 
     return tile_of(dtype).width
 
 
-def _code(entry: str, x: np.ndarray) -> int:
+def code_of(entry: str, x: np.ndarray) -> int:
     from optgen.linalg.own import gathered
 
     return gathered.address(entry, x.dtype)
@@ -188,14 +198,14 @@ def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Windo
     # Of planes and rows that no place of the kernel is over, there are no copies.
     every = [s if k == 1 and p == 0 else 1 for s, k, p in zip(stride[:2], kernel[:2], pad[:2], strict=True)] + [1]
     size = tuple(-(-length // e) + 2 * p for length, e, p in zip(images, every, pad, strict=True))
-    padded = _padded(channels, images, size, pad, every)
+    whole = padded(channels, images, size, pad, every)
     moves = [s // e for s, e in zip(stride, every, strict=True)]
-    rows, offsets = _places(outputs, moves, padded), _places(kernel, dilate, padded)
+    rows, offsets = _places(outputs, moves, whole), _places(kernel, dilate, whole)
     of_group = run = channels // window.groups
     order = np.arange(math.prod(kernel) * of_group).reshape(-1, of_group).T.reshape(-1) * width
-    if padded.pixel == of_group and dilate[2] == 1:  # what is under a row of the kernel is one run
+    if whole.pixel == of_group and dilate[2] == 1:  # what is under a row of the kernel is one run
         run, offsets = of_group * kernel[2], offsets[:: kernel[2]]
-    return _tables(padded, n, window.groups, filters, width, run, rows, np.zeros(len(rows), np.int64), [offsets], order)
+    return _tables(whole, n, window.groups, filters, width, run, rows, np.zeros(len(rows), np.int64), [offsets], order)
 
 
 @functools.lru_cache(maxsize=256)
@@ -208,8 +218,8 @@ def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window,
     kernel, stride, pad, dilate = (_three(x, d) for x, d in zip(window[:4], (1, 1, 0, 1), strict=True))
     axes = [_axis_phases(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
     before = tuple(low for _, low, _ in axes)
-    padded = _padded(filters, outputs, tuple(size for _, _, size in axes), before, (1, 1, 1))
-    steps = _steps_of(padded)
+    whole = padded(filters, outputs, tuple(size for _, _, size in axes), before, (1, 1, 1))
+    steps = _steps_of(whole)
     pixels = np.indices(images).reshape(3, -1)
     rows = sum((x // s + low) * step for x, s, low, step in zip(pixels, stride, before, steps, strict=True))
     phase = np.ravel_multi_index([x % s for x, s in zip(pixels, stride, strict=True)], stride)
@@ -222,7 +232,7 @@ def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window,
             order[(slice(None), *(k for k, _ in places))] = at
         offsets.append(np.array([sum(x * s for (_, x), s in zip(p, steps, strict=True)) for p in met], np.int64))
         start += blocks * len(met) * of_group * width
-    return _tables(padded, n, window.groups, channels, width, of_group, rows, phase, offsets, order.reshape(-1))
+    return _tables(whole, n, window.groups, channels, width, of_group, rows, phase, offsets, order.reshape(-1))
 
 
 def _axis_phases(
@@ -247,12 +257,12 @@ def _tables(
 ) -> Tables:  # fmt: skip
     """The product with these rows, of which each is in a phase with offsets of its own, and `columns` columns."""
     pixels, columns, length = len(rows), columns // groups, run * sum(map(len, offsets))
-    run, offsets = _short_runs(run, offsets)
-    block = min(pixels, -(-pixels // -(-pixels // BLOCK) // 8) * 8)
+    run, offsets = short_runs(run, offsets)
+    block = min(pixels, block_length(pixels, BLOCK, 8))
     blocks, together = -(-pixels // block), min(n, max(1, BLOCK // pixels))
     in_all = -(-n // together) * blocks
     splits = min(-(-columns // (3 * width)), max(-(-MIN_TASKS // (in_all * groups)), -(-columns // MAX_SPLIT)))
-    split = -(-columns // splits // width) * width
+    split = block_length(columns, -(-columns // splits), width)
     sequence, segments, done = [], [], 0
     for start in range(0, pixels, block):
         of_block = phase[start : start + block]
@@ -276,14 +286,19 @@ def _tables(
     return Tables(padded, g, tasks, in_all, together * block * split, groups * size, order)
 
 
-def _short_runs(run: int, offsets: list[np.ndarray]) -> tuple[int, list[np.ndarray]]:
+def block_length(n: int, most: int, multiple: int) -> int:
+    """The length of blocks of about equal length, at most `most`, of n in all; rounded up to a multiple."""
+    return -(-n // -(-n // most) // multiple) * multiple
+
+
+def short_runs(run: int, offsets: list[np.ndarray]) -> tuple[int, list[np.ndarray]]:
     """Runs of at most MAX_RUN elements, and their offsets."""
     pieces = next(p for p in range(-(-run // MAX_RUN), run + 1) if run % p == 0)
     run //= pieces
     return run, [(x[:, None] + np.arange(pieces) * run).reshape(-1) for x in offsets]
 
 
-def _padded(channels: int, image: Shape, shape: Shape, before: Shape, every: Sequence[int]) -> Padded:
+def padded(channels: int, image: Shape, shape: Shape, before: Shape, every: Sequence[int]) -> Padded:
     """Of images, every so manieth plane and row, with padding around them; `shape` is with it."""
     pixel = channels
     if channels >= native.LANES:

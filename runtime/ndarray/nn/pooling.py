@@ -140,7 +140,8 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 
 @Operator
 @in_float32
-def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
+def unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
+    """The transpose of `_pool_sum`: (n, channels, *plane), to whose elements the values of their windows are added."""
     g = _geometry(plane, pool, y.dtype)
     if not is_host(y):
         return gpu_windows.unpool_sum(y, to_device_of(y, g.scale), pool.window, plane)
@@ -151,10 +152,10 @@ def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
 
 @_pool_sum.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
-    return _unpool_sum(g, pool=pool, plane=x.shape[2:])
+    return unpool_sum(g, pool=pool, plane=x.shape[2:])
 
 
-@_unpool_sum.gradient
+@unpool_sum.gradient
 def _(g: NDArray, x: NDArray, y: NDArray, *, pool: Pool, plane: Shape) -> NDArray:
     return _pool_sum(g, pool=pool)
 

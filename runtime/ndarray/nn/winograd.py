@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.native import gathered as copies
 from runtime.native import winograd as native
+from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
 MIN_TILES = 256
@@ -18,12 +20,12 @@ MIN_CHANNELS = 16
 """The fewest channels, and filters, whose products outweigh the transforms of tiles."""
 MAX_TILES_PER_PIXEL = 0.4
 """The most tiles for each pixel of the output. A tile has 4, but those at the margins may lie half outside."""
-BLOCK_TILES = 128
-"""The number of tiles whose transforms are made at a time."""
-MAX_FILTERS = 256
-"""The most filters of a task."""
-TRANSFORM_WORK = 32
-"""The time to transform one kernel, in additions."""
+BLOCK_ELEMENTS = 1 << 18
+"""About so many elements of transforms, and of products, are made at a time: they fit into the second cache."""
+EVEN = 4
+"""The number of tasks is a multiple of this, so that threads have the same work."""
+MAX_FILTERS = 96
+"""The most filters whose products are made at a time."""
 
 
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
@@ -32,7 +34,7 @@ def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) 
         return False
     if window.dilate != (1, 1) or window.groups != 1:
         return False
-    tiles = math.prod(halves(g.outputs))
+    tiles = math.prod(_tiles(g.outputs))
     enough = images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
     return enough and max(window.pad) <= 2
 
@@ -40,67 +42,90 @@ def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) 
 class Plan(NamedTuple):
     """The sizes of one convolution as the kernels take them, and what follows from them."""
 
+    padded: gathered.Padded
     sizes: np.ndarray
-    blocks: int  # of tile rows
-    columns: int  # elements from one row of a matrix of transforms to the next
-    wide: int  # tiles of a row, in whole vectors
+    tasks: int
+    scratch: int
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, block: int) -> Plan:
-    """For n images with `channels` channels and outputs with `filters`, of which a task has `block`."""
+def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, width: int) -> Plan:
+    """For n images with `channels` channels and outputs with `filters`; panels have `width` lines."""
     outputs = _outputs(image, pad)
-    down, across = halves(outputs)
-    wide = -(-across // 16) * 16
-    rows = block_length(n * down, max(1, BLOCK_TILES // across))
-    columns = -(-(rows * across + wide) // 32) * 32 + 16  # rows a power of 2 apart would share few lines of the cache
-    sizes = [n, channels, *image, filters, *outputs, *pad, down, across, wide, rows, columns, block]
-    return Plan(np.array(sizes, np.int64), -(-n * down // rows), columns, wide)
+    down, across = _tiles(outputs)
+    padded = gathered.padded(channels, (1, *image), (1, 2 * down + 2, 2 * across + 2), (0, *pad), (1, 1, 1))
+    block = gathered.block_length(filters, MAX_FILTERS, width)
+    most = max(1, BLOCK_ELEMENTS // (16 * (padded.pixel + block) * across))
+    tasks = -(-max(gathered.MIN_TASKS, -(-n * down // most)) // EVEN) * EVEN
+    rows = -(-n * down // tasks)
+    tiles = np.arange(rows * across)
+    run, [offsets] = gathered.short_runs(channels, [np.zeros(1, np.int64)])
+    tables = [tiles * padded.pixel, tiles * block, offsets, np.arange(block) * math.prod(outputs)]
+    places = np.cumsum([native.TABLES + len(tables), *map(len, tables)])[:-1]
+    sizes = [n, channels, filters, *outputs, down, across, padded.pixel, padded.shape[2] * padded.pixel, rows, block]
+    g = np.concatenate([sizes, [run, len(offsets)], places, *tables]).astype(np.int64)
+    return Plan(padded, g, -(-n * down // rows), 16 * len(tiles) * (padded.pixel + block) + 4 * across * block)
+
+
+def _tiles(outputs: Shape) -> Shape:
+    """The tiles along each axis, each with two pixels."""
+    return tuple(-(-n // 2) for n in outputs)
 
 
 def _outputs(image: Shape, pad: Shape) -> Shape:
     return tuple(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))
 
 
-def halves(shape: Shape) -> Shape:
-    """The tiles along each axis, each with two pixels."""
-    return tuple(-(-n // 2) for n in shape)
-
-
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) -> np.ndarray:
     """(n, channels, height, width), (filters, channels, 3, 3) and (filters,): (n, filters, ...)."""
-    return _product(x, w, bias, len(w), pad, 0)
+    filters, channels = w.shape[:2]
+    width = gathered.panel_width(w.dtype)
+    blocks = -(-filters // width)
+    panels = np.empty(blocks * width * channels * 9, w.dtype)
+    order = _order(channels, width)
+    copies.pack_filters(
+        blocks, w.size, w, panels, width, blocks, filters, 9 * channels, gathered.code_of("turn", w), order
+    )
+    return _product(x, panels, bias, filters, blocks, pad)
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape) -> np.ndarray:
     """The transpose of `convolve` in x, (n, channels, height, width): the convolution of y with the kernels turned."""
-    return _product(y, w, None, w.shape[1], tuple(2 - p for p in pad), 1)
+    filters, channels = w.shape[:2]
+    width = gathered.panel_width(w.dtype)
+    blocks = -(-channels // width)
+    panels = np.empty(blocks * width * filters * 9, w.dtype)
+    order = _turned_order(blocks, filters * width)
+    copies.pack_channels(
+        filters, w.size, w, panels, width, blocks, filters, channels, 9, gathered.code_of("turn", w), order
+    )
+    return _product(y, panels, None, channels, blocks, tuple(2 - p for p in pad))
+
+
+@functools.lru_cache(maxsize=256)
+def _order(channels: int, width: int) -> np.ndarray:
+    """Where the rows of weights, (channels, 9), go in a panel, (9, channels, width)."""
+    return np.arange(9 * channels).reshape(9, channels).T.reshape(-1) * width
+
+
+@functools.lru_cache(maxsize=256)
+def _turned_order(blocks: int, size: int) -> np.ndarray:
+    """Where the 9 elements of kernels go in panels, (blocks, 9, size), turned by half a turn."""
+    return (np.arange(blocks)[:, None] * 9 + np.arange(8, -1, -1)).reshape(-1) * size
 
 
 def _product(
-    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, filters: int, pad: Shape, turned: int
+    x: np.ndarray, panels: np.ndarray, bias: np.ndarray | None, filters: int, blocks: int, pad: Shape
 ) -> np.ndarray:
-    """The convolution of x with w, or with its kernels turned by half a turn and its first two axes exchanged."""
+    """The convolution of x with the kernels in panels."""
     n, channels, *image = x.shape
-    block = block_length(filters, MAX_FILTERS)
-    p = _plan(n, channels, tuple(image), filters, pad, block)
-    u = np.empty((16, *w.shape[:2]), w.dtype)
-    native.transform_weights(
-        len(w), TRANSFORM_WORK * len(w) * w.shape[1], w, u, turned, *w.shape[:2], scratch=16 * (w.shape[1] + 16)
-    )
+    p = _plan(n, channels, tuple(image), filters, pad, gathered.panel_width(x.dtype))
+    u = np.empty(panels.size // 9 * 16, x.dtype)
+    size = panels.size // 9 // blocks
+    native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
     y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)
     native.convolve(
-        p.blocks * -(-filters // block), _work(y, channels), x, u, bias, y, int(bias is not None), turned, p.sizes,
-        scratch=16 * (channels + block) * p.columns + max(20 * p.wide, 4 * p.columns + 2 * p.wide),
+        p.tasks, 2 * 4 * y.size * channels // FLOPS, gathered.copied(p.padded, x), u, bias, y, int(bias is not None),
+        u.size // 16, gathered.code_of("gathered_gemm", x), gathered.code_of("turn", x), p.sizes, scratch=p.scratch,
     )  # fmt: skip
     return y
-
-
-def block_length(n: int, most: int) -> int:
-    """The length of blocks of about equal length, at most `most`, of n in all."""
-    return -(-n // -(-n // most))
-
-
-def _work(y: np.ndarray, channels: int) -> int:
-    """Of the products, in additions: 4 multiplications for each pixel and channel."""
-    return 2 * 4 * y.size * channels // FLOPS

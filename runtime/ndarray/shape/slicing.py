@@ -12,9 +12,9 @@ from runtime.autograd import Node
 from runtime.base import ArgumentError, MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape.reshape import axis_of
-from runtime.ndarray.shape.subscript import gather, part, setitem
+from runtime.ndarray.shape.subscript import part, setitem
 
 __all__ = [
     "Concat",
@@ -307,6 +307,40 @@ def _inside(shape: Shape, widths: tuple[tuple[int, int], ...]) -> tuple:
     return tuple(py_slice(before, before + n) for n, (before, _) in zip(shape, widths, strict=True))
 
 
+@Operator
+def _extend(x: np.ndarray, *, widths: tuple[tuple[int, int], ...], mode: str) -> np.ndarray:
+    """A copy with a margin of the next elements ('edge'), or of mirrored ones ('reflect')."""
+    return backend.array_module(x).pad(x, widths, mode)
+
+
+@Operator
+@in_float32
+def _fold_margin(g: np.ndarray, *, widths: tuple[tuple[int, int], ...], mode: str) -> np.ndarray:
+    """The transpose of `_extend`: what is in the margin is added to the elements that it is a copy of."""
+    g = g.copy()
+    inside = tuple(py_slice(before, n - after) for n, (before, after) in zip(g.shape, widths, strict=True))
+    for axis, (before, after) in enumerate(widths):
+        along = g.swapaxes(0, axis)
+        last = len(along) - after - 1
+        if mode == "edge":
+            along[before] += along[:before].sum(0)
+            along[last] += along[last + 1 :].sum(0)
+        else:
+            along[before + 1 : 2 * before + 1] += along[:before][::-1]
+            along[last - after : last] += along[last + 1 :][::-1]
+    return g[inside].copy()
+
+
+@_extend.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, widths: tuple[tuple[int, int], ...], mode: str) -> NDArray:
+    return _fold_margin(g, widths=widths, mode=mode)
+
+
+@_fold_margin.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, *, widths: tuple[tuple[int, int], ...], mode: str) -> NDArray:
+    return _extend(g, widths=widths, mode=mode)
+
+
 def pad(data: NDArray, mode: str = "constant", pad_width: Sequence[int] = (), constant_value: float = 0.0) -> NDArray:
     """A copy with a margin around its images, (batch, channels, height, width) or with a depth before the height.
 
@@ -327,11 +361,7 @@ def pad(data: NDArray, mode: str = "constant", pad_width: Sequence[int] = (), co
         return _pad(data, widths=widths, value=constant_value)
     if mode == "reflect" and any(max(width) >= n for n, width in zip(shape[2:], widths[2:], strict=True)):
         raise MXNetError(f"pad: a margin of {widths} that mirrors an array of shape {shape} must be narrower than it")
-    for axis, (before, after) in enumerate(widths):
-        if before or after:
-            at = backend.to_context(np.pad(np.arange(shape[axis]), (before, after), mode), data._ctx)
-            data = gather(data, key=(*[py_slice(None)] * axis, at))
-    return data
+    return _extend(data, widths=widths, mode=mode)
 
 
 Concat = concat

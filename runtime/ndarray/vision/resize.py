@@ -11,9 +11,9 @@ from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core.backend import to_device_of
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import Deconvolution
+from runtime.ndarray.nn.pooling import Pool, unpool_sum
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.shape.broadcast import broadcast_to
 from runtime.ndarray.shape.slicing import concat
 
 __all__ = ["UpSampling"]
@@ -152,11 +152,11 @@ def UpSampling(
 
 def _repeated(x: NDArray, size: tuple[int, ...]) -> NDArray:
     _check_image("UpSampling", x)
-    n, c, h, w = x.shape
+    h, w = x.shape[2:]
     if size[0] % h or size[1] % w or size[0] // h != size[1] // w:
         raise MXNetError(f"UpSampling: an image of {h} by {w} cannot be brought to {size[0]} by {size[1]} by repeating")
     times = size[0] // h
-    return broadcast_to(x.reshape((n, c, h, 1, w, 1)), (n, c, h, times, w, times)).reshape((n, c, *size))
+    return unpool_sum(x, pool=Pool((times, times), (times, times), (0, 0), (h, w), 0), plane=size)
 
 
 def _check_image(name: str, data: NDArray) -> None:

@@ -1,0 +1,13 @@
+"""The optimizers that MXNet has in `optimizer.contrib`; `optimizer` has them too."""
+
+from __future__ import annotations
+
+from runtime import optimizer
+
+__all__ = ["GroupAdaGrad"]  # noqa: F822 (made when it is asked for)
+
+
+def __getattr__(name: str) -> type[optimizer.Optimizer]:
+    if name in __all__:
+        return getattr(optimizer, name)
+    raise AttributeError(f"module 'runtime.optimizer.contrib' has no attribute '{name}'")
