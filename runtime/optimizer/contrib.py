@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from runtime import optimizer
+from runtime.optimizer.optimizer import Optimizer
 
 __all__ = ["GroupAdaGrad"]  # noqa: F822 (made when it is asked for)
 
 
-def __getattr__(name: str) -> type[optimizer.Optimizer]:
+def __getattr__(name: str) -> type[Optimizer]:
     if name in __all__:
-        return getattr(optimizer, name)
+        return Optimizer.opt_registry.of_class(name)
     raise AttributeError(f"module 'runtime.optimizer.contrib' has no attribute '{name}'")
