@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Container, Iterable
 from typing import Any, NoReturn
 
@@ -93,6 +94,12 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
             _explain_no_graph(head)
         if gradient is None:
             gradient = head._full_like(1)
+        elif gradient.shape[1:] == head.shape[1:] and len(gradient) > len(head):
+            warnings.warn(
+                f"of a head gradient of shape {gradient.shape}, the rows that a head of {head.shape} has count",
+                stacklevel=4,
+            )
+            gradient = gradient[: len(head)]
         elif gradient.shape != head.shape and gradient.size != head.size:
             raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
         elif gradient.dtype != head.dtype:

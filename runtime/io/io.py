@@ -135,7 +135,8 @@ class NDArrayIter(DataIter):
 
     Parameters
     ----------
-    data, label: an array (NDArray, NumPy, sparse csr), a list of them, or a dict by name.
+    data, label: an array (NDArray, NumPy, sparse csr), a list of them, or a dict by name. The first one has as many
+        samples as there are; what others have beyond that is not read.
     batch_size: samples in a batch.
     shuffle: whether the order is drawn anew at every start, from NumPy's generator.
     last_batch_handle: what fills a last, smaller batch: 'pad', samples from the start; 'discard' drops it; 'roll_over'
@@ -165,11 +166,11 @@ class NDArrayIter(DataIter):
         self.layout = layout
         self._axis = max(DataDesc.get_batch_axis(layout), 0)
         sizes = {name: x.shape[self._axis] for name, x in self.data + self.label}
-        if not self.data or len(set(sizes.values())) != 1:
-            raise ValueError(f"NDArrayIter: arrays must have the same number of samples, not {sizes}")
+        self.num_data = next(iter(sizes.values()), 0)
+        if not self.data or min(sizes.values()) < self.num_data:
+            raise ValueError(f"NDArrayIter: each array must have the samples that the first one has, not {sizes}")
         if any(isinstance(x, CSRNDArray) for _, x in self.data + self.label) and last_batch_handle != "discard":
             raise NotImplementedError("NDArrayIter: sparse arrays need last_batch_handle='discard'")
-        self.num_data = next(iter(sizes.values()))
         self.idx = np.arange(self.num_data)
         """Where the last shuffling took each sample from."""
         self._rest: dict[str, NDArray] = {}

@@ -19,11 +19,14 @@ from runtime.ndarray.shape.slicing import concat, stack
 Nested = Any  # an NDArray, or a list or tuple of Nested
 
 
-def foreach(body: Callable[[Nested, Nested], tuple[Nested, Nested]], data: Nested, init_states: Nested) -> tuple:
+def foreach(
+    body: Callable[[Nested, Nested], tuple[Nested, Nested]], data: Nested, init_states: Nested, name: str = "foreach"
+) -> tuple:
     """Call `outputs, states = body(slices, states)` for each index of the first axis of `data`, starting with
     `init_states`. Returns the outputs of all calls, stacked along a new first axis, and the last states.
 
     `data` is an array or a list of arrays, and so are `slices`; outputs and states are arrays or nested lists of them.
+    `name` is for graphs (`sym.contrib.foreach`).
     """
     for x in _flatten(data, "foreach: data") + _flatten(init_states, "foreach: init_states"):
         if not isinstance(x, NDArray):
@@ -45,11 +48,13 @@ def while_loop(
     func: Callable[..., tuple[Nested, Nested]],
     loop_vars: Nested,
     max_iterations: int | None = None,
+    name: str = "while_loop",
 ) -> tuple:
     """Call `outputs, loop_vars = func(*loop_vars)` while `cond(*loop_vars)` is true, at most `max_iterations` times.
 
     Returns the outputs of all calls, stacked along a new first axis of length `max_iterations` (zeros where no call was
-    made; nothing if none was at all), and the last loop_vars: an array if an array was given, else a list.
+    made; nothing if none was at all), and the last loop_vars: an array if an array was given, else a list. `name` is
+    for graphs (`sym.contrib.while_loop`).
     """
     if max_iterations is None:
         raise ArgumentError("while_loop: max_iterations must be given")
@@ -71,8 +76,11 @@ def while_loop(
     return _regroup(stacked, outputs), variables[0] if isinstance(loop_vars, NDArray) else variables
 
 
-def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nested]) -> Nested:
-    """`then_func()` if the number `pred`, an array of one element, is not 0, else `else_func()`."""
+def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nested], name: str = "cond") -> Nested:
+    """`then_func()` if the number `pred`, an array of one element, is not 0, else `else_func()`.
+
+    `name` is for graphs (`sym.contrib.cond`).
+    """
     return then_func() if _scalar(pred, bool, "cond: pred") else else_func()
 
 

@@ -21,6 +21,7 @@ from runtime.core import backend, files, params_file
 from runtime.core.params_file import Stored
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse import from_stored, to_stored
+from runtime.util import is_np_shape
 
 __all__ = ("load", "load_frombuffer", "save")
 
@@ -31,7 +32,8 @@ _PARTS = {"default": (), "row_sparse": ("indices",), "csr": ("indices", "indptr"
 def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
     """Write an array, a list of arrays or a dict of arrays with names, of any storage and type, to a file.
 
-    The file, under whatever name, is safetensors. The one that was there stays until the new one is complete.
+    The file, under whatever name, is safetensors. The one that was there stays until the new one is complete. It is
+    loaded with the meaning of shapes that it was saved with: both inside `np_shape()`, or both outside.
     """
     arrays = {"0": data} if isinstance(data, NDArray) else data
     if isinstance(data, (list, tuple)):
@@ -52,7 +54,8 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
         tensors.update(zip(names, map(backend.to_host, stored.indices), strict=True))
         if names:
             sparse[key] = {"stype": stored.stype, "shape": stored.shape, "indices": names}
-    files.save(fname, tensors, {"kind": "dict" if arrays is data else "list", "sparse": sparse})
+    header: dict[str, Any] = {"kind": "dict" if arrays is data else "list", "sparse": sparse}
+    files.save(fname, tensors, header | ({"np_shape": True} if is_np_shape() else {}))
 
 
 def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> None:
@@ -111,6 +114,9 @@ def _parse(content: bytes, name: str) -> list[NDArray] | dict[str, NDArray]:
         return {key: _array(x, ctx, f"{name}: '{key}'") for key, x in zip(names, stored, strict=True)}
     tensors, header = files.parse(content, name)
     entries = _entries(tensors, header, name)
+    inside = bool(header.get("np_shape"))
+    if header and inside != is_np_shape():
+        raise MXNetError(f"{name} was saved {'inside' if inside else 'outside'} np_shape(): load it there, too")
     arrays = {key: _array(x, ctx, f"{name}: '{key}'") for key, x in entries.items()}
     return list(arrays.values()) if header.get("kind") == "list" else arrays
 
@@ -136,6 +142,7 @@ def _entries(tensors: dict[str, np.ndarray], header: Mapping[str, Any], name: st
 def _array(stored: Stored, ctx: Context, what: str) -> NDArray:
     """A copy, which can be written to."""
     try:
-        return from_stored(stored, ctx)
+        found = from_stored(stored, ctx)
+        return found if stored.shape or not is_np_shape() else NDArray(found._data.reshape(()), ctx)
     except (MXNetError, TypeError, ValueError) as error:
         raise MXNetError(f"{what}: {error}") from None

@@ -89,7 +89,9 @@ class Plans:
                 self._compile(entry)
         if entry.refusal is not None:
             return function(*data)
-        arrays = [x[0] if x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)]
+        arrays = [
+            x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
+        ]
         call = _Call(self, entry, function, data, arrays)
         return call.traced() if entry.compiled is None else call.planned()
 

@@ -58,7 +58,7 @@ def compute(node: Node, inputs: Sequence[NDArray], run: Run) -> list[NDArray]:
         )
     if len(outputs) < steps:  # no step was made: its shapes are those of a step
         length = node.values.get("max_iterations", 0)
-        slices = [blank(x.shape[1:], x.context, x.dtype) for x in inputs[:data]]
+        slices = [blank(x.shape[1:] or (1,), x.context, x.dtype) for x in inputs[:data]]
         step_outputs = graph(-1, [*slices, *inputs[data:]])[:steps]
         outputs = [blank((length, *x.shape), x.context, x.dtype) for x in step_outputs]
     return [*outputs, *last]
@@ -84,14 +84,20 @@ def rule(node: Node, inputs: list, outputs: list, inside: Inside, of_shapes: boo
     def one(x: Any) -> Any:
         return x[1:] if of_shapes and x is not None else x
 
+    def sliced(x: Any) -> Any:
+        return one(x) or (1,) if of_shapes and x is not None else x  # an element is an array of one
+
+    def whole(x: Any, given: Any) -> Any:
+        return given if of_shapes and given is not None and len(given) == 1 else stacked(x)
+
     for i in range(len(node.subgraphs)):
         is_body = i == len(node.subgraphs) - 1
-        given = [one(x) if k in data else x for k, x in enumerate(inputs)]
+        given = [sliced(x) if k in data else x for k, x in enumerate(inputs)]
         wanted = [*map(one, outputs[:steps]), *outputs[steps:]] if is_body else [None]
         for k, x in zip(states, wanted[steps:], strict=False):
             given[k] = given[k] if given[k] is not None else x
         found, made = _through(node, i, given, wanted, inside)
-        inputs = [stacked(x) if k in data else x for k, x in enumerate(found)]
+        inputs = [whole(x, inputs[k]) if k in data else x for k, x in enumerate(found)]
         if is_body:
             last = [x if x is not None else found[k] for k, x in zip(states, made[steps:], strict=True)]
             outputs = [*map(stacked, made[:steps]), *last]

@@ -115,9 +115,10 @@ def _of_stored(x: NDArray, function: Callable[[NDArray], NDArray]) -> NDArray:
 
 def _stored_quotient(x: NDArray, y: NDArray) -> NDArray:
     """`x/y` of the rows of `x` that are stored; the others stay 0."""
-    if x.stype != "row_sparse" or y.stype != "default" or in_graph(x, y):
+    if x.stype != "row_sparse" or in_graph(x, y):
         return x / y
-    return nd.sparse.row_sparse_array((x.data / y.take(x.indices), x.indices), x.shape, x.context, x.dtype)
+    divisors = y.tostype("default").take(x.indices)
+    return nd.sparse.row_sparse_array((x.data / divisors, x.indices), x.shape, x.context, x.dtype)
 
 
 def _square_sum(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
@@ -125,6 +126,8 @@ def _square_sum(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray
     x = inputs[0]
     if x.stype != "row_sparse" or values["axis"] != (1,) or not values["keepdims"] or in_graph(x):
         return nd.sum(nd.square(x), **values)
+    if not len(x.indices):
+        return nd.sparse.zeros("row_sparse", (len(x), 1), x.context, x.dtype)
     return nd.sparse.row_sparse_array(
         (nd.sum(nd.square(x.data), axis=1, keepdims=True), x.indices), (len(x), 1), x.context, x.dtype
     )

@@ -60,6 +60,14 @@ def test_cond() -> None:
         assert nd.contrib.cond(pred, lambda: one, lambda: two) is chosen
 
 
+def test_blocks_name_loops_for_graphs() -> None:
+    x = nd.array([1, 2])
+    outputs, state = nd.contrib.foreach(lambda row, s: (row + s, s), x, nd.array([1]), name="a")
+    assert outputs.asnumpy().tolist() == [[2], [3]] and state.asscalar() == 1
+    assert nd.contrib.while_loop(lambda i: i < 2, lambda i: ([], [i + 1]), [x[:1]], 3, name="b")[1][0].asscalar() == 2
+    assert nd.contrib.cond(x[:1], lambda: x, lambda: -x, name="c") is x
+
+
 def test_wrong_loops() -> None:
     x = nd.ones((2, 3))
     with pytest.raises(mx.MXNetError, match="max_iterations must be given"):

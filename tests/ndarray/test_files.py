@@ -143,6 +143,19 @@ def test_mxnets_files(tmp_path: Path) -> None:
     assert list(nd.load(tmp_path / "x")) == ["w"]
 
 
+def test_files_keep_the_meaning_of_their_shapes(tmp_path: Path) -> None:
+    inside, outside = str(tmp_path / "inside"), str(tmp_path / "outside")
+    nd.save(outside, [nd.ones((2, 3))])
+    with mx.np_shape():
+        nd.save(inside, [nd.array(np.float32(3)), nd.ones((2, 3))])
+        assert [x.shape for x in nd.load(inside)] == [(), (2, 3)]
+        with pytest.raises(MXNetError, match=r"outside' was saved outside np_shape\(\): load it there, too"):
+            nd.load(outside)
+    with pytest.raises(MXNetError, match=r"inside' was saved inside np_shape\(\): load it there, too"):
+        nd.load(inside)
+    assert nd.load(outside)[0].shape == (2, 3)
+
+
 def test_shapes_as_numpy_has_them() -> None:
     """A number has shape (1,), as there are no scalars here; an array may be empty."""
     loaded = nd.load_frombuffer(MXNET["version3"])

@@ -76,8 +76,11 @@ def test_head_gradients() -> None:
     assert grad(x) == [2 + 2, 20 + 4]
     with autograd.record():
         y = x * 2
-    with pytest.raises(ValueError, match=r"head of shape \(2,\) cannot have a head gradient of shape \(3,\)"):
-        y.backward(nd.ones(3))
+    with pytest.raises(ValueError, match=r"head of shape \(2,\) cannot have a head gradient of shape \(1,\)"):
+        y.backward(nd.ones(1))
+    with pytest.warns(UserWarning, match=r"shape \(3,\), the rows that a head of \(2,\) has count"):
+        y.backward(nd.array([1, 10, 100]), retain_graph=True)
+    assert grad(x) == [2, 20]
     with pytest.raises(ValueError, match="1 heads, but 2 head gradients"):
         autograd.backward([y], [None, None])
 

@@ -181,6 +181,11 @@ def test_one_batch_ahead_and_the_thread_ends() -> None:
     assert not thread.is_alive()
 
 
+def test_the_first_array_says_how_many_samples_there_are() -> None:
+    it = io.NDArrayIter(X[:4], X, batch_size=2)
+    assert it.num_data == 4 and [batch.label[0].shape for batch in it] == [(2, *X.shape[1:])] * 2
+
+
 def test_iterators_of_different_length() -> None:
     it = io.PrefetchingIter([io.NDArrayIter(x, batch_size=2) for x in (X, X[:4])])
     assert it.next() and it.next()
@@ -189,7 +194,7 @@ def test_iterators_of_different_length() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"the same number of samples, not \{'data': 5, 'softmax_label': 4\}"):
+    with pytest.raises(ValueError, match=r"the samples that the first one has, not \{'data': 5, 'softmax_label': 4\}"):
         io.NDArrayIter(X, X[:4])
     with pytest.raises(ValueError, match="must be 'pad', 'discard' or 'roll_over', not 'keep'"):
         io.NDArrayIter(X, last_batch_handle="keep")

@@ -41,7 +41,7 @@ def draws(name: str) -> dict[str, Callable[[], nd.NDArray]]:
         "arrays": lambda: getattr(nd.random, name)(*arrays, shape=(N // 2,)),
         "random_": lambda: getattr(nd, f"random_{name}")(*flat, shape=(N,)),
         "sample_": lambda: getattr(nd, f"sample_{name}")(*(nd.full((2,), v) for v in flat), shape=N // 2),
-        "like": lambda: getattr(nd.random, f"{name}_like")(nd.zeros((100, N // 100)), *values),
+        "like": lambda: getattr(nd.random, f"{name}_like")(nd.zeros((100, N // 100)), *flat),
         "out": lambda: getattr(nd.random, name)(*values, out=nd.zeros((N,))),
     }
 
@@ -185,6 +185,23 @@ ONE = nd.array([1.0])
 def test_what_cannot_be_drawn_is_refused(call: Callable[[], object], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_exponential_like_takes_a_rate() -> None:
+    x = nd.ones((4000,), dtype="float64")
+    drawn = nd.random.exponential_like(x, lam=4)
+    assert drawn.dtype == np.float64 and abs(drawn.mean().asscalar() - 0.25) < 0.03
+    with pytest.raises(ValueError, match="lam is positive"):
+        nd.random.exponential_like(x, lam=0)
+
+
+def test_draws_in_graphs_follow_the_shapes_of_their_parameters() -> None:
+    """Their parameters are not known to be valid yet."""
+    p = mx.sym.var("p")
+    chosen = mx.sym.random.multinomial(p, shape=(5,), get_prob=True)
+    assert chosen.infer_shape(p=(2, 3))[1] == [(2, 5)] * 2 and chosen[0].infer_shape(p=(3,))[1] == [(5,)]
+    drawn = mx.sym.random.exponential(p, shape=(5,)).bind(mx.cpu(), {"p": nd.array([[1, 100]])}).forward()[0]
+    assert drawn.shape == (1, 2, 5) and (drawn >= 0).prod().asscalar() == 1
 
 
 class _LockedOnce(np.random.Philox):

@@ -117,6 +117,18 @@ def test_losses_behind_a_barrier_have_their_gradient() -> None:
         np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-6)
 
 
+def test_nothing_is_smoothed_with_multi_output() -> None:  # as in MXNet 1.9.1
+    x, label = mx.nd.array(np.arange(12.0).reshape(2, 3, 2)), mx.nd.array([[0, 1], [2, 0]])
+    x.attach_grad()
+    found = []
+    for alpha in (0.0, 0.2):
+        with mx.autograd.record():
+            y = mx.nd.SoftmaxOutput(x, label, multi_output=True, smooth_alpha=alpha)
+        y.backward()
+        found.append(x.grad.asnumpy())
+    np.testing.assert_array_equal(*found)
+
+
 def test_gradients_after_a_pass_that_does_not_train() -> None:
     executor = mx.sym.Dropout(X * 3, p=0.5).bind(mx.cpu(), [mx.nd.ones((4,))], [mx.nd.zeros((4,))])
     executor.forward()

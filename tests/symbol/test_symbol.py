@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runtime as mx
+from runtime import nd
 from runtime.base import MXNetError, NotImplementedForSymbol
 from runtime.symbol.json_file import from_json
 
@@ -149,6 +150,33 @@ def test_an_executor_trains() -> None:
     np.testing.assert_allclose(passed["softmax_backward_output0"], y - hot, 1e-5, 1e-6)
     with pytest.raises(TypeError, match="no argument is called 'dat'; did you mean 'data'"):
         executor.forward(dat=mx.nd.ones((16, 4)))
+
+
+def test_gradients_beyond_those_of_the_outputs_are_not_read() -> None:
+    x = nd.array([1, 2])
+    executor = (mx.sym.var("x") * 3).bind(mx.cpu(), {"x": x}, {"x": nd.zeros(2)})
+    executor.forward(is_train=True)
+    executor.backward([nd.array([1, 10]), nd.ones(5)])
+    assert executor.grad_dict["x"].asnumpy().tolist() == [3, 30]
+    with pytest.raises(MXNetError, match="0 gradients, but"):
+        executor.backward([])
+
+
+def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
+    outputs, state = mx.sym.contrib.foreach(lambda x, s: (x * s, s * 2), mx.sym.var("x"), mx.sym.var("s"))
+    group = mx.sym.Group([outputs, state])
+    assert group.infer_shape(x=(3,), s=(1,))[1] == [(3, 1), (1,)]
+    found = group.bind(mx.cpu(), {"x": nd.array([1, 2, 3]), "s": nd.array([1])}).forward()
+    assert found[0].asnumpy().tolist() == [[1], [4], [12]] and found[1].asscalar() == 8
+
+
+def test_row_sparse_operands_that_nothing_is_stored_of() -> None:
+    rows, none = nd.array([[2], [0], [6]]).tostype("row_sparse"), nd.zeros((3, 1)).tostype("row_sparse")
+    with np.errstate(divide="ignore"):
+        found = nd._internal._scatter_elemwise_div(rows, nd.array([[2], [1], [3]]).tostype("csr"))
+    assert found.stype == "row_sparse" and found.asnumpy().tolist() == [[1], [0], [2]]
+    found = nd._internal._square_sum(none, axis=1, keepdims=True)
+    assert found.stype == "row_sparse" and found.shape == (3, 1) and not found.asnumpy().any()
 
 
 def test_what_was_drawn_without_recording_is_drawn_again_for_gradients() -> None:

@@ -94,10 +94,10 @@ def _softmax_targets(
     given = np.expand_dims(label, axis)
     valid = given != ignored
     if normalization == "valid":
-        count = np.maximum(valid.sum(), 1)
+        count = np.maximum(valid.sum(), 1)  # of all places
     else:
-        count = label.size // places if normalization == "batch" else 1
-    weight = np.full_like(given, scale, dtype=np.float64) / (count * places)
+        count = label.size if normalization == "batch" else places
+    weight = np.full_like(given, scale, dtype=np.float64) / count
     if skips:
         weight *= valid
     return _smooth_onehot(given, axis, classes, alpha).astype(dtype), weight.astype(dtype)
@@ -124,12 +124,13 @@ def SoftmaxOutput(
     label: class numbers, in the shape of `data` without the classes (with `multi_output`, also with 1 class, or a
         vector for each sample), or probabilities, in the shape of `data`; a number that is no class is none of them.
         For probabilities nothing below but `grad_scale` and `out_grad` counts.
-    grad_scale: factor on the gradient; with `multi_output` it is divided by the number of places of a sample.
+    grad_scale: factor on the gradient; with `multi_output` it is divided by the number of places of a sample, unless
+        `normalization` is 'valid'.
     ignore_label: with `use_ignore`, labels that get no gradient.
     normalization: divide the gradient by nothing ('null'), by the samples ('batch') or by the number of labels that are
         not `ignore_label` ('valid').
     out_grad: multiply the gradient by what flows into the output, which is ignored otherwise.
-    smooth_alpha: take this probability from the right class, and spread it over the others.
+    smooth_alpha: without `multi_output`, take this probability from the right class, and spread it over the others.
     """
     if normalization not in ("null", "batch", "valid"):
         raise MXNetError(f"SoftmaxOutput: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
@@ -144,9 +145,9 @@ def SoftmaxOutput(
             return reshape(y, data.shape)
         target, weight = label.detach().astype(data.dtype, copy=False), grad_scale
     elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
-        places = label.size // data.shape[0] if multi_output else 1
+        places, alpha = (label.size // data.shape[0], 0.0) if multi_output else (1, smooth_alpha)
         target, weight = _softmax_targets(
-            label.detach(), axis=axis, classes=data.shape[axis], alpha=smooth_alpha, ignored=ignore_label,
+            label.detach(), axis=axis, classes=data.shape[axis], alpha=alpha, ignored=ignore_label,
             skips=use_ignore, normalization=normalization, places=places, scale=grad_scale, dtype=data._data.dtype,
         )  # fmt: skip
     else:

@@ -318,7 +318,13 @@ def _like(draw: Callable[..., NDArray]) -> Callable[..., NDArray]:
 uniform_like = _like(uniform)
 normal_like = _like(normal)
 gamma_like = _like(gamma)
-exponential_like = _like(exponential)
+
 poisson_like = _like(poisson)
 negative_binomial_like = _like(negative_binomial)
 generalized_negative_binomial_like = _like(generalized_negative_binomial)
+
+
+def exponential_like(data: NDArray, lam: float = 1.0, out: NDArray | None = None) -> NDArray:
+    """Exponentially distributed numbers with mean 1 / `lam`, with the shape, type and context of `data`."""
+    _require(lam > 0, "lam is positive")
+    return exponential(1 / lam, shape=data.shape, dtype=data._data.dtype, ctx=data._ctx, out=out)

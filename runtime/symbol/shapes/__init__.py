@@ -26,6 +26,8 @@ sgd_mom_update sgd_update signsgd_update signum_update _sparse_adagrad_update
 _SAME = frozenset(_SAME_NAMES.split())
 """Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
 
+_SAMPLED = "uniform normal gamma exponential poisson negative_binomial generalized_negative_binomial"
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("Dropout", "L2Normalization", "LRN", "softmax", "SequenceMask", "SequenceReverse", "_sparse_retain"),
@@ -66,6 +68,8 @@ RULES: dict[str, Rule] = {
     "pick": views.pick,
     "take": views.take,
     "one_hot": views.one_hot,
+    **{f"_sample_{name}": views.samples for name in _SAMPLED.split()},
+    "_sample_multinomial": views.chosen,
     "where": views.where,
     "SequenceLast": views.sequence_last,
     "stack": views.stack,

@@ -208,6 +208,22 @@ def stated(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sha
     return inputs, [outputs[0] if not shape else merged(outputs[0], tuple(n or -1 for n in shape))]
 
 
+def samples(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """Numbers drawn for each of the parameters, which are arrays of one shape."""
+    shape = inputs[0]
+    for other in inputs[1:]:
+        shape = merged(shape, other)
+    drawn = outputs if shape is None else [merged(outputs[0], (*shape, *(values["shape"] or ())))]
+    return [shape] * len(inputs), drawn
+
+
+def chosen(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """Indices drawn from each row of probabilities, and their logarithms."""
+    if inputs[0] is None:
+        return inputs, outputs
+    return inputs, [(*inputs[0][:-1], *(values["shape"] or ())) or (1,)] * len(outputs)
+
+
 def reshape(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     data, wanted = inputs[0], values["shape"]
     if data is None:
