@@ -71,13 +71,14 @@ def test_an_error_in_an_operator_is_raised_and_timed() -> None:
 
 
 def test_operators_have_the_names_of_mxnet() -> None:
+    x = nd.ones((2, 2))
+    x.attach_grad()
     profiler.start()
-    x = nd.zeros((2, 2))
+    nd.zeros(3)
     (x + 1) + 1
     2 - x
-    x.attach_grad()
     with autograd.record():
-        y = x * x > 3 / x
+        y = x * x + 3 / x
     y.backward()
     profiler.stop()
     counts = {name: int(x["Count"]) for name, x in names().items()}
@@ -87,7 +88,7 @@ def test_operators_have_the_names_of_mxnet() -> None:
         "_rminus_scalar": 1,
         "_rdiv_scalar": 1,
     }
-    assert {"broadcast_mul", "broadcast_greater", "_backward_broadcast_mul", "_backward_rdiv_scalar"} <= counts.keys()
+    assert {"broadcast_mul", "broadcast_add", "_backward_broadcast_mul", "_backward_rdiv_scalar"} <= counts.keys()
 
 
 def test_operators_of_users_are_a_category() -> None:
@@ -113,12 +114,9 @@ def test_operators_of_users_are_a_category() -> None:
     y.exp()
     profiler.stop()
     found = json.loads(profiler.dumps(format="json"))["Time"]
-    assert {"profiled_twice::pure_python", "profiled_twice::_zeros", "profiled_twice::broadcast_add"} <= found[
-        "Custom Operator"
-    ].keys()
-    assert {"_backward_profiled_twice::pure_python", "_backward_profiled_twice::_mul_scalar"} <= found[
-        "Custom Operator"
-    ].keys()
+    parts = found["Custom Operator"].keys()
+    assert {f"profiled_twice::{name}" for name in ("pure_python", "_zeros", "broadcast_add")} <= parts
+    assert {f"_backward_profiled_twice::{name}" for name in ("pure_python", "_mul_scalar")} <= parts
     assert "exp" in found["operator"]
 
 
