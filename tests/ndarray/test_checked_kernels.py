@@ -361,6 +361,17 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
 
 
+def first_elements(dtype: str) -> None:
+    """Rows of less than a block and of several; ties, and NaN before and after the first k."""
+    for rows, n in ((1, 1), (3, 9), (2, 70), (5, 200)):
+        x = rng.integers(-9, 9, (rows, n)).astype(dtype)
+        x[0, : len(SPECIAL)] = np.array(SPECIAL, dtype)[:n]
+        x[-1, n // 2] = np.nan
+        for k in {1, min(3, n), min(n, 64)}:
+            for ascending in (False, True):
+                nd.topk(nd.array(x, dtype=dtype), k=k, is_ascend=ascending)
+
+
 def picks(dtype: str) -> None:
     for shape, axis in (((7,), 0), ((4, 5), 1), ((3, 4, 5), 1), ((5000, 2), 1)):
         x, kept = numbers(dtype, *shape), [1 if a == axis else n for a, n in enumerate(shape)]
@@ -426,6 +437,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
+    first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],

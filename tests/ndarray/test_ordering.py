@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -31,6 +31,7 @@ def expected_order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
 
 
 @given(values, st.data())
+@settings(deadline=None)  # the first call may compile
 def test_equal_elements_keep_their_order(x: np.ndarray, data: st.DataObject) -> None:
     axis, ascending = data.draw(st.integers(-x.ndim, x.ndim - 1)), data.draw(st.booleans())
     k = data.draw(st.integers(1, min(3, x.shape[axis])))  # the least of long axes are found without sorting them
@@ -56,6 +57,21 @@ def test_without_an_axis() -> None:
     assert nd.topk(x, axis=None, k=2, ret_typ="mask").asnumpy().tolist() == [[1, 0, 0], [0, 1, 0]]
     assert nd.topk(x, k=0).shape == x.shape
     assert nd.topk(x).dtype == nd.argsort(x).dtype == np.float32
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_first_of_long_rows(dtype: str, ascending: bool) -> None:
+    """Ties, infinities and NaN, first elements along both axes, as many as a kernel finds in one pass and more."""
+    x = np.random.default_rng(0).integers(-40, 40, (5, 300)).astype(dtype)
+    if dtype != "int32":
+        x[1, ::7], x[2, ::50], x[3, 5:250] = np.nan, np.inf, np.nan
+    for axis in (0, 1):
+        order = np.argsort(x if ascending else np.flip(x, axis), axis, kind="stable")
+        order = order if ascending else x.shape[axis] - 1 - np.flip(order, axis)
+        for k in (1, 3, 5) if axis == 0 else (1, 5, 64, 65, 299):
+            found = nd.topk(nd.array(x, dtype=dtype), axis, k, is_ascend=ascending, dtype="int32").asnumpy()
+            np.testing.assert_array_equal(found, np.take(order, range(k), axis))
 
 
 def test_nan_is_the_largest() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from runtime.base import ArgumentError, MXNetError, count, did_you_mean
 from runtime.core.backend import is_host
 from runtime.core.dtypes import convert, element_type
+from runtime.native import ordering as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import on_own_device
 from runtime.ndarray.shape.pick import along
@@ -100,9 +101,17 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     return x.shape[axis] - 1 - np.flip(backwards, axis)
 
 
+KERNEL_K = 64
+"""Up to this many first elements, a kernel finds them in one pass, which takes at most k steps for each element."""
+TASK_ELEMENTS = 1 << 13
+"""Elements of a task, about."""
+
+
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
     """The first `k` of `_order`. On the CPU, if k is small, the other elements are not sorted."""
     length = x.shape[axis]
+    if is_host(x) and 0 < k <= KERNEL_K and x.size and widen_half(x).dtype.char in "fd" and length < 1 << 32:
+        return _first_by_kernel(widen_half(x), axis, k, ascending)
     if length < 16 * k or not is_host(x) or (x.dtype.kind not in "iu" and np.isnan(x).any()):
         return _order(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()
     rows = np.moveaxis(x, axis, -1)
@@ -114,3 +123,13 @@ def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
     candidates = np.nonzero(inside)[-1].reshape(*rows.shape[:-1], k)
     order = _order(np.take_along_axis(rows, candidates, -1), rows.ndim - 1, ascending)
     return np.ascontiguousarray(np.moveaxis(np.take_along_axis(candidates, order, -1), -1, axis))
+
+
+def _first_by_kernel(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    n = rows.shape[-1]
+    count, share = rows.size // n, max(1, TASK_ELEMENTS // n)
+    places = np.empty((*rows.shape[:-1], k), np.uint32)
+    sizes = k, count, n, share
+    native.first(-(-count // share), rows.size, rows, places, -1 if ascending else 1, *sizes, scratch=k)
+    return np.ascontiguousarray(np.moveaxis(places.astype(np.int64), -1, axis))
