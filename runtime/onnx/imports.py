@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray import NDArray
 from runtime.onnx.reading import READINGS
 from runtime.onnx.reading.node import Known, Node, Value
-from runtime.onnx.writer import library
+from runtime.onnx.writer import MOST_BYTES, library
 from runtime.symbol import Symbol
 
 File = str | os.PathLike[str]
@@ -24,11 +25,13 @@ def import_model(model_file: File) -> tuple[Symbol, dict[str, NDArray], dict[str
     """The graph of an ONNX file, its parameters and its auxiliary states by name.
 
     Inputs without values are variables of their names. ImportError if `onnx`, an extra, is missing. MXNetError for a
-    file that is none, and for an operator that cannot be read, which it names.
+    file that is none, and for a node that cannot be read; it names the file and the node.
     """
-    model = _loaded(model_file)
-    reader = _Reader(model)
-    graph = reader.graph()
+    reader = _Reader(_loaded(model_file))
+    try:
+        graph = reader.graph()
+    except MXNetError as error:
+        raise MXNetError(f"import_model: '{os.fspath(model_file)}': {error}") from error
     states = set(graph.list_auxiliary_states())
     used = states.union(graph.list_arguments())
     arrays = {name: nd.array(x, dtype=x.dtype) for name, x in reader.parameters.items() if name in used}
@@ -75,17 +78,19 @@ class _Reader:
         for node in proto.node:
             for name, value in zip(node.output, self._read(node), strict=False):
                 self._values[name] = value
-        outputs = [self._symbol(value.name) for value in proto.output]
+        outputs = []
+        for output in proto.output:
+            value = self._value(output.name, "the graph")
+            outputs.append(self._parameter(value, output.name) if isinstance(value, np.ndarray) else value)
         return outputs[0] if len(outputs) == 1 else sym.Group(outputs)
 
-    def _value(self, name: str) -> Value:
+    def _value(self, name: str, reader: str) -> Value:
         if name not in self._values:
-            raise MXNetError(f"import_model: '{name}', a further output of a node, cannot be read")
+            raise MXNetError(
+                f"{reader} needs '{name}', which no node before it computes, or only as a further output that cannot "
+                "be read"
+            )
         return self._values[name]
-
-    def _symbol(self, name: str) -> Symbol:
-        value = self._value(name)
-        return self._parameter(value, name) if isinstance(value, np.ndarray) else value
 
     def _parameter(self, array: np.ndarray, name: str) -> Symbol:
         """The variable of a constant; MXNet has no arrays without axes, nor of truth values."""
@@ -111,17 +116,22 @@ class _Reader:
 
     def _read(self, node: Any) -> Sequence[Value]:
         """What a node computes: constants, if all that it reads are."""
-        values = [self._value(name) for name in node.input]
-        folded = self._folded(node, values)
-        if folded is not None:
-            return folded
-        reading = READINGS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
-        if reading is None:
-            raise MXNetError(
-                f"import_model: the operator {node.domain and node.domain + '.'}{node.op_type} of node "
-                f"'{node.name}' cannot be read{did_you_mean(node.op_type, READINGS)}"
-            )
-        found = reading(self._node(node, values))
+        values = [self._value(name, f"{node.op_type} '{node.name}'") for name in node.input]
+        try:
+            folded = self._folded(node, values)
+            if folded is not None:
+                return folded
+            reading = READINGS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+            if reading is None:
+                raise MXNetError(
+                    f"the operator {node.domain and node.domain + '.'}{node.op_type} of node '{node.name}' cannot be "
+                    f"read{did_you_mean(node.op_type, READINGS)}"
+                )
+            found = reading(self._node(node, values))
+        except (MXNetError, ImportError):
+            raise
+        except Exception as error:  # NumPy's, or the evaluator's, of a node that breaks ONNX's rules
+            raise MXNetError(f"{node.op_type} '{node.name}' cannot be read: {error}") from error
         return found if isinstance(found, list) else [found]
 
     def _node(self, node: Any, values: list[Value]) -> Node:
@@ -139,6 +149,10 @@ class _Reader:
                 values = [np.empty(known)]
         if any(isinstance(value, Symbol) for value in values) or node.op_type in _DRAWN:
             return None
+        for name in node.output:
+            known = self._known.get(name, Known(None, None))
+            if math.prod(known.shape or ()) * (known.dtype or np.dtype(np.float32)).itemsize > MOST_BYTES:
+                raise MXNetError(f"{node.op_type} '{node.name}' computes a constant of shape {known.shape}, over 2 GiB")
         from onnx.reference import ReferenceEvaluator
 
         helper = self.onnx.helper

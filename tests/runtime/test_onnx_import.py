@@ -166,3 +166,25 @@ def test_errors(tmp_path: Path) -> None:
     open_ = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"], "r")]
     with pytest.raises(mx.MXNetError, match="Reshape 'r' of the ONNX file cannot be read: shape, its input 1, depends"):
         mx.onnx.import_model(saved(tmp_path / "o.onnx", open_, ("n", 3)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ([("Add", ["x", "none"], ["y"])], "Add 'n0' needs 'none', which no node before it computes"),
+        ([("Add", ["x", "b"], ["y"]), ("Relu", ["y"], ["b"])], "Add 'n0' needs 'b'"),
+        ([("Relu", ["x"], ["z"])], "the graph needs 'y'"),
+        (
+            [("ConstantOfShape", ["huge"], ["c"]), ("Add", ["x", "c"], ["y"])],
+            "ConstantOfShape 'n0' computes .* over 2 GiB",
+        ),
+        ([("Reshape", ["row", "row"], ["c"]), ("Add", ["x", "c"], ["y"])], "Reshape 'n0' cannot be read: "),
+        ([("Conv", ["x"], ["y"])], "Conv 'n0' cannot be read: "),
+    ],
+)
+def test_broken_files(nodes: list[Any], words: str, tmp_path: Path) -> None:
+    """Errors name the file and the node; nothing of a hostile size is computed."""
+    made = [helper.make_node(*node, f"n{i}") for i, node in enumerate(nodes)]
+    path = saved(tmp_path / "broken.onnx", made, huge=[1 << 20, 1 << 20, 4], row=[2, 3, 4])
+    with pytest.raises(mx.MXNetError, match=f"broken.onnx': {words}"):
+        mx.onnx.import_model(path)
