@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray import NDArray
 from runtime.onnx.reading import READINGS
 from runtime.onnx.reading.node import Known, Node, Value
-from runtime.onnx.writer import MOST_BYTES, library
+from runtime.onnx.writer import library
 from runtime.symbol import Symbol
 
 File = str | os.PathLike[str]
@@ -25,13 +26,11 @@ def import_model(model_file: File) -> tuple[Symbol, dict[str, NDArray], dict[str
     """The graph of an ONNX file, its parameters and its auxiliary states by name.
 
     Inputs without values are variables of their names. ImportError if `onnx`, an extra, is missing. MXNetError for a
-    file that is none, and for a node that cannot be read; it names the file and the node.
+    file that is none, and for an operator that cannot be read, which it names.
     """
-    reader = _Reader(_loaded(model_file))
-    try:
-        graph = reader.graph()
-    except MXNetError as error:
-        raise MXNetError(f"import_model: '{os.fspath(model_file)}': {error}") from error
+    model = _loaded(model_file)
+    reader = _Reader(model)
+    graph = reader.graph()
     states = set(graph.list_auxiliary_states())
     used = states.union(graph.list_arguments())
     arrays = {name: nd.array(x, dtype=x.dtype) for name, x in reader.parameters.items() if name in used}
@@ -68,29 +67,42 @@ class _Reader:
         self._values: dict[str, Value] = {"": None}
         self._opset = next((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), 1)
         self._made: dict[str, Symbol] = {}
+        self._computed = 0  # elements of constants that were computed
 
     def graph(self) -> Symbol:
         proto, to_array = self.model.graph, self.onnx.numpy_helper.to_array
-        self._known = self._inferred()
-        self._values |= {tensor.name: to_array(tensor) for tensor in proto.initializer}
+        if not proto.output:
+            raise MXNetError("import_model: the file has no graph with outputs")
+        with _named("the shapes of the ONNX file"):
+            self._known = self._inferred()
+        for tensor in proto.initializer:
+            with _named(f"the constant '{tensor.name}' of the ONNX file"):
+                self._values[tensor.name] = to_array(tensor)
         for value in proto.input:
             self._values.setdefault(value.name, sym.var(value.name))
         for node in proto.node:
-            for name, value in zip(node.output, self._read(node), strict=False):
-                self._values[name] = value
-        outputs = []
-        for output in proto.output:
-            value = self._value(output.name, "the graph")
-            outputs.append(self._parameter(value, output.name) if isinstance(value, np.ndarray) else value)
+            with _named(f"{node.op_type} '{node.name or next(iter(node.output), '')}' of the ONNX file"):
+                found = self._read(node)
+            self._values |= zip(node.output, found, strict=False)
+        outputs = [self._symbol(value.name) for value in proto.output]
         return outputs[0] if len(outputs) == 1 else sym.Group(outputs)
 
-    def _value(self, name: str, reader: str) -> Value:
-        if name not in self._values:
+    def _value(self, name: str) -> Value:
+        if name in self._values:
+            return self._values[name]
+        makers = [node for node in self.model.graph.node if name in node.output]
+        if not makers:
+            raise MXNetError(f"import_model: '{name}' is read, and nothing in the file gives it")
+        if name in makers[0].output[:1]:
             raise MXNetError(
-                f"{reader} needs '{name}', which no node before it computes, or only as a further output that cannot "
-                "be read"
+                f"import_model: '{name}' is read before {makers[0].op_type} '{makers[0].name}' computes it: the nodes "
+                "are a cycle, or not in order"
             )
-        return self._values[name]
+        raise MXNetError(f"import_model: '{name}', a further output of a node, cannot be read")
+
+    def _symbol(self, name: str) -> Symbol:
+        value = self._value(name)
+        return self._parameter(value, name) if isinstance(value, np.ndarray) else value
 
     def _parameter(self, array: np.ndarray, name: str) -> Symbol:
         """The variable of a constant; MXNet has no arrays without axes, nor of truth values."""
@@ -116,22 +128,17 @@ class _Reader:
 
     def _read(self, node: Any) -> Sequence[Value]:
         """What a node computes: constants, if all that it reads are."""
-        values = [self._value(name, f"{node.op_type} '{node.name}'") for name in node.input]
-        try:
-            folded = self._folded(node, values)
-            if folded is not None:
-                return folded
-            reading = READINGS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
-            if reading is None:
-                raise MXNetError(
-                    f"the operator {node.domain and node.domain + '.'}{node.op_type} of node '{node.name}' cannot be "
-                    f"read{did_you_mean(node.op_type, READINGS)}"
-                )
-            found = reading(self._node(node, values))
-        except (MXNetError, ImportError):
-            raise
-        except Exception as error:  # NumPy's, or the evaluator's, of a node that breaks ONNX's rules
-            raise MXNetError(f"{node.op_type} '{node.name}' cannot be read: {error}") from error
+        values = [self._value(name) for name in node.input]
+        folded = self._folded(node, values)
+        if folded is not None:
+            return folded
+        reading = READINGS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+        if reading is None:
+            raise MXNetError(
+                f"import_model: the operator {node.domain and node.domain + '.'}{node.op_type} of node "
+                f"'{node.name}' cannot be read{did_you_mean(node.op_type, READINGS)}"
+            )
+        found = reading(self._node(node, values))
         return found if isinstance(found, list) else [found]
 
     def _node(self, node: Any, values: list[Value]) -> Node:
@@ -142,17 +149,15 @@ class _Reader:
         )  # fmt: skip
 
     def _folded(self, node: Any, values: list[Value]) -> list[np.ndarray] | None:
-        """The outputs of a node that no data decide, by ONNX's own evaluator; None for one that they do."""
+        """The outputs of a node that no data decide, by ONNX's own evaluator; None for one that they do, and for one
+        that is not worth its time or memory."""
         if node.op_type == "Shape":
             known = self._known.get(node.input[0], Known(None, None)).shape
             if known is not None and -1 not in known:
-                values = [np.empty(known)]
-        if any(isinstance(value, Symbol) for value in values) or node.op_type in _DRAWN:
+                bounds = _attributes(self.onnx, node)
+                return [np.array(known[slice(bounds.get("start"), bounds.get("end"))], np.int64)]
+        if any(isinstance(value, Symbol) for value in values) or node.op_type not in _FOLDED:
             return None
-        for name in node.output:
-            known = self._known.get(name, Known(None, None))
-            if math.prod(known.shape or ()) * (known.dtype or np.dtype(np.float32)).itemsize > MOST_BYTES:
-                raise MXNetError(f"{node.op_type} '{node.name}' computes a constant of shape {known.shape}, over 2 GiB")
         from onnx.reference import ReferenceEvaluator
 
         helper = self.onnx.helper
@@ -162,13 +167,65 @@ class _Reader:
             for name, x in given.items()
         ]
         outputs = [self.onnx.ValueInfoProto(name=name) for name in node.output if name]
-        graph = helper.make_graph([node], "constant", inputs, outputs)
+        small = [self.onnx.numpy_helper.from_array(x, name) for name, x in given.items() if x.size <= _MAX_LENGTHS]
+        graph = helper.make_graph([node], "constant", inputs, outputs, small)
+        model = helper.make_model(graph, opset_imports=self.model.opset_import)
+        self._computed += self._size(model, sum(x.size for x in given.values()))
+        if self._computed > MAX_COMPUTED:
+            raise MXNetError(
+                f"import_model: {node.op_type} '{node.name or node.output[0]}' makes more than {MAX_COMPUTED} elements "
+                "of constants, with those before it"
+            )
+        del graph.initializer[:]
         evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=self.model.opset_import))
         found = dict(zip([x.name for x in outputs], evaluator.run(None, given), strict=True))
         return [np.asarray(found[name]) if name else None for name in node.output]
 
+    def _size(self, model: Any, read: int) -> int:
+        """How many elements a model of one node computes, which reads `read` elements."""
+        inferred = self.onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
+        if inferred.node[0].op_type in _FILTERS:
+            return read * _MAX_AXES
+        size = 0
+        for value in inferred.output:
+            shape = value.type.tensor_type.shape
+            if not value.type.tensor_type.HasField("shape") or not all(d.HasField("dim_value") for d in shape.dim):
+                raise MXNetError(f"import_model: the shape of '{value.name}', a constant, must be known")
+            size += math.prod(d.dim_value for d in shape.dim)
+        return size
 
-_DRAWN = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """MXNetError that names `what`, for all that can go wrong with what a file has."""
+    try:
+        yield
+    except MXNetError:
+        raise
+    except Exception as error:  # of ONNX, of its evaluator, or of values that are none
+        reason = f"KeyError {error}" if isinstance(error, KeyError) else error
+        raise MXNetError(f"{what} cannot be read: {reason}") from error
+
+
+MAX_COMPUTED = 1 << 27
+"""The most elements of constants that are computed while a file is read: no few bytes are to fill the memory."""
+_MAX_LENGTHS = 1024
+"""The most elements of constants that shapes are inferred from."""
+_MAX_AXES = 8
+_FILTERS = ("Compress", "NonZero", "Unique")
+"""Their results have no more elements than are read, or indices along a few axes of them."""
+_FOLDED = frozenset(
+    (
+        *("Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat", "Constant"),
+        *("ConstantOfShape", "CumSum", "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten"),
+        *("Floor", "Gather", "GatherElements", "GatherND", "Gemm", "Greater", "GreaterOrEqual", "Identity", "Less"),
+        *("LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range"),
+        *("Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round"),
+        *("ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze"),
+        *("Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor", *_FILTERS),
+    )
+)
+"""What lengths, masks and weights are computed with, in a time that their results tell."""
 
 
 def _attributes(onnx: Any, node: Any) -> Mapping[str, Any]:
