@@ -3,8 +3,10 @@ compiled code gives the bits of its Python, which runs over bounds-checked memor
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
+import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -238,6 +240,18 @@ def transposes(dtype: str) -> None:
         nd.transpose(nd.array(numbers(dtype, *shape), dtype=dtype), axes)
 
 
+@contextlib.contextmanager
+def convolving_with_relu(module: Any) -> Iterator[None]:
+    """As plans call the kernel: the sixth argument says that the positive part is taken."""
+    convolve = module.native.convolve
+
+    def rectified(tasks: int, work: int, *arguments: Any, scratch: int) -> None:
+        convolve(tasks, work, *arguments[:5], 1, *arguments[6:], scratch=scratch)
+
+    with unittest.mock.patch.object(module.native, "convolve", rectified):
+        yield
+
+
 def gathered_convolutions(dtype: str) -> None:
     """Several images in a block, and several blocks of an image; runs of a row, of a pixel and of a part of one."""
     for n, channels, filters, image, window in (
@@ -251,6 +265,8 @@ def gathered_convolutions(dtype: str) -> None:
         y = gathered.convolve(x, w, numbers(dtype, filters), window)
         gathered.convolve_image(y, w, window, image)
         gathered.convolve_weight(y, x, window)
+        with convolving_with_relu(gathered):
+            assert gathered.convolve(x, w, None, window).min() >= 0
 
 
 def winograd_convolutions(dtype: str) -> None:
@@ -259,6 +275,8 @@ def winograd_convolutions(dtype: str) -> None:
         x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
         y = winograd.convolve(x, w, numbers(dtype, filters), pad)
         winograd.convolve_image(y, w, pad)
+        with convolving_with_relu(winograd):
+            winograd.convolve(x, w, None, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:

@@ -157,7 +157,7 @@ def _product(
     y = np.empty(shape, x.dtype)
     work = 2 * w[0].size * (y if bias is not None or len(w) == shape[1] else x).size // FLOPS
     native.convolve(
-        t.tasks, work, copied(t.padded, x), panels, bias, y, int(bias is not None), code_of("gathered_gemm", x),
+        t.tasks, work, copied(t.padded, x), panels, bias, y, int(bias is not None), 0, code_of("gathered_gemm", x),
         code_of("turn", x), t.g, scratch=t.scratch,
     )  # fmt: skip
     return y
