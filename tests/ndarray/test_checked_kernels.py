@@ -22,7 +22,7 @@ from runtime.native import activation, normalization, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import dropout, gathered, winograd
+from runtime.ndarray.nn import dropout, gathered, pointwise, winograd
 from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
@@ -253,6 +253,16 @@ def gathered_convolutions(dtype: str) -> None:
         gathered.convolve_weight(y, x, window)
 
 
+def pointwise_convolutions(dtype: str) -> None:
+    """Blocks of pixels and sums of channels of which the last is smaller; panels that are not filled."""
+    for n, channels, filters, image, groups in ((3, 70, 3, (7,), 1), (1, 6, 36, (2, 3), 2), (9, 2, 3, (500,), 1)):
+        window = Window(*((k,) * len(image) for k in (1, 1, 0, 1)), groups)
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // groups, *window.kernel)
+        y = pointwise.convolve(x, w, numbers(dtype, filters), window)
+        pointwise.convolve_image(y, w, window)
+        pointwise.weight_parts(y, x, window)
+
+
 def winograd_convolutions(dtype: str) -> None:
     """Blocks of tile rows and of channels of which the last is smaller; images with an odd number of pixels."""
     for n, channels, filters, image, pad in ((2, 3, 2, (5, 6), (1, 0)), (1, 2, 3, (1, 35), (2, 1))):
@@ -404,6 +414,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
         *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
         *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
     ],
+    pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
