@@ -114,10 +114,18 @@ def elementwise(dtype: str) -> None:
             (activation.leaky_back, (x, slope, g)),
         ):
             run(tasks, n, *inputs, np.empty_like(x), n)
-    n = 65
+    n, slopes = 65, np.array([0.25, 1.5], dtype)
     x, g = numbers(dtype, n, special=True), numbers(dtype, n)
-    activation.gelu(1, n, x, np.empty_like(x), n)
-    activation.gelu_back(1, n, x, g, np.empty_like(x), n)
+    for run, inputs in (
+        (activation.gelu, (x,)),
+        (activation.gelu_back, (x, g)),
+        (activation.elu, (x, slopes)),
+        (activation.elu_back, (x, slopes, g)),
+        (activation.softrelu, (x,)),
+        (activation.softrelu_back, (x, g)),
+        (activation.softsign_back, (x, g)),
+    ):
+        run(1, n, *inputs, np.empty_like(x), n)
 
 
 def activations(dtype: str) -> None:
@@ -388,7 +396,10 @@ def dropouts(dtype: str) -> None:
 
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
-    elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
+    elementwise: [
+        *(f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
+        *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
+    ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [
         f"softmax.{f}"
