@@ -24,7 +24,7 @@ from runtime.native import activation, normalization, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import dropout, gathered, winograd
+from runtime.ndarray.nn import dropout, gathered, pointwise, winograd
 from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
@@ -116,10 +116,18 @@ def elementwise(dtype: str) -> None:
             (activation.leaky_back, (x, slope, g)),
         ):
             run(tasks, n, *inputs, np.empty_like(x), n)
-    n = 65
+    n, slopes = 65, np.array([0.25, 1.5], dtype)
     x, g = numbers(dtype, n, special=True), numbers(dtype, n)
-    activation.gelu(1, n, x, np.empty_like(x), n)
-    activation.gelu_back(1, n, x, g, np.empty_like(x), n)
+    for run, inputs in (
+        (activation.gelu, (x,)),
+        (activation.gelu_back, (x, g)),
+        (activation.elu, (x, slopes)),
+        (activation.elu_back, (x, slopes, g)),
+        (activation.softrelu, (x,)),
+        (activation.softrelu_back, (x, g)),
+        (activation.softsign_back, (x, g)),
+    ):
+        run(1, n, *inputs, np.empty_like(x), n)
 
 
 def activations(dtype: str) -> None:
@@ -269,6 +277,16 @@ def gathered_convolutions(dtype: str) -> None:
             assert gathered.convolve(x, w, None, window).min() >= 0
 
 
+def pointwise_convolutions(dtype: str) -> None:
+    """Blocks of pixels and sums of channels of which the last is smaller; panels that are not filled."""
+    for n, channels, filters, image, groups in ((3, 70, 3, (7,), 1), (1, 6, 36, (2, 3), 2), (9, 2, 3, (500,), 1)):
+        window = Window(*((k,) * len(image) for k in (1, 1, 0, 1)), groups)
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // groups, *window.kernel)
+        y = pointwise.convolve(x, w, numbers(dtype, filters), window)
+        pointwise.convolve_image(y, w, window)
+        pointwise.weight_parts(y, x, window)
+
+
 def winograd_convolutions(dtype: str) -> None:
     """Blocks of tile rows and of channels of which the last is smaller; images with an odd number of pixels."""
     for n, channels, filters, image, pad in ((2, 3, 2, (5, 6), (1, 0)), (1, 2, 3, (1, 35), (2, 1))):
@@ -396,7 +414,10 @@ def dropouts(dtype: str) -> None:
 
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
-    elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
+    elementwise: [
+        *(f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
+        *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
+    ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [
         f"softmax.{f}"
@@ -422,6 +443,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
         *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
         *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
     ],
+    pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
