@@ -72,13 +72,14 @@ class _Call:
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.name = type(function).__name__
 
     def pull(self, node: Node, g: Gradients) -> Iterator[tuple[Any, NDArray]]:
         with pause(mode.training):
             flows = (g.get(i) for i in range(len(node.output)))
             given = [y._full_like(0) if dy is None else dy for dy, y in zip(flows, node.output, strict=True)]
             back = _as_list(self.function.backward(*given))
-        name = type(self.function).__name__
+        name = self.name
         if len(back) != len(node.parents):
             raise MXNetError(f"{name}.backward returned {len(back)} gradients for {len(node.parents)} inputs")
         check_arrays(f"{name}.backward: gradients", (dx for dx in back if dx is not None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function
-from runtime.native.exponential import exp_nonpositive
+from runtime.native.exponential import exp_nonpositive, expm1, log1p_of_fraction
 
 ELEMENTS_PER_TASK = 1 << 13
 
@@ -37,6 +37,46 @@ def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
 def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope[0])
+
+
+@kernel
+def elu(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
+    """`slope` has two elements, that of `exp(x) - 1` below zero and that of x above."""
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        v = x[i]
+        below = slope[0] * expm1(v)
+        y[i] = slope[1] * v if v > 0.0 else below
+
+
+@kernel
+def elu_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        v = x[i]
+        below = slope[0] * exp_nonpositive(-abs(v))
+        dx[i] = g[i] * (slope[1] if v > 0.0 else below)
+
+
+@kernel
+def softrelu(task: int, x: Array, y: Array, n: int) -> None:
+    """`log(1 + exp(x))`."""
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        v = x[i]
+        y[i] = (v if v > 0.0 else 0.0) + log1p_of_fraction(exp_nonpositive(-abs(v)))
+
+
+@kernel
+def softrelu_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        v = x[i]
+        e = exp_nonpositive(-abs(v))
+        dx[i] = g[i] * ((1.0 if v > 0.0 else e) / (1.0 + e))
+
+
+@kernel
+def softsign_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        size = 1.0 + abs(x[i])
+        dx[i] = g[i] / size / size
 
 
 # ---------------------------------------------------------------- gelu

@@ -1,4 +1,4 @@
-"""exp, log, sigmoid and tanh for use in kernels; all but log without branches, so that loops become vector code.
+"""exp, log, log1p, sigmoid and tanh for use in kernels; all but log without branches, so that loops become vector code.
 
 The error is a few units in the last place, in float32 and in float64.
 """
@@ -64,6 +64,38 @@ def exp_nonpositive(argument: float) -> float:
     r = x - n * LN2_HIGH - n * LN2_LOW
     p = expm1_series(r, series_terms_8_to_13(r) if lowest < -87.0 else 1.0 / 40320.0)
     return 0.0 if argument < lowest else (p + 1.0) * power_of_2(n)
+
+
+@function
+def artanh_terms_17_to_35(s: float) -> float:
+    """`1/17 + s/19 + ... + s^9/35`: with `s = t^2`, terms of the series of artanh(t), divided by `t^17`."""
+    p = 1.0 / 35.0
+    p = p * s + 1.0 / 33.0
+    p = p * s + 1.0 / 31.0
+    p = p * s + 1.0 / 29.0
+    p = p * s + 1.0 / 27.0
+    p = p * s + 1.0 / 25.0
+    p = p * s + 1.0 / 23.0
+    p = p * s + 1.0 / 21.0
+    p = p * s + 1.0 / 19.0
+    p = p * s + 1.0 / 17.0
+    return p
+
+
+@function
+def log1p_of_fraction(x: float) -> float:
+    """`log(1 + x)` for x from 0 to 1: `2 artanh(t)` with `t = x/(2 + x)`, of which t^2 is at most 1/9."""
+    t = x / (2.0 + x)
+    s = t * t
+    p = artanh_terms_17_to_35(s) if 1.0 + 1e-12 > 1.0 else 1.0 / 17.0  # only float32 rounds 1 + 1e-12 to 1
+    p = p * s + 1.0 / 15.0
+    p = p * s + 1.0 / 13.0
+    p = p * s + 1.0 / 11.0
+    p = p * s + 1.0 / 9.0
+    p = p * s + 1.0 / 7.0
+    p = p * s + 1.0 / 5.0
+    p = p * s + 1.0 / 3.0
+    return 2.0 * (p * s * t + t)
 
 
 @function

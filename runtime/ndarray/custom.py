@@ -120,7 +120,7 @@ def Custom(*data: NDArray, op_type: str, **kwargs: Any) -> NDArray | list[NDArra
     CustomOpProp, as text.
     """
     prop, inputs = bound(op_type, data, kwargs, (NDArray,))
-    return _Call(op_type, prop, len(prop.list_arguments()), inputs)(*inputs)
+    return CustomCall(op_type, prop, len(prop.list_arguments()), inputs)(*inputs)
 
 
 def bound(op_type: str, data: tuple, kwargs: dict[str, Any], kinds: tuple[type, ...]) -> tuple[CustomOpProp, list]:
@@ -150,11 +150,12 @@ def inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tupl
     return answer
 
 
-class _Call(autograd.Function):
+class CustomCall(autograd.Function):
     """One call of a CustomOp."""
 
     def __init__(self, op_type: str, prop: CustomOpProp, count: int, inputs: list[NDArray]) -> None:
         super().__init__()
+        self.op_type = op_type
         self._count = count  # of inputs; the others are auxiliary states
         arguments = inputs[:count]
         self._shapes = inferred(op_type, "infer_shape", prop, [list(x.shape) for x in arguments])

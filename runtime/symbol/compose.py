@@ -9,7 +9,7 @@ from runtime.attribute import AttrScope
 from runtime.base import MXNetError, did_you_mean
 from runtime.name import NameManager
 from runtime.symbol.attributes import HIDDEN, misfit, stored_key, text_of
-from runtime.symbol.graph import Entry, Node
+from runtime.symbol.graph import Entry, Node, initialize
 from runtime.symbol.symbol import Symbol, single
 from runtime.symbol.table import Operator
 
@@ -37,25 +37,13 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
     for key in keys:
         x = named.pop(key, None)
         entry = Entry(Node(None, f"{name}_{key}", dict(texts))) if x is None else single(x, key)
-        initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
-        if initial is not None and entry.node.operator is None:
-            entry.node.attributes.setdefault("__init__", initial)
+        initialize(operator, key, entry)
         entries.append(entry)
     if named:
         raise MXNetError(
             f"{operator.name} '{name}' takes {', '.join(keys)} with these attributes, not {', '.join(named)}"
         )
     return Symbol(Node(operator, name, texts, tuple(entries)).entries())
-
-
-_INITIAL = {
-    "moving_avg": '["zero", {}]',
-    "moving_mean": '["zero", {}]',
-    "moving_var": '["one", {}]',
-    "LeakyReLU gamma": '["Constant", {"value": 0.25}]',
-    "UpSampling weight": '["bilinear", {}]',
-}
-"""What initializes the variable that is an input, by the names of operator and input, or of the input."""
 
 
 def _sorted_arguments(

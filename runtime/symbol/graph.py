@@ -114,6 +114,23 @@ def order(entries: Iterable[Entry]) -> list[Node]:
     return found
 
 
+def initialize(operator: Operator, key: str, entry: Entry) -> None:
+    """Note in a variable that is the input `key` of `operator` what initializes it, unless it has that already."""
+    initial = _INITIAL.get(f"{operator.name} {key}", _INITIAL.get(key))
+    if initial is not None and entry.node.operator is None:
+        entry.node.attributes.setdefault("__init__", initial)
+
+
+_INITIAL = {
+    "moving_avg": '["zero", {}]',
+    "moving_mean": '["zero", {}]',
+    "moving_var": '["one", {}]',
+    "LeakyReLU gamma": '["Constant", {"value": 0.25}]',
+    "UpSampling weight": '["bilinear", {}]',
+}
+"""What initializes the variable that is an input, by the names of operator and input, or of the input."""
+
+
 def auxiliaries(nodes: Iterable[Node]) -> set[Node]:
     """The variables that some node has in the place of an auxiliary state."""
     return {

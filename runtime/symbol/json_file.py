@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from runtime.base import MXNetError
 from runtime.symbol.attributes import HIDDEN, parse_shape, stored_key
-from runtime.symbol.graph import Entry, Node, order, rebuilt
+from runtime.symbol.graph import Entry, Node, initialize, order, rebuilt
 from runtime.symbol.table import find
 from runtime.util import is_np_shape
 
@@ -160,7 +160,9 @@ def _operation(
         for key, auxiliary in named[len(entries) :]:
             if not auxiliary:
                 break
-            entries.append(Entry(Node(None, f"{name}_{key}")))  # version 0.8 left out auxiliary states
+            texts = {stored_key(k): text for k, text in attributes.items()}
+            entries.append(Entry(Node(None, f"{name}_{key}", texts)))  # version 0.8 left out auxiliary states
+            initialize(operator, key, entries[-1])
         if len(entries) != len(named):
             raise MXNetError(f"{op} takes {len(named)} inputs here, not {len(entries)}")
     own = {}

@@ -47,8 +47,8 @@ def test_a_step_of_training_is_traced(tmp_path: Path) -> None:
     nd.ones(3).cos()
     assert Operator.__call__ is untimed
     found = names()
-    assert {"linear", "_backward_linear", "update_SGD", "sin"} <= found.keys() and not {"exp", "cos"} & found.keys()
-    linear = found["linear"]
+    assert {"FullyConnected", "_backward_FullyConnected", "update_SGD", "sin"} <= found.keys() and not {"exp", "cos"} & found.keys()
+    linear = found["FullyConnected"]
     assert linear["Count"] == 2 and 0 < linear["Min"] <= linear["Avg"] <= linear["Max"] <= linear["Total"]
     totals = [x["Total"] for x in found.values()]
     assert totals == sorted(totals, reverse=True)
@@ -58,7 +58,7 @@ def test_a_step_of_training_is_traced(tmp_path: Path) -> None:
     trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     spans = [event for event in trace if event["ph"] == "X"]
     assert len(spans) == sum(x["Count"] for x in found.values())
-    backward, inner = (next(s for s in spans if s["name"] == name) for name in ("_backward_linear", "linear"))
+    backward, inner = (next(s for s in spans if s["name"] == name) for name in ("_backward_FullyConnected", "FullyConnected"))
     assert inner["ts"] + inner["dur"] <= backward["ts"] and {"pid", "tid", "cat"} <= backward.keys()
 
 
@@ -68,6 +68,56 @@ def test_an_error_in_an_operator_is_raised_and_timed() -> None:
         nd.dot(nd.ones((2, 3)), nd.ones((2, 3)))
     nd.ones(2).exp()
     assert "exp" in names()
+
+
+def test_operators_have_the_names_of_mxnet() -> None:
+    x = nd.ones((2, 2))
+    x.attach_grad()
+    profiler.start()
+    nd.zeros(3)
+    (x + 1) + 1
+    2 - x
+    with autograd.record():
+        y = x * x + 3 / x
+    y.backward()
+    profiler.stop()
+    counts = {name: int(x["Count"]) for name, x in names().items()}
+    assert {name: counts[name] for name in ("_zeros", "_plus_scalar", "_rminus_scalar", "_rdiv_scalar")} == {
+        "_zeros": 1,
+        "_plus_scalar": 2,
+        "_rminus_scalar": 1,
+        "_rdiv_scalar": 1,
+    }
+    assert {"broadcast_mul", "broadcast_add", "_backward_broadcast_mul", "_backward_rdiv_scalar"} <= counts.keys()
+
+
+def test_operators_of_users_are_a_category() -> None:
+    class Twice(mx.operator.CustomOp):
+        def forward(self, is_train: bool, req: list, in_data: list, out_data: list, aux: list) -> None:
+            nd.zeros(3)
+            self.assign(out_data[0], req[0], in_data[0] + in_data[0])
+
+        def backward(self, req: list, out_grad: list, in_data: list, out_data: list, in_grad: list, aux: list) -> None:
+            self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+    class TwiceProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> mx.operator.CustomOp:
+            return Twice()
+
+    mx.operator.register("profiled_twice")(TwiceProp)
+    x = nd.ones(3)
+    x.attach_grad()
+    profiler.start()
+    with autograd.record():
+        y = nd.Custom(x, op_type="profiled_twice")
+    y.backward()
+    y.exp()
+    profiler.stop()
+    found = json.loads(profiler.dumps(format="json"))["Time"]
+    parts = found["Custom Operator"].keys()
+    assert {f"profiled_twice::{name}" for name in ("pure_python", "_zeros", "broadcast_add")} <= parts
+    assert {f"_backward_profiled_twice::{name}" for name in ("pure_python", "_mul_scalar")} <= parts
+    assert "exp" in found["operator"]
 
 
 def test_parts_that_a_program_names(tmp_path: Path) -> None:

@@ -274,6 +274,7 @@ def test_files_of_older_versions_are_read() -> None:
     assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
     attributes = net.attr_dict()
     assert attributes["data"]["lr_mult"] == "0.2" and attributes["fc_weight"]["__wd_mult__"] == "0.3"
+    assert attributes["bn_moving_var"] == {"eps": "0.001", "__init__": '["one", {}]'}
     assert attributes["fc"]["ctx_group"] == "stage1" and net.infer_shape(data=(2, 3))[1] == [(2, 4)]
 
 

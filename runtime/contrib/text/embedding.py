@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,11 +24,32 @@ InitUnknown = Callable[..., NDArray]
 """Makes the vector of unknown tokens: called with `shape=length`."""
 
 
+_LANGUAGES = """
+    aa ab ace ady af ak als am an ang ar arc arz as ast av ay az azb ba bar bat_smg bcl be bg bh bi bjn bm bn bo bpy
+    br bs bug bxr ca cbk_zam cdo ce ceb ch cho chr chy ckb co cr crh cs csb cu cv cy da de diq dsb dv dz ee el eml en
+    eo es et eu ext fa ff fi fiu_vro fj fo fr frp frr fur fy ga gag gan gd gl glk gn gom got gu gv ha hak haw he hi
+    hif ho hr hsb ht hu hy hz ia id ie ig ii ik ilo io is it iu ja jam jbo jv ka kaa kab kbd kg ki kj kk kl km kn ko
+    koi kr krc ks ksh ku kv kw ky la lad lb lbe lez lg li lij lmo ln lo lrc lt ltg lv mai map_bms mdf mg mh mhr mi min
+    mk ml mn mo mr mrj ms mt mus mwl my myv mzn na nah nap nds nds_nl ne new ng nl nn no nov nrm nso nv ny oc olo om
+    or os pa pag pam pap pcd pdc pfl pi pih pl pms pnb pnt ps pt qu rm rmy rn ro roa_rup roa_tara ru rue rw sa sah sc
+    scn sco sd se sg sh si simple sk sl sm sn so sq sr srn ss st stq su sv sw szl ta tcy te tet tg th ti tk tl tn to
+    tpi tr ts tt tum tw ty tyv udm ug uk ur uz ve vec vep vi vls vo wa war wo wuu xal xh xmf yi yo za zea zh
+    zh_classical zh_min_nan zh_yue zu
+"""
+"""The codes of the Wikipedias that FastText has vectors of."""
+
+_ALIGNED = "ar bg ca cs da de el en es et fi fr he hr hu id it mk nl no pl pt ro ru sk sl sv tr uk vi"
+"""Those whose vectors lie in one space."""
+
+
 class _TokenEmbedding(Vocabulary):
     """The base class: a vocabulary whose tokens have vectors."""
 
     pretrained_file_names: ClassVar[tuple[str, ...]] = ()
     """The well-known files."""
+
+    pretrained_file_name_sha1: ClassVar[Mapping[str, str]] = {}
+    """More of them: classes written for MXNet name theirs as the keys. The hashes are not looked at."""
 
     _vec_len: int = 0
     _idx_to_vec: NDArray | None = None
@@ -138,18 +159,27 @@ class _TokenEmbedding(Vocabulary):
         self._unknown_token, self._reserved_tokens = vocabulary.unknown_token, vocabulary.reserved_tokens
 
     @classmethod
-    def _well_known(cls, root: str | os.PathLike[str] | None, name: str) -> Path:
-        """The file of this name below `root`; MXNetError if it is not there."""
-        if cls.pretrained_file_names and name not in cls.pretrained_file_names:
-            raise KeyError(f"{cls.__name__} has no file '{name}', but {', '.join(cls.pretrained_file_names)}")
-        folder = Path(data_dir(), "embeddings") if root is None else Path(root).expanduser()
-        path = folder / cls.__name__.lower() / name
+    def _file_names(cls) -> list[str]:
+        return [*cls.pretrained_file_names, *cls.pretrained_file_name_sha1]
+
+    @classmethod
+    def _check_pretrained_file_names(cls, pretrained_file_name: str) -> None:
+        """KeyError for a name that no well-known file has."""
+        if pretrained_file_name not in cls._file_names():
+            names = ", ".join(cls._file_names()[:10])
+            raise KeyError(f"{cls.__name__} has no file '{pretrained_file_name}', but {names or 'none'}, ...")
+
+    @classmethod
+    def _get_pretrained_file(cls, embedding_root: str | os.PathLike[str] | None, pretrained_file_name: str) -> str:
+        """The path of the file of this name below the root; MXNetError if it is not there."""
+        folder = Path(data_dir(), "embeddings") if embedding_root is None else Path(embedding_root).expanduser()
+        path = folder / cls.__name__.lower() / pretrained_file_name
         if not path.is_file():
             raise MXNetError(
                 f"{cls.__name__}: '{path}' is not there, and nothing is downloaded: put the file there, or read one "
                 "from elsewhere with text.embedding.CustomEmbedding"
             )
-        return path
+        return str(path)
 
 
 def _parsed(line: str, delimiter: str, where: str) -> tuple[str, list[float]]:
@@ -179,7 +209,7 @@ def create(embedding_name: str, **kwargs: Any) -> _TokenEmbedding:
 
 def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
     """The names of the well-known files of a class (KeyError for an unknown one), or a dict of those of all."""
-    names = {name: list(cls.pretrained_file_names) for name, cls in registry.get_registry(_TokenEmbedding).items()}
+    names = {name: cls._file_names() for name, cls in registry.get_registry(_TokenEmbedding).items()}
     if embedding_name is None:
         return names
     if embedding_name.lower() not in names:
@@ -214,7 +244,8 @@ class GloVe(_TokenEmbedding):
         vocabulary: Vocabulary | None = None,
         **kwargs: Any,
     ) -> None:
-        path = self._well_known(embedding_root, pretrained_file_name)
+        self._check_pretrained_file_names(pretrained_file_name)
+        path = self._get_pretrained_file(embedding_root, pretrained_file_name)
         super().__init__(**kwargs)
         self._load_embedding(path, " ", init_unknown_vec)
         self._build_embedding_for_vocabulary(vocabulary)
@@ -225,7 +256,13 @@ class FastText(_TokenEmbedding):
     """The vectors of Bojanowski, Grave, Joulin and Mikolov (2016), from `embedding_root/fasttext/`; arguments as those
     of GloVe. There is a file `wiki.LANGUAGE.vec` for each language of Wikipedia."""
 
-    pretrained_file_names = ()
+    pretrained_file_names = (
+        *(f"wiki.{language}.vec" for language in _LANGUAGES.split()),
+        *(f"wiki.multi.{language}.vec" for language in _ALIGNED.split()),
+        "wiki-news-300d-1M.vec",
+        "wiki-news-300d-1M-subword.vec",
+        "crawl-300d-2M.vec",
+    )
 
     def __init__(
         self,
@@ -235,7 +272,8 @@ class FastText(_TokenEmbedding):
         vocabulary: Vocabulary | None = None,
         **kwargs: Any,
     ) -> None:
-        path = self._well_known(embedding_root, pretrained_file_name)
+        self._check_pretrained_file_names(pretrained_file_name)
+        path = self._get_pretrained_file(embedding_root, pretrained_file_name)
         super().__init__(**kwargs)
         self._load_embedding(path, " ", init_unknown_vec)
         self._build_embedding_for_vocabulary(vocabulary)

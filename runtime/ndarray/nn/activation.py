@@ -65,11 +65,24 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * y * (1 - y)
 
 
-@Operator
+EXP_WORK = 8
+"""The work of an exponential per element, in additions."""
+
+
+@TwoGradientOperator
 @ignore_fp_errors
 def softrelu(x: np.ndarray) -> np.ndarray:
     """`log(1 + exp(x))`, without overflow."""
+    if _has_kernels(x):
+        return run_elementwise_kernel(native.softrelu, x, work=2 * EXP_WORK)
     return np.logaddexp(x, x.dtype.type(0))
+
+
+@softrelu.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if _has_kernels(x):
+        return (run_elementwise_kernel(native.softrelu_back, x, g, work=EXP_WORK),)
+    return (g * sigmoid.forward(x),)
 
 
 @softrelu.gradient
@@ -77,9 +90,38 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * sigmoid(x)
 
 
+def _has_kernels(x: np.ndarray) -> bool:
+    return x.dtype.char in "fd" and is_host(x)
+
+
+@TwoGradientOperator
+@in_float32
+@ignore_fp_errors
+def _softsign(x: np.ndarray) -> np.ndarray:
+    y = np.abs(x)
+    y += 1
+    return np.divide(x, y, out=y)
+
+
+@_softsign.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if _has_kernels(x):
+        return (run_elementwise_kernel(native.softsign_back, x, g),)
+    x, g, dtype = widen_half(x), widen_half(g), x.dtype
+    size = 1 + np.abs(x)
+    return ((g / size / size).astype(dtype, copy=False),)
+
+
+@_softsign.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    size = 1 + abs_(x)
+    return g / size / size
+
+
 def softsign(data: NDArray) -> NDArray:
     """`x/(1 + |x|)`."""
-    return data / (1 + abs_(data))
+    return data / (1 + abs_(data)) if data._data.dtype.kind in "iub" else _softsign(data)
 
 
 def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArray:
@@ -140,11 +182,13 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     return g * NDArray(slopes, x._ctx)
 
 
-@Operator
+@TwoGradientOperator
 @in_float32
 @ignore_fp_errors
 def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale x` above zero, `slope (exp(x) - 1)` below."""
+    if is_host(x):
+        return run_elementwise_kernel(native.elu, x, np.array([slope, scale], x.dtype), work=EXP_WORK)
     y = np.expm1(np.minimum(x, 0))
     y *= slope
     y += np.maximum(x, 0) * x.dtype.type(scale)
@@ -157,6 +201,16 @@ def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
 def _elu_slopes(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale` above zero, `slope exp(x)` below."""
     return np.where(x > 0, x.dtype.type(scale), x.dtype.type(slope) * np.exp(np.minimum(x, 0)))
+
+
+@_elu.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float, scale: float) -> tuple[np.ndarray]:
+    if not is_host(x):
+        return (g * _elu_slopes.forward(x, slope=slope, scale=scale),)
+    x, dtype = widen_half(x), x.dtype
+    slopes = np.array([slope, scale], x.dtype)
+    dx = run_elementwise_kernel(native.elu_back, x, slopes, widen_half(g), work=EXP_WORK)
+    return (dx.astype(dtype, copy=False),)
 
 
 @_elu.gradient
