@@ -1,4 +1,4 @@
-"""What MXNet's iterators over records of images share: reading, draws of their own, rounds, normal colours."""
+"""What MXNet's iterators over records of images share: reading, generators of their own, rounds, normalization."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ _NORMAL: dict[str, Any] = {
     "max_random_contrast": 0.0,
     "max_random_illumination": 0.0,
 }
+"""Arguments of the normalization, and what they are if not given."""
 
 
 def taken(name: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,14 +50,14 @@ def taken(name: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict
 
 
 class _Draws:
-    """States of Python's `random` and of `numpy.random` that belong to one iterator."""
+    """States of the generators of Python's `random` and of `numpy.random` that belong to one iterator."""
 
     def __init__(self, seed: int) -> None:
         self._states = random.Random(seed).getstate(), np.random.RandomState(seed % 2**32).get_state()
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Everything draws from them."""
+        """A context in which `random` and `numpy.random` draw from these states."""
         self._exchange()
         try:
             yield

@@ -8,13 +8,13 @@ To add one, copy `pool_sum` of `pooling`. `python -m runtime.native` compiles al
 Decisions, and the measurements that they rest on, each made by hand when the decision was (one thread of a 2.6 GHz Zen
 4, batch 64, LeNet, if not said otherwise); `benchmarks/train.py` measures the whole:
 
-- Convolution is one pass: windows are laid out as a matrix for a tile that fits into the L2 cache, then multiplied.
-  Rows of windows are short (8 in the second layer): copying them with masked vectors (`short`), and without a division
-  for each row, took `unfold` from 2.6 to 1.2 ms, and the whole second layer from 4.9 to 3.5.
+- A small convolution is one pass: windows are laid out as a matrix for a tile that fits into the L2 cache, then
+  multiplied. Rows of windows are short (8 in the second layer): copying them with masked vectors (`short`), and without
+  a division for each row, took `unfold` from 2.6 to 1.2 ms, and the whole second layer from 4.9 to 3.5.
 - Sums over images are made for fixed parts of the batch, whatever the number of threads, and the parts added up in
   order: the same bits for any number of threads.
 - The gradient of a maximum over windows of 2 by 2 has code of its own, without branches: 2.4 ms became 0.3.
-- Convolution with enough products makes no matrix of windows: images are copied with their channels last, and products
+- A convolution with more products makes no matrix of windows: images are copied with their channels last, and products
   find their rows by tables (`gathered`). Panels are cleared where no line is: subnormal numbers left over in memory
   made a product with 3 columns a hundred times slower.
 - A depthwise convolution is a sum of shifted images, and no product. Pixels are sorted by the remainders of their

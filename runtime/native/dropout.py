@@ -10,16 +10,21 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, lower_product, upper_product
 
 BLOCKS_PER_TASK = 512
-"""Of 8 elements each."""
+"""The numbers of the counter that a task takes: 8 elements for each."""
 WORK = 4
 """The work of an element, in additions."""
 _FIRST = 0xD2E7470EE14C6C93 - (1 << 64)
 _SECOND = 0xCA5A826395121157 - (1 << 64)
+"""Philox's multipliers, as integers with signs."""
 LOWER = (1 << 32) - 1
+"""The bits of the lower half of a word."""
+TAKEN = 24
+"""Where `state` says how many words of the first number were drawn before."""
 
 
 @function
 def choose(word: int, threshold: int, scale: float) -> float:
+    """The factor of an element, from the lower half of a word."""
     return scale if word & LOWER >= threshold else 0.0
 
 
@@ -38,7 +43,7 @@ def factors(task: int, y: Array, scale: Array, state: Ints, threshold: int, n: i
 
     `state` is that of `core.generator.take_words`. The first word of its counter does not overflow.
     """
-    taken = state[24]
+    taken = state[TAKEN]
     chosen = scale[0]
     blocks = (taken + (n + 1) // 2 + 3) // 4
     for block in range(task * BLOCKS_PER_TASK, min(task * BLOCKS_PER_TASK + BLOCKS_PER_TASK, blocks)):

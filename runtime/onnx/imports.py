@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -65,23 +67,38 @@ class _Reader:
         self._values: dict[str, Value] = {"": None}
         self._opset = next((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), 1)
         self._made: dict[str, Symbol] = {}
+        self._computed = 0  # elements of constants that were computed
 
     def graph(self) -> Symbol:
         proto, to_array = self.model.graph, self.onnx.numpy_helper.to_array
-        self._known = self._inferred()
-        self._values |= {tensor.name: to_array(tensor) for tensor in proto.initializer}
+        if not proto.output:
+            raise MXNetError("import_model: the file has no graph with outputs")
+        with _named("the shapes of the ONNX file"):
+            self._known = self._inferred()
+        for tensor in proto.initializer:
+            with _named(f"the constant '{tensor.name}' of the ONNX file"):
+                self._values[tensor.name] = to_array(tensor)
         for value in proto.input:
             self._values.setdefault(value.name, sym.var(value.name))
         for node in proto.node:
-            for name, value in zip(node.output, self._read(node), strict=False):
-                self._values[name] = value
+            with _named(f"{node.op_type} '{node.name or next(iter(node.output), '')}' of the ONNX file"):
+                found = self._read(node)
+            self._values |= zip(node.output, found, strict=False)
         outputs = [self._symbol(value.name) for value in proto.output]
         return outputs[0] if len(outputs) == 1 else sym.Group(outputs)
 
     def _value(self, name: str) -> Value:
-        if name not in self._values:
-            raise MXNetError(f"import_model: '{name}', a further output of a node, cannot be read")
-        return self._values[name]
+        if name in self._values:
+            return self._values[name]
+        makers = [node for node in self.model.graph.node if name in node.output]
+        if not makers:
+            raise MXNetError(f"import_model: '{name}' is read, and nothing in the file gives it")
+        if name in makers[0].output[:1]:
+            raise MXNetError(
+                f"import_model: '{name}' is read before {makers[0].op_type} '{makers[0].name}' computes it: the nodes "
+                "are a cycle, or not in order"
+            )
+        raise MXNetError(f"import_model: '{name}', a further output of a node, cannot be read")
 
     def _symbol(self, name: str) -> Symbol:
         value = self._value(name)
@@ -132,12 +149,14 @@ class _Reader:
         )  # fmt: skip
 
     def _folded(self, node: Any, values: list[Value]) -> list[np.ndarray] | None:
-        """The outputs of a node that no data decide, by ONNX's own evaluator; None for one that they do."""
+        """The outputs of a node that no data decide, by ONNX's own evaluator; None for one that they do, and for one
+        that is not worth its time or memory."""
         if node.op_type == "Shape":
             known = self._known.get(node.input[0], Known(None, None)).shape
             if known is not None and -1 not in known:
-                values = [np.empty(known)]
-        if any(isinstance(value, Symbol) for value in values) or node.op_type in _DRAWN:
+                bounds = _attributes(self.onnx, node)
+                return [np.array(known[slice(bounds.get("start"), bounds.get("end"))], np.int64)]
+        if any(isinstance(value, Symbol) for value in values) or node.op_type not in _FOLDED:
             return None
         from onnx.reference import ReferenceEvaluator
 
@@ -148,13 +167,66 @@ class _Reader:
             for name, x in given.items()
         ]
         outputs = [self.onnx.ValueInfoProto(name=name) for name in node.output if name]
-        graph = helper.make_graph([node], "constant", inputs, outputs)
+        small = [self.onnx.numpy_helper.from_array(x, name) for name, x in given.items() if x.size <= _MAX_LENGTHS]
+        graph = helper.make_graph([node], "constant", inputs, outputs, small)
+        model = helper.make_model(graph, opset_imports=self.model.opset_import)
+        self._computed += self._size(model, sum(x.size for x in given.values()))
+        if self._computed > MAX_COMPUTED:
+            raise MXNetError(
+                f"import_model: {node.op_type} '{node.name or node.output[0]}' makes more than {MAX_COMPUTED} elements "
+                "of constants, with those before it"
+            )
+        del graph.initializer[:]
         evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=self.model.opset_import))
         found = dict(zip([x.name for x in outputs], evaluator.run(None, given), strict=True))
         return [np.asarray(found[name]) if name else None for name in node.output]
 
+    def _size(self, model: Any, read: int) -> int:
+        """How many elements a model of one node computes, which reads `read` elements."""
+        inferred = self.onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
+        if inferred.node[0].op_type in _FILTERS:
+            return read * _MAX_AXES
+        size = 0
+        for value in inferred.output:
+            shape = value.type.tensor_type.shape
+            if not value.type.tensor_type.HasField("shape") or not all(d.HasField("dim_value") for d in shape.dim):
+                raise MXNetError(f"import_model: the shape of '{value.name}', a constant, must be known")
+            size += math.prod(d.dim_value for d in shape.dim)
+        return size
 
-_DRAWN = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """MXNetError that names `what`, for all that can go wrong with what a file has."""
+    try:
+        yield
+    except MXNetError:
+        raise
+    except Exception as error:  # of ONNX, of its evaluator, or of values that are none
+        reason = f"KeyError {error}" if isinstance(error, KeyError) else error
+        raise MXNetError(f"{what} cannot be read: {reason}") from error
+
+
+MAX_COMPUTED = 1 << 27
+"""The most elements of constants that are computed while a file is read: no few bytes are to fill the memory."""
+_MAX_LENGTHS = 1024
+"""The most elements of constants that shapes are inferred from."""
+_MAX_AXES = 8
+_FILTERS = ("Compress", "NonZero", "Unique")
+"""Their results have no more elements than are read, or indices along a few axes of them."""
+_FOLDED = frozenset(
+    (
+        *("Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat", "Constant"),
+        *("ConstantOfShape", "CumSum", "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike"),
+        *("Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gemm", "Greater", "GreaterOrEqual"),
+        *("Identity", "Less"),
+        *("LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range"),
+        *("Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round"),
+        *("ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze"),
+        *("Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor", *_FILTERS),
+    )
+)
+"""What lengths, masks and weights are computed with, in a time that their results tell."""
 
 
 def _attributes(onnx: Any, node: Any) -> Mapping[str, Any]:

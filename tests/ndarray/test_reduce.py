@@ -134,6 +134,18 @@ def test_cumsum_and_its_type() -> None:
     assert nd.cumsum(x, axis=-1, dtype="float64").dtype == np.float64
 
 
+def test_sums_of_nothing() -> None:
+    """They are 0; so is the gradient of a bias that no image was given to."""
+    np.testing.assert_array_equal(nd.sum(nd.empty((0, 3)), axis=0).asnumpy(), [0, 0, 0])
+    x, w, bias = nd.empty((0, 3, 5, 5)), nd.ones((4, 3, 3, 3)), nd.ones(4)
+    bias.attach_grad()
+    bias.grad[:] = 1
+    with autograd.record():
+        y = nd.Convolution(x, w, bias, kernel=(3, 3), num_filter=4)
+    y.backward()
+    np.testing.assert_array_equal(bias.grad.asnumpy(), [0, 0, 0, 0])
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

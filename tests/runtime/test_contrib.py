@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -73,14 +74,14 @@ def test_embeddings_find_files_of_their_own(tmp_path: Path) -> None:
     assert len(text.embedding.get_pretrained_file_names("fasttext")) == 327
 
     class Own(text.embedding._TokenEmbedding):
-        pretrained_file_name_sha1 = {"own.vec": "0123"}
+        pretrained_file_name_sha1 = MappingProxyType({"own.vec": "0123"})
 
         def __init__(self, name: str) -> None:
             Own._check_pretrained_file_names(name)
             super().__init__()
             self._load_embedding(Own._get_pretrained_file(tmp_path, name), " ", nd.zeros)
 
-    with pytest.raises(KeyError, match="Own has no file 'a', but own.vec"):
+    with pytest.raises(KeyError, match=r"Own has no file 'a', but own\.vec"):
         Own("a")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "own.vec").write_text("the 1 2\n")

@@ -166,3 +166,39 @@ def test_errors(tmp_path: Path) -> None:
     open_ = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"], "r")]
     with pytest.raises(mx.MXNetError, match="Reshape 'r' of the ONNX file cannot be read: shape, its input 1, depends"):
         mx.onnx.import_model(saved(tmp_path / "o.onnx", open_, ("n", 3)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "words"),
+    [
+        ([("Relu", ["b"], ["a"]), ("Relu", ["a"], ["b"]), ("Add", ["x", "b"], ["y"])], {}, "a cycle, or not in order"),
+        ([("Relu", ["z"], ["y"])], {}, "nothing in the file gives it"),
+        ([("ConstantOfShape", ["s"], ["y"])], {"s": [1 << 20, 1 << 20]}, "'y' makes more than 134217728 elements"),
+        ([("Expand", ["v", "s"], ["y"])], {"v": [1.0], "s": [1 << 40]}, "'y' makes more than 134217728 elements"),
+        ([("Cast", ["x"], ["y"], 77)], {}, "Cast 'y' of the ONNX file cannot be read: KeyError 77"),
+        (
+            [("Gather", ["v", "i"], ["y"])],
+            {"v": [1.0], "i": [9]},
+            "Gather 'y' of the ONNX file cannot be read: index 9",
+        ),
+        ([("Conv", ["x"], ["y"])], {}, "Conv 'y' of the ONNX file cannot be read"),
+        ([("Einsum", ["v", "v"], ["y"])], {"v": [1.0]}, "the operator Einsum of node '' cannot be read"),
+    ],
+)
+def test_hostile_files(nodes: list[Any], constants: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """Errors name the node; nothing is computed that would fill the memory, or takes its time."""
+    made = [helper.make_node(*node[:3], **({"to": node[3]} if len(node) > 3 else {})) for node in nodes]
+    with pytest.raises(mx.MXNetError, match=words):
+        mx.onnx.import_model(saved(tmp_path / "x.onnx", made, **constants))
+
+
+def test_constants_without_a_type_or_values(tmp_path: Path) -> None:
+    model = onnx.load(saved(tmp_path / "x.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], w=[1.0]))
+    model.graph.initializer[0].dims[0] = 1 << 40
+    onnx.save(model, tmp_path / "x.onnx")
+    with pytest.raises(mx.MXNetError, match="the constant 'w' of the ONNX file cannot be read"):
+        mx.onnx.import_model(tmp_path / "x.onnx")
+    del model.graph.output[:]
+    onnx.save(model, tmp_path / "x.onnx")
+    with pytest.raises(mx.MXNetError, match="no graph with outputs"):
+        mx.onnx.import_model(tmp_path / "x.onnx")

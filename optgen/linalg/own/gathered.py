@@ -21,10 +21,10 @@ from llvmlite import ir as ll
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
-from optgen.linalg.own.packed import choose, line_at, tile_of, whole
+from optgen.linalg.own.packed import choose, column_blocks, line_at, row_blocks, tile_of
 from optgen.linalg.own.packing import shuffled_transpose
 from optgen.linalg.own.tile import Tile
-from optgen.linalg.own.tile_function import VOID, TileFunction
+from optgen.linalg.own.tile_function import VOID, Sums, TileFunction
 from optgen.loops import code
 
 ENTRIES = {
@@ -67,25 +67,6 @@ def _integer(b: ll.IRBuilder, table: Any, i: Any) -> Any:
     return b.load(b.gep(table, [i], source_etype=I64), typ=I64)
 
 
-def _column_blocks(b: ll.IRBuilder, tile: Tile, n: Any) -> Any:
-    """Yields the vectors of a block of columns, and where such blocks begin and end: first as many as a tile has."""
-    all_columns = whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
-    start: Any = I64(0)
-    for vectors in range(tile.vectors, 0, -1):
-        stop = b.add(start, whole(b, b.sub(all_columns, start), tile.lanes * vectors))
-        yield vectors, start, stop
-        start = stop
-
-
-def _row_blocks(b: ll.IRBuilder, tile: Tile, m: Any) -> Any:
-    """The same for rows: as many as a tile has, then half of them, and so on."""
-    start: Any = I64(0)
-    for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
-        stop = b.add(start, whole(b, b.sub(m, start), rows))
-        yield rows, start, stop
-        start = stop
-
-
 def _emit_gemm(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, count: Any, a: Any, rows_of_a: Any,
     offsets: Any, panels: Any, adds: Any, c: Any, rows_of_c: Any,
@@ -95,7 +76,7 @@ def _emit_gemm(
     fitting = b.sdiv(I64(CHUNK), choose(b, ">", k, I64(1)))
     chunk = choose(b, ">", fitting, I64(1))
     done = b.alloca(I64)
-    for vectors, first, last in _column_blocks(b, tile, n):
+    for vectors, first, last in column_blocks(b, tile, n):
         with loop(b, first, last, tile.lanes * vectors) as column:
             lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(vectors)]
             b.store(I64(0), done)
@@ -107,7 +88,7 @@ def _emit_gemm(
             before = b.mul(b.mul(o, k), I64(tile.width))
             across = [_element(b, tile, x, before) for x in lines]
             added = b.or_(adds, o)
-            for rows, top, bottom in _row_blocks(b, tile, m):
+            for rows, top, bottom in row_blocks(b, tile, m):
                 f = _GatheredRows(module, tile, rows, vectors)
                 with loop(b, top, bottom, rows) as row:
                     tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
@@ -136,58 +117,33 @@ class _GatheredRows(TileFunction):
         self.store(self.sums(count, k, down, offsets, across), adds, lines, n)
         b.ret_void()
 
-    def sums(self, count: Any, k: Any, down: list[Any], offsets: Any, across: list[Any]) -> list[list[Any]]:
-        """Two loops, over offsets and elements, whose variables are the registers of the tile."""
+    def sums(self, count: Any, k: Any, down: list[Any], offsets: Any, across: list[Any]) -> Sums:
+        """The sums of `count` times k products."""
         b, tile = self.b, self.tile
-        zero = constant(tile.element, 0.0, tile.lanes)
-        before, head, begin, inner, body, end, after = (
-            b.block, *(b.append_basic_block(x) for x in ("head", "begin", "inner", "body", "end", "after"))
-        )  # fmt: skip
-        b.branch(head)
-        b.position_at_end(head)
-        o = b.phi(I64)
-        outer = [[b.phi(self.kind) for _ in across] for _ in down]
-        b.cbranch(b.icmp_signed("<", o, count), begin, after)
-        b.position_at_end(begin)
-        offset = _integer(b, offsets, o)
-        places = [self.moved(x, offset) for x in down]
-        start = b.mul(b.mul(o, k), I64(tile.width))
-        panels = [self.moved(x, start) for x in across]
-        b.branch(inner)
-        b.position_at_end(inner)
-        p = b.phi(I64)
-        sums = [[b.phi(self.kind) for _ in across] for _ in down]
-        b.cbranch(b.icmp_signed("<", p, k), body, end)
-        b.position_at_end(body)
-        at = b.mul(p, I64(tile.width))
-        y = [b.load(self.moved(x, at), typ=self.kind, align=tile.word_bytes) for x in panels]
-        for place, row in zip(places, sums, strict=True):
-            x = splat(b, b.load(self.moved(place, p), typ=tile.element), tile.lanes)
-            for sum, factor in zip(row, y, strict=True):
-                sum.add_incoming(self.plus_product(sum, x, factor), body)
-        p.add_incoming(I64(0), begin)
-        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
-        b.branch(inner)
-        b.position_at_end(end)
-        o.add_incoming(I64(0), before)
-        o.add_incoming(b.add(o, I64(1), flags=["nsw"]), end)
-        for outer_row, row in zip(outer, sums, strict=True):
-            for x, sum in zip(outer_row, row, strict=True):
-                x.add_incoming(zero, before)
-                x.add_incoming(sum, end)
-                sum.add_incoming(x, begin)
-        b.branch(head)
-        b.position_at_end(after)
-        return outer
+
+        def offset_turn(o: Any, sums: Sums) -> Sums:
+            offset = _integer(b, offsets, o)
+            places = [self.moved(x, offset) for x in down]
+            start = b.mul(b.mul(o, k), I64(tile.width))
+            panels = [self.moved(x, start) for x in across]
+
+            def turn(p: Any, sums: Sums) -> Sums:
+                at = b.mul(p, I64(tile.width))
+                y = [b.load(self.moved(x, at), typ=self.kind, align=tile.word_bytes) for x in panels]
+                return self.plus_products(sums, [self.moved(place, p) for place in places], y)
+
+            return self.repeated(k, sums, turn)
+
+        return self.repeated(count, self.zeros(), offset_turn)
 
 
 def _emit_sum(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any,
     adds: Any, c: Any, ldc: Any,
 ) -> None:  # fmt: skip
-    for vectors, first, last in _column_blocks(b, tile, n):
+    for vectors, first, last in column_blocks(b, tile, n):
         with loop(b, first, last, tile.lanes * vectors) as column:
-            for rows, top, bottom in _row_blocks(b, tile, m):
+            for rows, top, bottom in row_blocks(b, tile, m):
                 f = _GatheredColumns(module, tile, rows, vectors)
                 with loop(b, top, bottom, rows) as row:
                     to = _element(b, tile, c, b.mul(row, ldc), column)
@@ -209,31 +165,19 @@ class _GatheredColumns(TileFunction):
         self.store(self.sums(k, a, step, x, rows_of_x, self.last_lanes(n)), adds, lines, n)
         b.ret_void()
 
-    def sums(self, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any, last: Any) -> list[list[Any]]:
+    def sums(self, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any, last: Any) -> Sums:
+        """The sums of k products; `last` are the lanes of the last vector that are columns."""
         b, tile = self.b, self.tile
-        zero = constant(tile.element, 0.0, tile.lanes)
-        before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
-        b.branch(head)
-        b.position_at_end(head)
-        p = b.phi(I64)
-        sums = [[b.phi(self.kind) for _ in range(self.vectors)] for _ in range(self.rows)]
-        b.cbranch(b.icmp_signed("<", p, k), body, after)
-        b.position_at_end(body)
-        line = self.moved(x, _integer(b, rows_of_x, p))
-        places = [b.gep(line, [I64(v)], source_etype=self.kind) for v in range(self.vectors)]
-        y = [b.load(place, typ=self.kind, align=tile.word_bytes) for place in places[:-1]]
-        y.append(self.masked_load(places[-1], last))
-        down = self.moved(a, b.mul(p, step))
-        for r, row in enumerate(sums):
-            factor = splat(b, b.load(self.moved(down, I64(r)), typ=tile.element), tile.lanes)
-            for sum, other in zip(row, y, strict=True):
-                sum.add_incoming(zero, before)
-                sum.add_incoming(self.plus_product(sum, factor, other), body)
-        p.add_incoming(I64(0), before)
-        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
-        b.branch(head)
-        b.position_at_end(after)
-        return sums
+
+        def turn(p: Any, sums: Sums) -> Sums:
+            line = self.moved(x, _integer(b, rows_of_x, p))
+            places = [b.gep(line, [I64(v)], source_etype=self.kind) for v in range(self.vectors)]
+            y = [b.load(place, typ=self.kind, align=tile.word_bytes) for place in places[:-1]]
+            y.append(self.masked_load(places[-1], last))
+            down = self.moved(a, b.mul(p, step))
+            return self.plus_products(sums, [self.moved(down, I64(r)) for r in range(self.rows)], y)
+
+        return self.repeated(k, self.zeros(), turn)
 
 
 def _emit_turn(

@@ -7,6 +7,7 @@ products have on their right is packed once, not in each of them, as BLAS does.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,10 @@ from llvmlite import ir as ll
 
 from optgen.backends import target
 from optgen.backends.control_flow import loop
-from optgen.backends.llvm import splat
-from optgen.backends.llvm_types import I64, PTR, constant
+from optgen.backends.llvm_types import I64, PTR
 from optgen.linalg.matrices import SUMMED
 from optgen.linalg.own.tile import Tile, tile_for
-from optgen.linalg.own.tile_function import TileFunction
+from optgen.linalg.own.tile_function import Sums, TileFunction
 from optgen.loops import code
 
 ENTRY = "optgen_packed_gemm"
@@ -44,22 +44,15 @@ def text(tile: Tile) -> str:
     f = ll.Function(module, ll.FunctionType(ll.VoidType(), PARAMETERS), ENTRY)
     m, n, k, a, row_stride, step, panels, adds, c, ldc = f.args
     b = ll.IRBuilder(f.append_basic_block("entry"))
-    all_columns = whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
-    j: Any = I64(0)
-    for vectors in range(tile.vectors, 0, -1):
-        columns = b.add(j, whole(b, b.sub(all_columns, j), tile.lanes * vectors))
-        with loop(b, j, columns, tile.lanes * vectors) as column:
+    for vectors, first, last in column_blocks(b, tile, n):
+        with loop(b, first, last, tile.lanes * vectors) as column:
             lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), k) for v in range(vectors)]
-            i: Any = I64(0)
-            for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
+            for rows, top, bottom in row_blocks(b, tile, m):
                 product = _TileProduct(module, tile, rows, vectors)
-                stop = b.add(i, whole(b, b.sub(m, i), rows))
-                with loop(b, i, stop, rows) as row:
+                with loop(b, top, bottom, rows) as row:
                     left = b.gep(a, [b.mul(row, row_stride)], source_etype=tile.element)
                     to = b.gep(c, [b.add(b.mul(row, ldc), column)], source_etype=tile.element)
                     product.call(b, k, left, row_stride, step, lines, adds, to, ldc, b.sub(n, column))
-                i = stop
-        j = columns
     b.ret_void()
     return str(module)
 
@@ -78,6 +71,25 @@ def line_at(b: ll.IRBuilder, tile: Tile, panels: Any, line: Any, k: Any) -> Any:
     """The place of a line in the panels."""
     beside = b.srem(line, I64(tile.width))
     return b.gep(panels, [b.add(b.mul(b.sub(line, beside), k), beside)], source_etype=tile.element)
+
+
+def column_blocks(b: ll.IRBuilder, tile: Tile, n: Any) -> Iterator[tuple[int, Any, Any]]:
+    """Yields the vectors of a block of n columns, and where such blocks begin and end: first as many as a tile has."""
+    all_columns = whole(b, b.add(n, I64(tile.lanes - 1)), tile.lanes)
+    start: Any = I64(0)
+    for vectors in range(tile.vectors, 0, -1):
+        stop = b.add(start, whole(b, b.sub(all_columns, start), tile.lanes * vectors))
+        yield vectors, start, stop
+        start = stop
+
+
+def row_blocks(b: ll.IRBuilder, tile: Tile, m: Any) -> Iterator[tuple[int, Any, Any]]:
+    """The same for m rows: as many as a tile has, then half of them, and so on."""
+    start: Any = I64(0)
+    for rows in (tile.rows >> shift for shift in range(tile.rows.bit_length())):
+        stop = b.add(start, whole(b, b.sub(m, start), rows))
+        yield rows, start, stop
+        start = stop
 
 
 class _TileProduct(TileFunction):
@@ -100,26 +112,14 @@ class _TileProduct(TileFunction):
             count = choose(b, "<", b.sub(k, p), I64(SUMMED))
             b.call(self.function, [count, here, row_stride, step, *across, b.or_(adds, p), *others])
 
-    def sums(self, k: Any, a: Any, row_stride: Any, step: Any, across: list[Any]) -> list[list[Any]]:
-        """The sums over k: a loop whose variables are the registers of the tile."""
+    def sums(self, k: Any, a: Any, row_stride: Any, step: Any, across: list[Any]) -> Sums:
+        """The sums of k products."""
         b, tile = self.b, self.tile
         down = [self.moved(a, b.mul(row_stride, I64(r))) for r in range(self.rows)]
-        before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
-        b.branch(head)
-        b.position_at_end(head)
-        p = b.phi(I64)
-        sums = [[b.phi(self.kind) for _ in across] for _ in down]
-        b.cbranch(b.icmp_signed("<", p, k), body, after)
-        b.position_at_end(body)
-        at, beside = b.mul(p, I64(tile.width)), b.mul(p, step)
-        y = [b.load(self.moved(line, at), typ=self.kind, align=tile.word_bytes) for line in across]
-        p.add_incoming(I64(0), before)
-        p.add_incoming(b.add(p, I64(1), flags=["nsw"]), body)
-        for line, row in zip(down, sums, strict=True):
-            x = splat(b, b.load(self.moved(line, beside), typ=tile.element), tile.lanes)
-            for sum, factor in zip(row, y, strict=True):
-                sum.add_incoming(constant(tile.element, 0.0, tile.lanes), before)
-                sum.add_incoming(self.plus_product(sum, x, factor), body)
-        b.branch(head)
-        b.position_at_end(after)
-        return sums
+
+        def turn(p: Any, sums: Sums) -> Sums:
+            at, beside = b.mul(p, I64(tile.width)), b.mul(p, step)
+            y = [b.load(self.moved(line, at), typ=self.kind, align=tile.word_bytes) for line in across]
+            return self.plus_products(sums, [self.moved(line, beside) for line in down], y)
+
+        return self.repeated(k, self.zeros(), turn)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as ll
@@ -11,6 +13,8 @@ from optgen.backends.llvm_types import I1, I32, I64, constant, vector
 from optgen.linalg.own.tile import Tile
 
 VOID = ll.VoidType()
+Sums = list[list[Any]]
+"""Vectors of sums: for each row of a tile, one for each vector of its columns."""
 
 
 class TileFunction:
@@ -26,6 +30,38 @@ class TileFunction:
         self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
         self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
 
+    def repeated(self, count: Any, sums: Sums, turn: Callable[[Any, Sums], Sums]) -> Sums:
+        """A loop of `count` turns over the registers of the tile, which begin as `sums`: turn i makes `turn(i, sums)`
+        of them. What they are at the end."""
+        b = self.b
+        before, head, body, after = b.block, *(b.append_basic_block(name) for name in ("head", "body", "after"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(I64)
+        registers = [[b.phi(self.kind) for _ in row] for row in sums]
+        b.cbranch(b.icmp_signed("<", i, count), body, after)
+        b.position_at_end(body)
+        changed = turn(i, registers)
+        i.add_incoming(I64(0), before)
+        i.add_incoming(b.add(i, I64(1), flags=["nsw"]), b.block)
+        for register, first, next in zip(*(itertools.chain(*x) for x in (registers, sums, changed)), strict=True):
+            register.add_incoming(first, before)
+            register.add_incoming(next, b.block)
+        b.branch(head)
+        b.position_at_end(after)
+        return registers
+
+    def zeros(self) -> Sums:
+        return [[constant(self.tile.element, 0.0, self.tile.lanes)] * self.vectors for _ in range(self.rows)]
+
+    def plus_products(self, sums: Sums, column: list[Any], row: list[Any]) -> Sums:
+        """The sums plus the products of the elements at the places `column` with the vectors `row`."""
+        found = []
+        for place, line in zip(column, sums, strict=True):
+            x = splat(self.b, self.b.load(place, typ=self.tile.element), self.tile.lanes)
+            found.append([self.plus_product(sum, x, y) for sum, y in zip(line, row, strict=True)])
+        return found
+
     def plus_product(self, sum: Any, x: Any, y: Any) -> Any:
         if not self.tile.fused:
             return self.b.fadd(sum, self.b.fmul(x, y))
@@ -37,7 +73,7 @@ class TileFunction:
         lanes = ll.Constant(vector(I64, self.tile.lanes), list(range(self.tile.lanes)))
         return self.b.icmp_signed("<", lanes, left)
 
-    def store(self, sums: list[list[Any]], adds: Any, lines: list[Any], n: Any) -> None:
+    def store(self, sums: Sums, adds: Any, lines: list[Any], n: Any) -> None:
         """The sums in the rows of c that are at `lines`, or added to them. There are `n` columns in all."""
         b, tile = self.b, self.tile
         all, none = (constant(I1, x, tile.lanes) for x in (1, 0))

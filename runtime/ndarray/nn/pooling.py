@@ -57,8 +57,7 @@ def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
     ones, zeros = (1,) * (3 - len(plane)), (0,) * (3 - len(plane))
     numbers = [*ones, *plane, *ones, *pool.outputs, *ones, *pool.kernel, *ones, *pool.stride, *zeros, *pool.pad]
     height, width = (1, *plane)[-2:]
-    for d, h, w in np.ndindex(*ones, *pool.kernel):
-        numbers.append((d * height + h) * width + w)
+    numbers += np.tensordot((height * width, width, 1), np.indices((*ones, *pool.kernel)), 1).ravel().tolist()
     scale = np.ones(pool.outputs, np.float64)
     for axis, (n, k, s, p, out) in enumerate(zip(plane, pool.kernel, pool.stride, pool.pad, pool.outputs, strict=True)):
         start = np.arange(out) * s - p

@@ -35,6 +35,9 @@ __all__ = [
 ]
 METHODS = ("argmax", "argmax_channel", "argmin", "max", "mean", "min", "nanprod", "nansum", "norm", "prod", "sum")
 
+SUMS = ("sum", "nansum")
+"""What is 0 without elements; others are undefined then, and an error."""
+
 Axes = int | Sequence[int] | None
 Shape = tuple[int, ...]
 
@@ -48,7 +51,7 @@ def _plan(name: str, shape: Shape, axis: int | Shape | None, keepdims: bool, exc
     if axis is not None:
         named = axes_of(name, shape, axis)
         axes = tuple(a for a in axes if (a in named) != exclude)
-    if 0 in shape:
+    if 0 in shape and name not in SUMS:
         raise MXNetError(f"{name}: an array of shape {shape} has no elements")
     return axes, _kept(shape, axes) if keepdims else tuple(n for a, n in enumerate(shape) if a not in axes) or (1,)
 
