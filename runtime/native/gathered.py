@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, turn
-from runtime.native.vectors import accumulate, clear, copy
+from runtime.native.vectors import accumulate, clear, copy, rectify
 
 IMAGES, IMAGE_SIZE = 0, 1  # images, and the elements of one with its padding
 TOGETHER, BLOCKS, BLOCK = 2, 3, 4  # images of a block, or blocks of an image; the pixels of a block in an image
@@ -113,11 +113,11 @@ def pack_channels(
 
 @kernel
 def convolve(
-    task: int, scratch: Array, x: Array, panels: Array, bias: Array, y: Array, has_bias: int, code: int, turn_code: int,
-    g: Ints,
+    task: int, scratch: Array, x: Array, panels: Array, bias: Array, y: Array, has_bias: int, relu: int, code: int,
+    turn_code: int, g: Ints,
 ) -> None:  # fmt: skip
-    """y, channels first, from images with their channels last: the sum of products with the panels, plus bias. One task
-    for some columns of each block of pixels of each group."""
+    """y, channels first, from images with their channels last: the sum of products with the panels, plus bias; if
+    `relu`, its positive part. One task for some columns of each block of pixels of each group."""
     column = task % g[SPLITS] * g[SPLIT]
     group = task // g[SPLITS] % g[GROUPS]
     block = task // g[SPLITS] // g[GROUPS]
@@ -138,6 +138,9 @@ def convolve(
             code, segment[1] * images, columns, g[RUN], phase[1], rows, g + (g[ROWS] + segment[0]),
             g + (g[OFFSETS] + phase[0]), panels + at, has_bias, scratch, g + (g[TO] + segment[0]),
         )  # fmt: skip
+    if relu == 1:
+        for i in range(images * pixels):
+            rectify(scratch + i * g[SPLIT], columns)
     for i in range(images):
         to = y + ((((first + i) * g[GROUPS] + group) * g[COLUMNS] + column) * g[PIXELS] + start)
         turn(turn_code, scratch + i * pixels * g[SPLIT], g[SPLIT], to, g + g[PLACES], pixels, columns)

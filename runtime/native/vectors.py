@@ -22,3 +22,10 @@ def accumulate(to: Array, x: Array, n: int) -> None:
     """Add x to the elements."""
     for i in range(n):
         to[i] += x[i]
+
+
+@function
+def rectify(x: Array, n: int) -> None:
+    """relu of the elements, in their place."""
+    for i in range(n):
+        x[i] = max(x[i], 0.0)

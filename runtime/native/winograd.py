@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, gathered_gemm, short, turn
-from runtime.native.vectors import accumulate
+from runtime.native.vectors import accumulate, rectify
 
 IMAGES, CHANNELS, FILTERS = 0, 1, 2
 OUT_HEIGHT, OUT_WIDTH = 3, 4
@@ -126,11 +126,11 @@ def transform_weights(task: int, scratch: Array, panels: Array, u: Array, count:
 
 @kernel
 def convolve(
-    task: int, scratch: Array, x: Array, u: Array, bias: Array, y: Array, has_bias: int, size: int, code: int,
-    turn_code: int, g: Ints,
+    task: int, scratch: Array, x: Array, u: Array, bias: Array, y: Array, has_bias: int, relu: int, size: int,
+    code: int, turn_code: int, g: Ints,
 ) -> None:  # fmt: skip
-    """y = the convolution of x with the kernels whose transforms are u, 16 runs of `size` elements, plus bias. One task
-    for each block of tile rows."""
+    """y = the convolution of x with the kernels whose transforms are u, 16 runs of `size` elements, plus bias; if
+    `relu`, its positive part. One task for each block of tile rows."""
     first = task * g[ROWS]
     last = min(first + g[ROWS], g[IMAGES] * g[DOWN])
     tiles = g[ROWS] * g[ACROSS]
@@ -159,6 +159,9 @@ def convolve(
             if has_bias == 1:
                 for p in range(4 * g[ACROSS]):
                     accumulate(pixels + p * g[BLOCK], bias + f, filters)
+            if relu == 1:
+                for p in range(4 * g[ACROSS]):
+                    rectify(pixels + p * g[BLOCK], filters)
             h = row % g[DOWN] * 2
             to = y + ((row // g[DOWN] * g[FILTERS] + f) * plane + h * g[OUT_WIDTH])
             lines = min(2, g[OUT_HEIGHT] - h)

@@ -217,8 +217,9 @@ _FILTERS = ("Compress", "NonZero", "Unique")
 _FOLDED = frozenset(
     (
         *("Abs", "Add", "And", "ArgMax", "ArgMin", "Cast", "CastLike", "Ceil", "Clip", "Concat", "Constant"),
-        *("ConstantOfShape", "CumSum", "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten"),
-        *("Floor", "Gather", "GatherElements", "GatherND", "Gemm", "Greater", "GreaterOrEqual", "Identity", "Less"),
+        *("ConstantOfShape", "CumSum", "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike"),
+        *("Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gemm", "Greater", "GreaterOrEqual"),
+        *("Identity", "Less"),
         *("LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range"),
         *("Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round"),
         *("ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze"),

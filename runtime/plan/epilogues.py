@@ -1,7 +1,8 @@
-"""Activations become part of the kernels that normalize: a sweep less over memory each.
+"""Activations become part of the kernels before them: a sweep less over memory each.
 
 `relu` of normalized planes, or of their sum with another array, is computed where these are; and the gradient of planes
-takes the gradient of a relu from what flows into it and its output. The bits are those of the steps apart.
+takes the gradient of a relu from what flows into it and its output. `relu` of a convolution, which has its bias, is
+computed while the outputs are in the cache. The bits are those of the steps apart.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from optgen.loops.kernel import LoopKernel
+from runtime.native import gathered, winograd
 from runtime.native import normalization as native
 from runtime.plan.expressions import EXPRESSIONS
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step
+
+CONVOLUTIONS = (gathered.convolve, winograd.convolve)
+OUTPUT, RELU = 3, 5
+"""Which arguments of both kernels are the output, and whether its positive part is taken."""
 
 
 def with_epilogues(steps: Sequence[Step], readers: Counter[Buffer]) -> list[Step]:
@@ -23,10 +29,22 @@ def with_epilogues(steps: Sequence[Step], readers: Counter[Buffer]) -> list[Step
     made_by = {buffer: step for step in steps for buffer in step.writes}
     for step in steps:
         if isinstance(step, ElementStep) and step.text == EXPRESSIONS["relu"]:
-            _join_relu(done, step, made_by, readers)
+            maker = _only_maker(step.operands[0], made_by, readers)
+            if isinstance(maker, KernelStep) and maker.kernel in CONVOLUTIONS:
+                _join_convolution(done, step, maker)
+            else:
+                _join_relu(done, step, made_by, readers)
         elif isinstance(step, KernelStep) and step.kernel is native.planes_back:
             _join_gradient(done, step, made_by, readers)
     return done
+
+
+def _join_convolution(done: list[Step], relu: ElementStep, convolve: KernelStep) -> None:
+    """Have `convolve`, which only `relu` reads, take the positive part of its output."""
+    arguments = list(convolve.arguments)
+    arguments[OUTPUT], arguments[RELU] = relu.output, 1
+    done[done.index(convolve)] = _like(convolve, convolve.kernel, arguments, [relu.output.buffer])
+    done.remove(relu)
 
 
 def _join_relu(done: list[Step], relu: ElementStep, made_by: dict[Buffer, Step], readers: Counter[Buffer]) -> None:

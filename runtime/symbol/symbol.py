@@ -13,9 +13,9 @@ from runtime.base import MXNetError, NotImplementedForSymbol, did_you_mean
 from runtime.context import Context, current_context
 from runtime.core import files
 from runtime.ndarray import NDArray
-from runtime.symbol import executor, infer
+from runtime.symbol import binding, infer
 from runtime.symbol.attributes import HIDDEN, stored_key
-from runtime.symbol.executor import Executor
+from runtime.symbol.executor import SYMBOL_MAKERS, Executor
 from runtime.symbol.graph import Entry, Node, listing, order, rebuilt, variables
 from runtime.symbol.json_file import from_json, to_json
 
@@ -221,7 +221,7 @@ class Symbol:
 
         Operations whose attribute `ctx_group` is in `group2ctx` are computed in its context, others in `ctx`.
         """
-        return executor.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx)
+        return binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx)
 
     def simple_bind(
         self,
@@ -241,7 +241,7 @@ class Symbol:
         `ctx_group` is in `group2ctx` are computed in its context, where their arguments are made, others in `ctx`.
         """
         shared = shared_arg_names, shared_exec, shared_buffer
-        return executor.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, group2ctx, kwargs)
+        return binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, *shared, group2ctx, kwargs)
 
     def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
         """The same graph: there are no other backends to compute it, whose name is only logged."""
@@ -268,7 +268,7 @@ for _name in (*_REFUSED.split(), "__iadd__", "__isub__", "__imul__", "__itruediv
     setattr(Symbol, _name, lambda self, *args, what=_name, **kwargs: self._refuse(what))
 
 
-executor.SYMBOL_MAKERS["symbol"] = Symbol
+SYMBOL_MAKERS["symbol"] = Symbol
 
 
 def single(symbol: Symbol, name: str) -> Entry:

@@ -3,8 +3,10 @@ compiled code gives the bits of its Python, which runs over bounds-checked memor
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
+import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +24,7 @@ from runtime.native import activation, normalization, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import dropout, gathered, winograd
+from runtime.ndarray.nn import dropout, gathered, pointwise, winograd
 from runtime.ndarray.nn.windows import Window
 from runtime.ndarray.vision.boxes import survivors
 
@@ -246,6 +248,18 @@ def transposes(dtype: str) -> None:
         nd.transpose(nd.array(numbers(dtype, *shape), dtype=dtype), axes)
 
 
+@contextlib.contextmanager
+def convolving_with_relu(module: Any) -> Iterator[None]:
+    """As plans call the kernel: the sixth argument says that the positive part is taken."""
+    convolve = module.native.convolve
+
+    def rectified(tasks: int, work: int, *arguments: Any, scratch: int) -> None:
+        convolve(tasks, work, *arguments[:5], 1, *arguments[6:], scratch=scratch)
+
+    with unittest.mock.patch.object(module.native, "convolve", rectified):
+        yield
+
+
 def gathered_convolutions(dtype: str) -> None:
     """Several images in a block, and several blocks of an image; runs of a row, of a pixel and of a part of one."""
     for n, channels, filters, image, window in (
@@ -259,6 +273,18 @@ def gathered_convolutions(dtype: str) -> None:
         y = gathered.convolve(x, w, numbers(dtype, filters), window)
         gathered.convolve_image(y, w, window, image)
         gathered.convolve_weight(y, x, window)
+        with convolving_with_relu(gathered):
+            assert gathered.convolve(x, w, None, window).min() >= 0
+
+
+def pointwise_convolutions(dtype: str) -> None:
+    """Blocks of pixels and sums of channels of which the last is smaller; panels that are not filled."""
+    for n, channels, filters, image, groups in ((3, 70, 3, (7,), 1), (1, 6, 36, (2, 3), 2), (9, 2, 3, (500,), 1)):
+        window = Window(*((k,) * len(image) for k in (1, 1, 0, 1)), groups)
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // groups, *window.kernel)
+        y = pointwise.convolve(x, w, numbers(dtype, filters), window)
+        pointwise.convolve_image(y, w, window)
+        pointwise.weight_parts(y, x, window)
 
 
 def winograd_convolutions(dtype: str) -> None:
@@ -267,6 +293,8 @@ def winograd_convolutions(dtype: str) -> None:
         x, w = numbers(dtype, n, channels, *image, special=n > 1), numbers(dtype, filters, channels, 3, 3)
         y = winograd.convolve(x, w, numbers(dtype, filters), pad)
         winograd.convolve_image(y, w, pad)
+        with convolving_with_relu(winograd):
+            winograd.convolve(x, w, None, pad)
 
 
 def matrices_of_windows(dtype: str) -> None:
@@ -415,6 +443,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
         *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
         *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
     ],
+    pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import convolution, depthwise, gathered, windows, winograd
+from runtime.ndarray.nn import convolution, depthwise, gathered, pointwise, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
@@ -116,10 +116,14 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
         (2, 32, 64, (9, 10), dict(kernel=(3, 3), stride=(3, 2), num_group=2)),
         (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
         (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),
+        (9, 70, 33, (23, 22), dict(kernel=(1, 1))),
+        (2, 130, 1100, (7, 7), dict(kernel=(1, 1))),
+        (3, 60, 30, (3, 5, 6), dict(kernel=(1, 1, 1), num_group=3)),
+        (2, 7, 20, (1000,), dict(kernel=(1,))),
     ],
     ids=str,
 )
-def test_gathered_rows_give_what_windows_laid_out_give(
+def test_gathered_rows_and_single_pixels_give_what_windows_laid_out_give(
     n: int, channels: int, filters: int, image: tuple[int, ...], window: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -127,9 +131,11 @@ def test_gathered_rows_give_what_windows_laid_out_give(
     weight = random(filters, channels // groups, *window["kernel"])
     arrays = [nd.array(v, dtype="float64") for v in (random(n, channels, *image), weight, random(filters))]
     calls = []
-    for name in ("convolve", "convolve_image", "convolve_weight"):
-        way = getattr(gathered, name)
-        monkeypatch.setattr(gathered, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
+    single = max(window["kernel"]) == 1 and not {"stride", "pad"} & window.keys()
+    module, last = (pointwise, "weight_parts") if single else (gathered, "convolve_weight")
+    for name in ("convolve", "convolve_image", last):
+        way = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
     found = []
     for least in (gathered.MIN_PRODUCTS, 1 << 60):
         monkeypatch.setattr(gathered, "MIN_PRODUCTS", least)
@@ -139,7 +145,8 @@ def test_gathered_rows_give_what_windows_laid_out_give(
             y = nd.Convolution(*arrays, **window, num_filter=filters)
         y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
         found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
-    assert "convolve" in calls or "convolve_weight" in calls
+    assert last in calls or "convolve" in calls
+    assert not single or "convolve_image" in calls
     for one, another in zip(*found, strict=True):
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 

@@ -176,7 +176,11 @@ def test_errors(tmp_path: Path) -> None:
         ([("ConstantOfShape", ["s"], ["y"])], {"s": [1 << 20, 1 << 20]}, "'y' makes more than 134217728 elements"),
         ([("Expand", ["v", "s"], ["y"])], {"v": [1.0], "s": [1 << 40]}, "'y' makes more than 134217728 elements"),
         ([("Cast", ["x"], ["y"], 77)], {}, "Cast 'y' of the ONNX file cannot be read: KeyError 77"),
-        ([("Gather", ["v", "i"], ["y"])], {"v": [1.0], "i": [9]}, "Gather 'y' of the ONNX file cannot be read: index 9"),
+        (
+            [("Gather", ["v", "i"], ["y"])],
+            {"v": [1.0], "i": [9]},
+            "Gather 'y' of the ONNX file cannot be read: index 9",
+        ),
         ([("Conv", ["x"], ["y"])], {}, "Conv 'y' of the ONNX file cannot be read"),
         ([("Einsum", ["v", "v"], ["y"])], {"v": [1.0]}, "the operator Einsum of node '' cannot be read"),
     ],

@@ -18,7 +18,7 @@ from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import depthwise, gathered, gpu_windows, winograd
+from runtime.ndarray.nn import depthwise, gathered, gpu_windows, pointwise, winograd
 from runtime.ndarray.nn.windows import (
     Shape,
     Window,
@@ -54,6 +54,8 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     if winograd.pays(len(x), x.shape[1], len(w), g, window):
         return winograd.convolve(x, w, bias[0] if bias else None, window.pad)
     products = len(x) * math.prod(g.outputs) * w.size
+    if pointwise.pays(math.prod(g.outputs), products, window):
+        return pointwise.convolve(x, w, bias[0] if bias else None, window)
     if gathered.pays(len(w) // window.groups, w.shape[1], products, g.outputs, window):
         return gathered.convolve(x, w, bias[0] if bias else None, window)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
@@ -77,6 +79,8 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     g = geometry(channels, image, len(w), window)
     if winograd.pays(len(y), channels, len(w), g, window):
         return winograd.convolve_image(y, w, window.pad)
+    if pointwise.pays(math.prod(image), y.size * g.rows, window, pointwise.FILLED_OF_IMAGE):
+        return pointwise.convolve_image(y, w, window)
     if gathered.pays(w.shape[1], len(w) // window.groups, y.size * g.rows, image, window):
         return gathered.convolve_image(y, w, window, image)
     x = np.empty((len(y), channels, *image), y.dtype)
@@ -98,6 +102,9 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if depthwise.pays(channels, filters, window):
         return depthwise.convolve_weight(y, x, window)
     g = geometry(channels, x.shape[2:], filters, window)
+    if pointwise.pays_for_weight(math.prod(g.outputs), y.size * g.rows, window):
+        parts = pointwise.weight_parts(y, x, window)
+        return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
     if gathered.pays_for_weight(filters // window.groups, channels // window.groups, y.size * g.rows, window):
         return gathered.convolve_weight(y, x, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)

@@ -130,7 +130,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     pixels, lanes, groups = math.prod(y.shape[2:]), native.LANES, window.groups
     last = np.empty(-(-filters // lanes) * lanes * n * pixels, y.dtype)
     code = code_of("turn", y)
-    native.filters_last(n, y.size, y, last, filters, n, pixels, code, _steps(pixels, lanes))
+    native.filters_last(n, y.size, y, last, filters, n, pixels, code, places_of(pixels, lanes))
     of_group, each = filters // groups, channels // groups
     places = math.prod(window.kernel)
     size = filters * each * places
@@ -146,7 +146,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     )  # fmt: skip
     w = np.empty((filters, each, *window.kernel), x.dtype)
     native.finish_weight(
-        filters, parts.size, parts, w, count, size, each, places, code, _steps(each, places), scratch=each * places
+        filters, parts.size, parts, w, count, size, each, places, code, places_of(each, places), scratch=each * places
     )
     return w
 
@@ -157,7 +157,7 @@ def _product(
     y = np.empty(shape, x.dtype)
     work = 2 * w[0].size * (y if bias is not None or len(w) == shape[1] else x).size // FLOPS
     native.convolve(
-        t.tasks, work, copied(t.padded, x), panels, bias, y, int(bias is not None), code_of("gathered_gemm", x),
+        t.tasks, work, copied(t.padded, x), panels, bias, y, int(bias is not None), 0, code_of("gathered_gemm", x),
         code_of("turn", x), t.g, scratch=t.scratch,
     )  # fmt: skip
     return y
@@ -183,7 +183,8 @@ def code_of(entry: str, x: np.ndarray) -> int:
 
 
 @functools.lru_cache(maxsize=256)
-def _steps(count: int, step: int) -> np.ndarray:
+def places_of(count: int, step: int) -> np.ndarray:
+    """`count` places, a step apart."""
     return np.arange(count, dtype=np.int64) * step
 
 

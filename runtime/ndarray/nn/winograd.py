@@ -125,7 +125,7 @@ def _product(
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
     y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)
     native.convolve(
-        p.tasks, 2 * 4 * y.size * channels // FLOPS, gathered.copied(p.padded, x), u, bias, y, int(bias is not None),
+        p.tasks, 2 * 4 * y.size * channels // FLOPS, gathered.copied(p.padded, x), u, bias, y, int(bias is not None), 0,
         u.size // 16, gathered.code_of("gathered_gemm", x), gathered.code_of("turn", x), p.sizes, scratch=p.scratch,
     )  # fmt: skip
     return y

@@ -1,0 +1,100 @@
+"""Convolution with kernels of single pixels, without stride and padding, and its two adjoints: see `native.pointwise`.
+
+Small images are left to `gathered`, whose rows are pixels of several images.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from runtime.core.blas import FLOPS
+from runtime.native import gathered as copies
+from runtime.native import pointwise as native
+from runtime.native.panels import code as packed_product
+from runtime.ndarray.nn import gathered
+from runtime.ndarray.nn.windows import Window
+
+FILLED = 0.8
+"""The least part of the vectors that is to be filled with pixels;"""
+FILLED_OF_IMAGE = 0.75
+"""for gradients of images, the same: the other way is slower there."""
+MIN_PIXELS = 48
+"""Fewer do not fill the widest tile, and are added to the gradient of the weights too often."""
+PARTS = 8
+"""Parts of the batch for which the gradient of weights is computed apart;"""
+SPLIT_WEIGHTS = 1 << 17
+"""from so many weights on, channels are divided among tasks instead."""
+SHARE = 48
+"""The channels of a task are a multiple of this: the columns of a tile."""
+
+
+def pays(pixels: int, products: int, window: Window, filled: float = FILLED) -> bool:
+    """Whether this is the way to compute a convolution of images with so many pixels, with `products` multiplications
+    in all."""
+    if not _single(window) or products < gathered.MIN_PRODUCTS or pixels < MIN_PIXELS:
+        return False
+    return pixels >= filled * -(-pixels // copies.LANES) * copies.LANES
+
+
+def pays_for_weight(pixels: int, products: int, window: Window) -> bool:
+    """The same for the gradient of weights."""
+    return _single(window) and products >= gathered.MIN_PRODUCTS and pixels >= MIN_PIXELS
+
+
+def _single(window: Window) -> bool:
+    return max(*window.kernel, *window.stride) == 1 and max(window.pad) == 0
+
+
+def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
+    """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
+    filters, channels = len(w) // window.groups, w.shape[1]
+    blocks = -(-filters // copies.LANES)
+    panels = np.empty(window.groups * blocks * copies.LANES * channels, w.dtype)
+    copies.pack_filters(
+        window.groups * blocks, w.size, w, panels, copies.LANES, blocks, filters, channels, gathered.code_of("turn", w),
+        gathered.places_of(channels, copies.LANES),
+    )  # fmt: skip
+    return _multiply(x, panels, bias, window.groups, channels, filters)
+
+
+def convolve_image(y: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
+    """The transpose of `convolve` in x: (n, channels, ...)."""
+    filters, channels = len(w) // window.groups, w.shape[1]
+    blocks = -(-channels // copies.LANES)
+    panels = np.empty(window.groups * blocks * copies.LANES * filters, w.dtype)
+    native.pack_channels(window.groups * blocks, w.size, w, panels, filters, channels)
+    return _multiply(y, panels, None, window.groups, filters, channels)
+
+
+def _multiply(
+    x: np.ndarray, panels: np.ndarray, bias: np.ndarray | None, groups: int, inputs: int, outputs: int
+) -> np.ndarray:
+    pixels = math.prod(x.shape[2:])
+    y = np.empty((len(x), groups * outputs, *x.shape[2:]), x.dtype)
+    native.multiply(
+        len(x) * groups * -(-pixels // native.BLOCK), 2 * x.size * outputs // FLOPS, x, panels, bias, y,
+        int(bias is not None), groups, inputs, outputs, pixels, gathered.code_of("gathered_sum", x),
+        gathered.places_of(native.CHUNK, pixels),
+    )  # fmt: skip
+    return y
+
+
+def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
+    """The transpose of `convolve` in w, for fixed parts of the batch: (parts, filters, channels/groups).
+
+    Of many weights, there is one part, and each task has some channels.
+    """
+    n, groups, pixels, width = len(x), window.groups, math.prod(x.shape[2:]), gathered.panel_width(x.dtype)
+    channels, filters = x.shape[1] // groups, y.shape[1] // groups
+    share, of_part = channels, -(-n // PARTS)
+    if groups * filters * channels >= SPLIT_WEIGHTS:
+        share, of_part = -(-channels // (PARTS * SHARE)) * SHARE, n
+    parts = np.empty((-(-n // of_part), groups * filters, channels), x.dtype)
+    native.convolve_weight(
+        len(parts) * groups * -(-channels // share), 2 * y.size * channels // FLOPS, y, x, parts, n, of_part, groups,
+        channels, share, filters, pixels, width, gathered.code_of("turn", x), packed_product(x.dtype),
+        gathered.places_of(native.SUMMED, width), scratch=-(-share // width) * width * native.SUMMED,
+    )  # fmt: skip
+    return parts
