@@ -348,7 +348,7 @@ def test_feed_forward_is_a_module(tmp_path: Path) -> None:
     restored = mx.model.FeedForward.load(str(tmp_path / "x"), 30, numpy_batch_size=50)
     outputs, data, labels = network.predict(batches, return_data=True)
     np.testing.assert_allclose(restored.predict(x), outputs, rtol=1e-5)
-    one = mx.io.NDArrayIter(x[:1], batch_size=1)  # the first context, of two, predicts
+    one = mx.io.NDArrayIter(x[:1], y[:1].astype("float32"), 1)  # the first context, of two, predicts
     np.testing.assert_allclose(network.predict(one), outputs[:1], rtol=1e-5)
     np.testing.assert_array_equal(data, x)
     np.testing.assert_array_equal(labels, y)
