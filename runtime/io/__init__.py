@@ -8,6 +8,7 @@ from typing import Any
 from runtime.io.files import CSVIter, LibSVMIter
 from runtime.io.io import DataBatch, DataDesc, DataIter, MXDataIter, NDArrayIter, PrefetchingIter, ResizeIter
 from runtime.io.mnist import MNISTIter
+from runtime.io.utils import _getdata_by_idx, _has_instance, _init_data  # noqa: F401
 
 __all__ = [
     "CSVIter",

@@ -11,7 +11,8 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count, counts
-from runtime.io.io import DataDesc, MXDataIter, _csr_rows
+from runtime.io.io import DataDesc, MXDataIter
+from runtime.io.utils import taken
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 
@@ -52,11 +53,11 @@ class _RowsIter(MXDataIter):
 
     def getdata(self) -> NDArray:
         """The data of the batch."""
-        return _rows_of(self._data, self._current())
+        return taken(self._data, self._current())
 
     def getlabel(self) -> NDArray:
         """The labels of the batch."""
-        return _rows_of(self._label, self._current())
+        return taken(self._label, self._current())
 
     def getpad(self) -> int:
         return max(self._next - len(self._data), 0)
@@ -68,10 +69,6 @@ class _RowsIter(MXDataIter):
         if not len(self._rows):
             raise MXNetError(f"{type(self).__name__}: there is no batch yet; call next() or iter_next()")
         return self._rows
-
-
-def _rows_of(x: NDArray, rows: np.ndarray) -> NDArray:
-    return _csr_rows(x, rows) if isinstance(x, CSRNDArray) else x.take(nd.array(rows, dtype=np.int64))
 
 
 class LibSVMIter(_RowsIter):
@@ -123,7 +120,7 @@ class LibSVMIter(_RowsIter):
         if part >= parts:
             raise ArgumentError(f"LibSVMIter: part_index is from 0 to {parts - 1}, not {part}")
         rows = np.arange(len(data) * part // parts, len(data) * (part + 1) // parts)
-        super().__init__(_rows_of(data, rows), _rows_of(label, rows), batch_size, round_batch=True)
+        super().__init__(taken(data, rows), taken(label, rows), batch_size, round_batch=True)
 
 
 def _length(name: str, shape: Shape) -> int:

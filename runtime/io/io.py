@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -11,11 +11,9 @@ import numpy as np
 from runtime import ndarray as nd
 from runtime.base import MXNetError, count
 from runtime.core.backend import device_scope, to_context
+from runtime.io.utils import Source, _csr_rows, _init_data
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
-
-Source = Any
-"""An array, a sequence of arrays, or arrays by name."""
 
 
 class _NameAndShape(NamedTuple):
@@ -135,8 +133,8 @@ class NDArrayIter(DataIter):
 
     Parameters
     ----------
-    data, label: an array (NDArray, NumPy, sparse csr), a list of them, or a dict by name. The first one has as many
-        samples as there are; what others have beyond that is not read.
+    data, label: an array (NDArray, NumPy, sparse csr), a list of them, or a dict by name. Batches have them in the
+        order of their names. The first one has as many samples as there are; what others have beyond is not read.
     batch_size: samples in a batch.
     shuffle: whether the order is drawn anew at every start, from NumPy's generator.
     last_batch_handle: what fills a last, smaller batch: 'pad', samples from the start; 'discard' drops it; 'roll_over'
@@ -159,8 +157,8 @@ class NDArrayIter(DataIter):
         super().__init__(count("batch_size", batch_size))
         if last_batch_handle not in ("pad", "discard", "roll_over"):
             raise ValueError(f"last_batch_handle must be 'pad', 'discard' or 'roll_over', not {last_batch_handle!r}")
-        self.data = _named(data, data_name)
-        self.label = [] if label is None else _named(label, label_name)
+        self.data = _init_data(data, False, data_name)
+        self.label = _init_data(label, True, label_name)
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
         self.layout = layout
@@ -261,33 +259,6 @@ class NDArrayIter(DataIter):
             return _csr_rows(x, rows)
         with device_scope(x.context):
             return NDArray(np.take(x._data, to_context(rows, x.context), axis=self._axis), x.context)
-
-
-def _csr_rows(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
-    starts = x.indptr.asnumpy().astype(np.int64)
-    places = [np.arange(starts[row], starts[row + 1]) for row in rows]
-    indptr = np.cumsum([0, *map(len, places)])
-    at = np.concatenate(places)
-    triple = (x.data.asnumpy()[at], x.indices.asnumpy()[at], indptr)
-    return nd.sparse.csr_matrix(triple, shape=(len(rows), x.shape[1]), ctx=x.context, dtype=x.dtype)
-
-
-def _named(source: Source, default: str) -> list[tuple[str, NDArray]]:
-    """Arrays with their names; a single one is called `default`, several `_0_default`, `_1_default`, ..."""
-    if isinstance(source, Mapping):
-        named = list(source.items())
-    elif isinstance(source, (list, tuple)):
-        named = [(default if len(source) == 1 else f"_{i}_{default}", x) for i, x in enumerate(source)]
-    else:
-        named = [(default, source)]
-    return [(name, x if isinstance(x, NDArray) else _array(name, x)) for name, x in named]
-
-
-def _array(name: str, x: Any) -> NDArray:
-    try:
-        return nd.array(x)
-    except TypeError as error:
-        raise TypeError(f"NDArrayIter: '{name}': {error}") from None
 
 
 # ---------------------------------------------------------------- over other iterators

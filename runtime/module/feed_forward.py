@@ -89,7 +89,7 @@ class FeedForward:
             eval_data = self._batches(np.asarray(eval_data[0]), np.asarray(eval_data[1]), training=False)
         if self.sym_gen is not None:
             self.symbol = self.sym_gen(getattr(data, "default_bucket_key", None))
-        module = self._module(data, self.ctx, logger or logging)
+        module = self._module(data, [x[0] for x in data.provide_label or ()], self.ctx, logger or logging)
         module.fit(
             ResizeIter(data, self.epoch_size, reset_internal=False) if self.epoch_size else data,
             eval_data,
@@ -125,13 +125,15 @@ class FeedForward:
         size = min(len(X), self.numpy_batch_size)
         return NDArrayIter(X, y.reshape(len(y)), size, training, "roll_over" if training else "pad")
 
-    def _module(self, data: DataIter, contexts: Sequence[Context], logger: Any = logging) -> Module:
-        """A module over the graph that takes what `data` provides."""
+    def _module(
+        self, data: DataIter, labels: Sequence[str], contexts: Sequence[Context], logger: Any = logging
+    ) -> Module:
+        """A module over the graph that takes what `data` provides, and `labels`."""
         if self.symbol is None:
             raise MXNetError("FeedForward: the graph is made by fit, which was not called yet")
         arguments = set(self.symbol.list_arguments())
         data_names = [x[0] for x in data.provide_data if x[0] in arguments]
-        label_names = [x[0] for x in data.provide_label or () if x[0] in arguments]
+        label_names = [x for x in labels if x in arguments]
         return Module(self.symbol, data_names, label_names, logger, contexts)
 
     def _params(self) -> tuple[dict[str, NDArray] | None, dict[str, NDArray] | None]:
@@ -147,9 +149,11 @@ class FeedForward:
     # ---------------------------------------------------------------- prediction
 
     def _predictor(self, data: DataIter, labels: bool) -> Module:
-        if self.arg_params is None:
+        if self.symbol is None or self.arg_params is None:
             raise MXNetError("FeedForward: there are no parameters yet: call fit, or give arg_params")
-        module = self._module(data, self.ctx[:1])
+        provided = {x[0] for x in data.provide_data}
+        unset = [x for x in self.symbol.list_arguments() if x not in self.arg_params and x not in provided]
+        module = self._module(data, unset, self.ctx[:1])
         module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
         module.init_params(None, *self._params())
         return module

@@ -334,6 +334,15 @@ def test_errors(call: Any, words: str) -> None:
         call()
 
 
+def test_feed_forward_predicts_arrays_whatever_the_label_is_called() -> None:
+    output = mx.sym.SVMOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc"), name="svm")
+    network = mx.model.FeedForward(output, num_epoch=1, learning_rate=0.1)
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    network.fit(mx.io.NDArrayIter(x, np.array([0, 1, 2, 0]), 2, label_name="svm_label"))
+    weight, bias = (network.arg_params[f"fc_{kind}"].asnumpy() for kind in ("weight", "bias"))
+    np.testing.assert_allclose(network.predict(x), x @ weight.T + bias, rtol=1e-5, atol=1e-5)
+
+
 def test_feed_forward_is_a_module(tmp_path: Path) -> None:
     x = np.random.default_rng(0).random((50, 3), np.float32)
     y = x.sum(1) > 1.5

@@ -186,6 +186,28 @@ def test_the_first_array_says_how_many_samples_there_are() -> None:
     assert it.num_data == 4 and [batch.label[0].shape for batch in it] == [(2, *X.shape[1:])] * 2
 
 
+def test_batches_have_arrays_in_the_order_of_their_names() -> None:
+    it = io.NDArrayIter({"user": X[:4], "item": X[:4, 0]}, {"b": X[:4], "a": X[:4]}, batch_size=2)
+    assert [[x.name for x in provided] for provided in (it.provide_data, it.provide_label)] == [
+        ["item", "user"],
+        ["a", "b"],
+    ]
+    assert it.next().data[1].shape == (2, *X.shape[1:])
+    assert [x.name for x in io.NDArrayIter([X] * 11).provide_data][:3] == ["_0_data", "_10_data", "_1_data"]
+
+
+def test_helpers_that_scripts_take_from_io() -> None:
+    it = io.NDArrayIter(X, batch_size=5)
+    it.label = io._init_data(X[:, 0], allow_empty=True, default_name="svm_label")
+    assert it.provide_label[0].name == "svm_label"
+    ((_, rows),) = io._getdata_by_idx(it.label, [3, 1])
+    np.testing.assert_array_equal(rows.asnumpy(), X[[3, 1], 0])
+    assert io._init_data(None, True, "data") == []
+    assert io._has_instance(it.label, nd.NDArray) and not io._has_instance(it.label, nd.sparse.CSRNDArray)
+    with pytest.raises(ValueError, match="there is no array of 'data'"):
+        io._init_data([], False, "data")
+
+
 def test_iterators_of_different_length() -> None:
     it = io.PrefetchingIter([io.NDArrayIter(x, batch_size=2) for x in (X, X[:4])])
     assert it.next() and it.next()
