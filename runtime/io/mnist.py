@@ -29,6 +29,7 @@ class MNISTIter(MXDataIter, NDArrayIter):
     num_parts, part_index: of so many equal parts, the one to read.
     input_shape: the shape of an image where it is another.
     dtype: the element type of images and classes, by default float32.
+    data_name, label_name: of the arrays.
     silent, prefetch_buffer, ctx, data_shape: ignored; nothing is printed or read ahead, and batches are in the memory
         of the CPU.
     """
@@ -49,6 +50,8 @@ class MNISTIter(MXDataIter, NDArrayIter):
         dtype: Any = None,
         input_shape: Sequence[int] | None = None,
         data_shape: Sequence[int] | None = None,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
     ) -> None:
         images, labels = idx_file.read(image), idx_file.read(label)
         if images.ndim != 3 or labels.shape != images.shape[:1]:
@@ -62,7 +65,8 @@ class MNISTIter(MXDataIter, NDArrayIter):
         shape = (-1,) if flat else (1, *images.shape[1:])
         dtype = np.dtype(dtype or np.float32)
         data = (images[rows] * np.float32(1 / 256)).astype(dtype).reshape(size, *(input_shape or shape))
-        super().__init__(data, labels[rows].astype(dtype), batch_size, last_batch_handle="discard")
+        classes = labels[rows].astype(dtype)
+        super().__init__({data_name: data}, {label_name: classes}, batch_size, last_batch_handle="discard")
 
     def getdata(self) -> NDArray:
         """The data of the batch."""

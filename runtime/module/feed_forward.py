@@ -13,7 +13,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu
 from runtime.initializer import Initializer, Uniform
 from runtime.io import DataIter, NDArrayIter, ResizeIter
-from runtime.metric import EvalMetric
+from runtime.metric import EvalMetric, create
 from runtime.module.module import Module
 from runtime.ndarray import NDArray
 from runtime.symbol import Symbol
@@ -89,7 +89,7 @@ class FeedForward:
             eval_data = self._batches(np.asarray(eval_data[0]), np.asarray(eval_data[1]), training=False)
         if self.sym_gen is not None:
             self.symbol = self.sym_gen(getattr(data, "default_bucket_key", None))
-        module = self._module(data, [x[0] for x in data.provide_label or ()], logger or logging)
+        module = self._module(data, [x[0] for x in data.provide_label or ()], self.ctx, logger or logging)
         module.fit(
             ResizeIter(data, self.epoch_size, reset_internal=False) if self.epoch_size else data,
             eval_data,
@@ -125,14 +125,16 @@ class FeedForward:
         size = min(len(X), self.numpy_batch_size)
         return NDArrayIter(X, y.reshape(len(y)), size, training, "roll_over" if training else "pad")
 
-    def _module(self, data: DataIter, labels: Sequence[str], logger: Any = logging) -> Module:
+    def _module(
+        self, data: DataIter, labels: Sequence[str], contexts: Sequence[Context], logger: Any = logging
+    ) -> Module:
         """A module over the graph that takes what `data` provides, and `labels`."""
         if self.symbol is None:
             raise MXNetError("FeedForward: the graph is made by fit, which was not called yet")
         arguments = set(self.symbol.list_arguments())
         data_names = [x[0] for x in data.provide_data if x[0] in arguments]
         label_names = [x for x in labels if x in arguments]
-        return Module(self.symbol, data_names, label_names, logger, self.ctx)
+        return Module(self.symbol, data_names, label_names, logger, contexts)
 
     def _params(self) -> tuple[dict[str, NDArray] | None, dict[str, NDArray] | None]:
         """The parameters and auxiliary states to start from."""
@@ -151,7 +153,7 @@ class FeedForward:
             raise MXNetError("FeedForward: there are no parameters yet: call fit, or give arg_params")
         provided = {x[0] for x in data.provide_data}
         unset = [x for x in self.symbol.list_arguments() if x not in self.arg_params and x not in provided]
-        module = self._module(data, unset)
+        module = self._module(data, unset, self.ctx[:1])
         module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
         module.init_params(None, *self._params())
         return module
@@ -182,13 +184,11 @@ class FeedForward:
         batch_end_callback: Any = None,
         reset: bool = True,
     ) -> Any:
-        """The value of the metric for the batches of `X`."""
+        """The value of the metric for the batches of `X`; of a list of metrics, the list of their values."""
+        eval_metric = create(eval_metric)
         batches = self._batches(X, None, training=False)
-        found = self._predictor(batches, labels=True).score(
-            batches, eval_metric, num_batch, batch_end_callback, reset=reset
-        )
-        values = [value for _, value in found]
-        return values[0] if len(values) == 1 else values
+        self._predictor(batches, labels=True).score(batches, eval_metric, num_batch, batch_end_callback, reset=reset)
+        return eval_metric.get()[1]
 
     # ---------------------------------------------------------------- files
 

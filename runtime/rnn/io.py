@@ -56,7 +56,11 @@ class BucketSentenceIter(DataIter):
     buckets: lengths, to which sentences are filled up with `invalid_label`; by default those of which there is a batch.
         Longer sentences are dropped.
     data_name, label_name, dtype: of the arrays.
-    layout: 'NT', or 'TN' for arrays (length, batch).
+    layout: 'NT', or 'TN' for arrays (length, batch); what follows, as in 'NTC', is ignored.
+
+    A subclass may define another `reset`: it shuffles `idx`, pairs of the number of a bucket and of its row that a
+    batch begins with, and the arrays `data` of each bucket, and sets `curr_idx`, the number of the next batch, to 0,
+    and `nddata` and `ndlabel` to NDArrays (sentences, length), one for each bucket.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class BucketSentenceIter(DataIter):
         layout: str = "NT",
     ) -> None:
         super().__init__(batch_size)
-        if layout not in ("NT", "TN"):
+        if layout[:2] not in ("NT", "TN"):
             raise ArgumentError(f"layout is 'NT' or 'TN', not {layout!r}")
         if buckets is None:
             counts = np.bincount([len(sentence) for sentence in sentences])
@@ -82,13 +86,11 @@ class BucketSentenceIter(DataIter):
         self.data_name, self.label_name, self.dtype = data_name, label_name, dtype
         self.invalid_label, self.layout = invalid_label, layout
         self.default_bucket_key = self.buckets[-1]
-        self._sentences = self._filled(sentences)
+        self.data = self._filled(sentences)
         self.provide_data = [self._described(data_name, self.default_bucket_key)]
         self.provide_label = [self._described(label_name, self.default_bucket_key)]
         self.idx = [
-            (i, start)
-            for i, rows in enumerate(self._sentences)
-            for start in range(0, len(rows) - batch_size + 1, batch_size)
+            (i, start) for i, rows in enumerate(self.data) for start in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()
 
@@ -109,25 +111,30 @@ class BucketSentenceIter(DataIter):
         return [np.array(x, self.dtype).reshape(-1, n) for x, n in zip(rows, self.buckets, strict=True)]
 
     def _described(self, name: str, length: int) -> DataDesc:
-        shape = (self.batch_size, length) if self.layout == "NT" else (length, self.batch_size)
+        shape = (self.batch_size, length) if self.layout[0] == "N" else (length, self.batch_size)
         return DataDesc(name, shape, np.dtype(self.dtype).type, self.layout)
 
     def reset(self) -> None:
-        self._next = 0
+        self.curr_idx = 0
         random.shuffle(self.idx)
-        for rows in self._sentences:
+        self.nddata: list[nd.NDArray] = []
+        self.ndlabel: list[nd.NDArray] = []
+        for rows in self.data:
             np.random.shuffle(rows)
+            labels = np.full_like(rows, self.invalid_label)
+            labels[:, :-1] = rows[:, 1:]
+            self.nddata.append(nd.array(rows, dtype=self.dtype))
+            self.ndlabel.append(nd.array(labels, dtype=self.dtype))
 
     def next(self) -> DataBatch:
-        if self._next == len(self.idx):
+        if self.curr_idx == len(self.idx):
             raise StopIteration
-        i, start = self.idx[self._next]
-        self._next += 1
-        rows = self._sentences[i][start : start + self.batch_size]
-        labels = np.full_like(rows, self.invalid_label)
-        labels[:, :-1] = rows[:, 1:]
+        i, start = self.idx[self.curr_idx]
+        self.curr_idx += 1
         length = self.buckets[i]
-        arrays = [nd.array(x if self.layout == "NT" else x.T, dtype=self.dtype) for x in (rows, labels)]
+        arrays = [x[i][start : start + self.batch_size] for x in (self.nddata, self.ndlabel)]
+        if self.layout[0] == "T":
+            arrays = [x.T for x in arrays]
         return DataBatch(
             arrays[:1],
             arrays[1:],

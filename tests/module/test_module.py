@@ -352,10 +352,13 @@ def test_feed_forward_is_a_module(tmp_path: Path) -> None:
     network.fit(x, y.astype("float32"), eval_data=(x, y))
     batches = mx.io.NDArrayIter(x, y.astype("float32"), 20)
     assert network.score(batches) > 0.9
+    assert network.score(batches, ["acc", "ce"])[0] > 0.9 and len(network.score(batches, ["acc"])) == 1
     network.save(str(tmp_path / "x"))
     restored = mx.model.FeedForward.load(str(tmp_path / "x"), 30, numpy_batch_size=50)
     outputs, data, labels = network.predict(batches, return_data=True)
     np.testing.assert_allclose(restored.predict(x), outputs, rtol=1e-5)
+    one = mx.io.NDArrayIter(x[:1], y[:1].astype("float32"), 1)  # the first context, of two, predicts
+    np.testing.assert_allclose(network.predict(one), outputs[:1], rtol=1e-5)
     np.testing.assert_array_equal(data, x)
     np.testing.assert_array_equal(labels, y)
     assert len(network.predict(batches, num_batch=1)) == 20

@@ -94,6 +94,19 @@ def test_a_language_model_learns_in_buckets() -> None:
     assert dict(module.score(it, perplexity))["perplexity"] < 1.2 and set(module._buckets) == {4, 6}
 
 
+def test_a_subclass_resets_batches_of_its_own() -> None:
+    class Same(mx.rnn.BucketSentenceIter):
+        def reset(self) -> None:
+            self.curr_idx = 0
+            self.nddata = self.ndlabel = [mx.nd.array(rows, dtype=self.dtype) for rows in self.data]
+
+    for layout, shape in (("NTC", (2, 3)), ("TNC", (3, 2))):
+        (batch,) = Same([[1, 2], [1, 2, 3], [4]], 2, buckets=[1, 3], invalid_label=0, layout=layout)
+        data, label = batch.data[0].asnumpy(), batch.label[0].asnumpy()
+        assert data.shape == batch.provide_data[0].shape == shape and (data == label).all()
+        assert sorted((data if layout == "NTC" else data.T).tolist()) == [[1, 2, 0], [1, 2, 3]]
+
+
 def test_errors() -> None:
     with pytest.raises(mx.MXNetError, match="'d' is not in the vocabulary: give unknown_token"):
         mx.rnn.encode_sentences(["d"], {"a": 1})

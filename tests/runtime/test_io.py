@@ -96,8 +96,8 @@ def test_digits(opened: Callable, tmp_path: Path) -> None:
     assert [(b.label[0].asnumpy().tolist(), b.pad) for b in it] == [([0, 1], 0), ([2, 3], 0)]
     it.reset()
     np.testing.assert_array_equal(it.next().data[0].asnumpy(), pixels[:2, None] / np.float32(256))
-    drawn = io.MNISTIter(**files, batch_size=5, flat=True, seed=3)
-    assert drawn.provide_data[0].shape == (5, 784)
+    drawn = io.MNISTIter(**files, batch_size=5, flat=True, seed=3, data_name="pixels", label_name="digit")
+    assert drawn.provide_data == [("pixels", (5, 784))] and drawn.provide_label == [("digit", (5,))]
     order = drawn.next().label[0].asnumpy()
     drawn.reset()
     assert sorted(order) == [0, 1, 2, 3, 4] and (drawn.next().label[0].asnumpy() == order).all()
