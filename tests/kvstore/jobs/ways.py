@@ -29,7 +29,7 @@ class Momentum(mx.optimizer.Optimizer):
 
     def create_state(self, index: Any, weight: nd.NDArray) -> nd.NDArray:
         assert weight.shape == SHAPES.get(index, weight.shape)
-        return nd.zeros(weight.shape)
+        return nd.zeros_like(weight)
 
     def update(self, index: Any, weight: nd.NDArray, grad: nd.NDArray, state: nd.NDArray) -> None:
         self._update_count(index)
@@ -159,7 +159,7 @@ def programs() -> None:
             store.push(keys, [g[own] for g in grads.values()])
             if rng.random() < 0.5:
                 for k in keys:
-                    outs = [nd.zeros(shapes[k], dtype=types[k]) for _ in range(2)]
+                    outs = [nd.empty(shapes[k], dtype=types[k]) for _ in range(2)]
                     local.pull(k, out=outs[0])
                     store.pull(k, out=outs[1])
                     np.testing.assert_allclose(outs[1].asnumpy(), outs[0].asnumpy(), 1e-5, 1e-6, err_msg=f"{seed} {t}")
@@ -173,14 +173,14 @@ def orders() -> None:
     keys = list(shapes) if RANK % 2 else list(reversed(shapes))
     for optimizer in (None, "sgd"):
         store = create("dist_sync")
-        store.init(list(shapes), [nd.zeros(shapes[k], dtype=types[k]) for k in shapes])
+        store.init(list(shapes), [nd.full(shapes[k], 0, dtype=types[k]) for k in shapes])
         if optimizer:
             store.set_optimizer(mx.optimizer.create(optimizer, learning_rate=1))
         for stype in ("row_sparse",) if optimizer else ("default", "row_sparse", "default"):
             ones = [nd.ones(shapes[k], dtype=types[k]).tostype(stype if k != 3 else "default") for k in keys]
             store.push(keys, ones)
             for k, shape in shapes.items():
-                out = nd.zeros(shape, dtype=types[k])
+                out = nd.empty(shape, dtype=types[k])
                 store.pull(k, out=out)
                 assert (out.asnumpy() == (-RANKS if optimizer else RANKS)).all(), (k, stype, optimizer)
         if optimizer:
