@@ -82,7 +82,7 @@ class Convolutions(gluon.HybridBlock):
         with self.name_scope():
             self.tiles = nn.Conv2D(20, 3, padding=1, in_channels=16, activation="relu")
             self.strided = nn.Conv2D(24, 5, strides=2, in_channels=20, use_bias=False)
-            self.twice = nn.Conv2D(32, 1, in_channels=24)
+            self.twice = nn.Conv2D(32, 2, in_channels=24)
 
     def hybrid_forward(self, F, x):
         y = self.twice(F.relu(self.strided(self.tiles(x))))
