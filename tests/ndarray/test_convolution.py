@@ -183,6 +183,7 @@ def test_winograd_is_what_gemm_gives(
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
+@pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
     "channels, filters, image, window",
     [
