@@ -69,6 +69,16 @@ GRADIENTS = {
 }
 
 
+def test_gradients_of_equal_images_that_are_subtracted() -> None:
+    a, b = nd.ones((1, 1, 3, 3)), nd.ones((1, 1, 3, 3))
+    for x in (a, b):
+        x.attach_grad()
+    with autograd.record():
+        y = nd.Correlation(a, b, max_displacement=0, is_multiply=False)
+    y.backward()
+    assert (a.grad == 1).asnumpy().all() and (b.grad == -1).asnumpy().all()  # as in MXNet
+
+
 def test_gradients_of_contrib() -> None:
     check(lambda x: nd.contrib.ROIAlign(x, ROIS, (2, 3), 0.8) ** 2, IMAGES, order=2, atol=1e-7)
     check(lambda x: nd.contrib.PSROIPooling(x, ROIS, 0.8, 2, 1) ** 2, IMAGES, order=2, atol=1e-7)
