@@ -18,9 +18,7 @@ import argparse
 import compileall
 import contextlib
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -30,13 +28,15 @@ from typing import Any
 
 import machine
 import networks
+import processes
 import report
+from processes import Process
 from tqdm import tqdm
 
 from optgen import files
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = {"pytorch": "torch", "mxnet": "mxnet"}
+SCRIPT = "networks.py"
 SAMPLE_SECONDS = 0.3
 OURS, PEERS = ("runtime", "hybridized"), ("pytorch", "mxnet")
 
@@ -57,42 +57,9 @@ class Result:
         return f"{statistics.median(a / b for a, b in pairs):.2f}"
 
 
-class Process:
-    """A library that trains a network, in samples."""
-
-    def __init__(self, python: str, library: str, network: str, environment: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [python, str(HERE / "networks.py"), library, network],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | environment,
-        )  # fmt: skip
-        self.first = self._read()
-
-    def sample(self) -> float:
-        """Seconds of an iteration, the median over a sample."""
-        self._process.stdin.write(f"{SAMPLE_SECONDS}\n")
-        self._process.stdin.flush()
-        return self._read()
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
-
-    def _read(self) -> float:
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{' '.join(self._process.args)} ended with {self._process.wait()}")
-        return float(line)
-
-
 def main() -> int:
     args = arguments()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
-    description = machine.describe(args.threads)
-    interpreters = {"pytorch": args.pytorch, "mxnet": args.mxnet}
-    versions = {peer: version(peer, interpreters[peer]) for peer in PEERS if interpreters[peer] is not None}
-    description["packages"] |= {PACKAGES[peer]: found or "absent" for peer, found in versions.items()}
-    peers = {peer: interpreters[peer] for peer, found in versions.items() if found is not None}
+    description, peers = processes.describe(args)
     print(machine.text(description), end="\n\n", flush=True)
     for package in ("optgen", "runtime"):
         compileall.compile_dir(HERE.parent / package, quiet=2)
@@ -113,29 +80,24 @@ def measure(network: str, args: argparse.Namespace, peers: dict[str, str]) -> Re
 
     Python's bytecode is there, as pip compiles what it installs.
     """
-    threads = {name: str(args.threads) for name in ("OPTGEN_NUM_THREADS", "OMP_NUM_THREADS")}
+    threads = processes.environment(args.threads)
     with contextlib.ExitStack() as stack:
-        processes = {}
+        running, first = {}, {}
         for ours in OURS:
             cache = stack.enter_context(tempfile.TemporaryDirectory())
             environment = threads | {"OPTGEN_CACHE_DIR": cache, "PYTHONPATH": str(HERE.parent)}
-            processes[ours] = Process(sys.executable, ours, network, environment)
+            running[ours] = Process(sys.executable, SCRIPT, ours, network, environment=environment)
+            first[ours] = running[ours].read()
         for peer, python in peers.items():
-            processes[peer] = Process(python, peer, network, threads)
-        seconds: dict[str, list[float]] = {name: [] for name in processes}
+            running[peer] = Process(python, SCRIPT, peer, network, environment=threads)
+            first[peer] = running[peer].read()
+        seconds: dict[str, list[float]] = {name: [] for name in running}
         for _ in range(args.reps):
-            for name, process in processes.items():
-                seconds[name].append(process.sample())
-        for process in processes.values():
+            for name, process in running.items():
+                seconds[name].append(process.ask(str(SAMPLE_SECONDS)))
+        for process in running.values():
             process.close()
-    return Result(network, seconds, {name: process.first for name, process in processes.items()})
-
-
-def version(peer: str, python: str) -> str | None:
-    """Of a peer, for that interpreter; None where it has none."""
-    code = f"import {PACKAGES[peer]} as package; print(package.__version__)"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
+    return Result(network, seconds, first)
 
 
 # ---------------------------------------------------------------- reports
@@ -185,19 +147,14 @@ def plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> 
 
 
 def arguments() -> argparse.Namespace:
-    available = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=networks.NETWORKS, default=list(networks.NETWORKS))
-    parser.add_argument("--pytorch", default=sys.executable, metavar="PYTHON", help="an interpreter that has PyTorch")
-    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet 1.9.1")
-    parser.add_argument("--reps", type=int, default=21, help="rounds (default %(default)s)")
-    parser.add_argument("--threads", type=int, default=min(2, available), help="CPUs for each (default %(default)s)")
+    processes.add_arguments(parser, 21)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample and the machine")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (PNG); needs matplotlib")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table between the marks of a file")
     args = parser.parse_args()
-    if args.reps < 1 or not 1 <= args.threads <= available:
-        parser.error(f"--reps must be at least 1, and --threads from 1 to {available}, the CPUs this process may use")
+    processes.check_arguments(parser, args)
     report.check_folders(parser, args.json, args.plot, args.markdown)
     return args
 

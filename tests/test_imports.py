@@ -76,6 +76,7 @@ LAYERS: dict[str, list[str]] = {
         "kernel",
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
+    "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "ranks",

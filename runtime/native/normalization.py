@@ -144,6 +144,20 @@ def input_gradient(
         to[i] = (g[i] - ((x[i] - mean) * along + across)) * scale
 
 
+@function
+def add_totals(sums: Array, products: Array, flows: Array, n: int) -> None:
+    """Add the total of `products` to `sums[0:2]` and that of `flows` to `sums[2:4]`."""
+    add_compensated(sums, total(products, n))
+    add_compensated(sums + 2, total(flows, n))
+
+
+@function
+def scale_and_shift_gradients(dgamma: Array, dbeta: Array, sums: Array, rate: float) -> None:
+    """`sums` are those of `add_totals` over all elements; `rate` is 1/sqrt(var + eps)."""
+    dgamma[0] = (sums[0] + sums[1]) * rate
+    dbeta[0] = sums[2] + sums[3]
+
+
 @kernel
 def planes_back(
     task: int, scratch: Array, g: Array, x: Array, gamma: Array, mean: Array, var: Array, eps: Array,
@@ -162,11 +176,9 @@ def planes_back(
             at = task * size + p * stride + i
             n = min(BLOCK, size - i)
             products(block, flows, g + at, x + at, mu, runs, stride, n)
-            add_compensated(scratch, total(block, runs * n))
-            add_compensated(scratch + 2, total(flows, runs * n))
+            add_totals(scratch, block, flows, runs * n)
     rate = 1.0 / sqrt(var[task] + eps[0])
-    dgamma[task] = (scratch[0] + scratch[1]) * rate
-    dbeta[task] = scratch[2] + scratch[3]
+    scale_and_shift_gradients(dgamma + task, dbeta + task, scratch, rate)
     count = float(planes_per_mean * size)
     along = dgamma[task] / count * rate
     for p in range(planes_per_mean):
@@ -218,11 +230,9 @@ def planes_back_relu(
             n = min(BLOCK, size - i)
             masked(flows, g + at, z + at, runs, stride, n)
             products_with(block, flows, x + at, mu, runs, stride, n)
-            add_compensated(scratch, total(block, runs * n))
-            add_compensated(scratch + 2, total(flows, runs * n))
+            add_totals(scratch, block, flows, runs * n)
     rate = 1.0 / sqrt(var[task] + eps[0])
-    dgamma[task] = (scratch[0] + scratch[1]) * rate
-    dbeta[task] = scratch[2] + scratch[3]
+    scale_and_shift_gradients(dgamma + task, dbeta + task, scratch, rate)
     count = float(planes_per_mean * size)
     along = dgamma[task] / count * rate
     for p in range(planes_per_mean):
@@ -308,8 +318,7 @@ def layers_back(
                 dx + (at + i), scratch + 4, dgamma + (task * n + i), dbeta + (task * n + i), g + (at + i), x + (at + i),
                 gamma + i, mean[r], rate, count,
             )  # fmt: skip
-            add_compensated(scratch, total(scratch + 4, count))
-            add_compensated(scratch + 2, total(dx + (at + i), count))
+            add_totals(scratch, scratch + 4, dx + (at + i), count)
         along = (scratch[0] + scratch[1]) / float(n) * rate
         across = (scratch[2] + scratch[3]) / float(n)
         input_gradient_in_place(dx + at, x + at, mean[r], along, across, rate, n)

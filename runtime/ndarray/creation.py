@@ -114,6 +114,7 @@ def arange(
 ) -> NDArray:
     """`start, start + step, ...` below `stop` (0 to `start` if only that is given), each `repeat` times.
 
+    Integers are as many as floats would be, from `start` in steps of `step`, both without their fractions, as in NumPy.
     `infer_range` has no effect: it is for symbols, whose shape may be unknown.
     """
     repeat = count("arange: repeat", repeat)
@@ -121,6 +122,8 @@ def arange(
     if not step or (stop - start) * step < 0:
         raise ArgumentError(f"arange from {start} to {stop} in steps of {step}, each {repeat} times, has no elements")
     numbers = np.arange(start, stop, step)
+    if np.issubdtype(element_type(dtype), np.integer):
+        numbers = int(start) + int(step) * np.arange(len(numbers))
     numbers = np.repeat(numbers, repeat) if repeat > 1 else numbers
     return _constant(place(convert(numbers, element_type(dtype)), ctx))
 

@@ -155,9 +155,10 @@ class Executor:
     ) -> None:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
-        Losses among the operators, as SoftmaxOutput, need none, and ignore them: those of the last outputs may be left
-        out if these are losses. What is given for more outputs than there are is ignored. After
-        `forward(is_train=False)` the graph is computed again, in the mode of that call.
+        They are converted to the context and the dtype of their outputs. Losses among the operators, as SoftmaxOutput,
+        need none, and ignore them: those of the last outputs may be left out if these are losses. What is given for
+        more outputs than there are is ignored. After `forward(is_train=False)` the graph is computed again, in the mode
+        of that call.
         """
         if self._recorded is None:
             with generator.replayed(self._draws):
@@ -176,7 +177,7 @@ class Executor:
             own[:] = grad
         passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
-            (y, None if grads is None or grads[i] is None else grads[i].as_in_context(y.context))
+            (y, None if grads is None or grads[i] is None else grads[i].as_in_context(y.context).astype(y.dtype, False))
             for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
             if y._in_graph() and entry.node in passing
         ]

@@ -1,11 +1,9 @@
-"""Plans of one network: calls before and after each other, gradients, memory, threads, parameters that change."""
+"""Plans of one network: calls before and after each other, gradients, memory, parameters that change."""
 
 from __future__ import annotations
 
 import copy
 import gc
-import os
-import threading
 import weakref
 
 import numpy as np
@@ -15,24 +13,9 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
 from runtime.plan.plans import MAX_TAPES, MAX_WITH_MEMORY
-from tests.compiler.harness import python
-from tests.gluon.plans import assert_alike, entries
+from tests.gluon.plans import assert_alike, entries, network, perceptron
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
-
-
-def network(hybridized: bool, normalized: bool = True, **options) -> nn.HybridSequential:
-    mx.random.seed(2)
-    net = nn.HybridSequential()
-    net.add(nn.Conv2D(4, 3, in_channels=2))
-    if normalized:
-        net.add(nn.BatchNorm(in_channels=4))
-    net.add(nn.Activation("relu"), nn.MaxPool2D(2))
-    net.add(nn.Dropout(0.5), nn.Flatten(), nn.Dense(6, activation="tanh", in_units=36), nn.Dense(3, in_units=6))
-    net.initialize(mx.init.Xavier())
-    if hybridized:
-        net.hybridize(**options)
-    return net
 
 
 def twice(net, a, b) -> None:
@@ -300,36 +283,6 @@ def test_many_kinds_of_inputs_in_turn_are_compiled_and_hold_little_memory() -> N
     assert sum(len(entry.compiled._free) for entry in entries(net)) == MAX_WITH_MEMORY
 
 
-def test_threads_compile_and_differentiate() -> None:
-    net, errors = network(True), []
-    expected = []
-    for n in range(1, 5):
-        x = nd.ones((n, 2, 8, 8))
-        x.attach_grad()
-        with autograd.record(train_mode=False):
-            y = net(x).sum()
-        y.backward()
-        expected.append(x.grad.asnumpy())
-    net.hybridize()
-
-    def run(k: int) -> None:
-        for i in range(24):
-            x = nd.ones(((k + i) % 4 + 1, 2, 8, 8))
-            x.attach_grad()
-            with autograd.record(train_mode=False):
-                y = net(x).sum()
-            y.backward()
-            if not np.allclose(x.grad.asnumpy(), expected[len(x) - 1], 1e-5, 1e-6):
-                errors.append(len(x))
-
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-
-
 def test_copies_have_plans_of_their_own() -> None:
     net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
     expected, *_ = (net(x).asnumpy() for _ in range(3))
@@ -344,32 +297,6 @@ def test_few_tapes_are_held() -> None:
     for n in range(1, 9):
         net(nd.zeros((n, 2, 8, 8)))
     assert sum(entry.tape is not None for entry in entries(net)) == MAX_TAPES
-
-
-def test_threads_share_plans() -> None:
-    net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
-    expected = [net(x * k).asnumpy() for k in range(4)]
-    wrong = []
-
-    def run(k: int) -> None:
-        for _ in range(50):
-            if not np.array_equal(net(x * k).asnumpy(), expected[k]):
-                wrong.append(k)
-
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
-def perceptron() -> nn.HybridBlock:
-    net = nn.HybridSequential()
-    net.add(nn.Dense(256, activation="tanh"), nn.Dense(256, activation="tanh"), nn.Dense(10))
-    net.initialize()
-    net.hybridize()
-    return net
 
 
 def test_gradients_may_be_replaced_between_calls() -> None:
@@ -390,48 +317,3 @@ def test_gradients_may_be_replaced_between_calls() -> None:
         autograd.mark_variables([weight.data()], [grad])
         np.testing.assert_array_equal(gradient(grad), expected)
     assert not whole[0].asnumpy().any()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_forked_child_runs_plans() -> None:
-    net = perceptron()
-    x = nd.random.normal(shape=(256, 512))
-    expected, *_ = (net(x).asnumpy() for _ in range(3))
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if all(np.allclose(net(x).asnumpy(), expected, 1e-5, 1e-6) for _ in range(3)) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-
-
-FORKS = """
-import os, signal, threading
-from tests.gluon.test_plan_calls import nd, perceptron
-
-net, stop, rows = perceptron(), threading.Event(), iter(range(1, 1_000_000))
-
-def compiles():
-    while not stop.is_set():
-        x = nd.ones((next(rows), 32))
-        net(x), net(x)
-
-net(nd.ones((1, 32)))
-thread = threading.Thread(target=compiles)
-thread.start()
-for _ in range(40):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        x = nd.ones((7, 32))
-        net(x), net(x), net(x)
-        perceptron()(x)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-stop.set()
-thread.join()
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_child_forked_while_a_thread_makes_plans() -> None:
-    done = python(FORKS, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")

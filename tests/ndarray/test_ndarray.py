@@ -30,6 +30,8 @@ def test_creation_types() -> None:
     assert nd.array(3).shape == ()
     np.testing.assert_array_equal(nd.arange(1, 3, repeat=2).asnumpy(), np.float32([1, 1, 2, 2]))
     np.testing.assert_array_equal(nd.arange(3).asnumpy(), np.float32([0, 1, 2]))
+    assert nd.arange(1.3, 8, 1.6, dtype="int32").asnumpy().tolist() == [1, 2, 3, 4, 5]  # as in NumPy
+    assert nd.arange(-1.7, 3, 2, repeat=2, dtype="uint8").asnumpy().tolist() == [255, 255, 1, 1, 3, 3]
     np.testing.assert_array_equal(nd.full((2,), 7).asnumpy(), np.float32([7, 7]))
     assert nd.empty((2, 0)).shape == (2, 0)
 

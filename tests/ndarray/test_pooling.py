@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime import autograd, nd
+from runtime import autograd, nd, sym
 from runtime.base import MXNetError
 from tests.ndarray import gradients
 
@@ -82,6 +82,13 @@ def test_channels_last() -> None:
     assert y.shape == (2, 5, 4, 3) and (y.asnumpy() == expected.asnumpy()).all()
 
 
+def test_more_pads_and_strides_than_axes() -> None:
+    """As in MXNet, also in graphs."""
+    arguments = dict(kernel=(2,), stride=(2, 3), pad=(1, 0, 0))
+    assert nd.Pooling(nd.arange(6).reshape((1, 1, 6)), **arguments).asnumpy().tolist() == [[[0, 2, 4, 5]]]
+    assert sym.Pooling(sym.Variable("x"), **arguments).infer_shape(x=(1, 1, 6))[1] == [(1, 1, 4)]
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_the_first_of_several_maxima_gets_the_gradient(stride: int) -> None:
     """Also where the windows are squares side by side, which is other code."""
@@ -142,6 +149,7 @@ ERRORS = {
     "integers": (dict(data=X.astype("int32")), "only floats"),
     "layout": (dict(layout="NWC"), "layout 'NWC' does not fit"),
     "same": (dict(pool_type="avg", pooling_convention="same"), "'same' is for pool_type 'max'"),
+    "same padding": (dict(pooling_convention="same", pad=(0, 1)), r"has no padding of its own, but pad is \(0, 1\)"),
 }
 
 

@@ -11,16 +11,17 @@ import pytest
 import runtime as mx
 from runtime import autograd, gluon, nd, profiler
 from runtime.ndarray.operator import Operator
+from runtime.profiler import control, records
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    config = dict(profiler._config)
+    config = dict(control.config)
     yield
     profiler.stop()
     profiler.dumps(reset=True)
-    profiler._config.clear()
-    profiler._config.update(config)
+    control.config.clear()
+    control.config.update(config)
 
 
 def names() -> dict[str, dict[str, float]]:
@@ -142,7 +143,7 @@ def test_parts_that_a_program_names(tmp_path: Path) -> None:
     trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert [event["args"] for event in trace if event["ph"] == "C"] == [{"seen": 7}, {"seen": 6}]
     assert [(event["name"], event["s"]) for event in trace if event["ph"] == "i"] == [("here", "g")]
-    assert profiler.dumps(reset=True) and not profiler._records
+    assert profiler.dumps(reset=True) and not records.records
 
 
 def test_errors() -> None:

@@ -145,6 +145,15 @@ def test_gradients_of_another_element_type(request_: str, expected: int) -> None
     assert grads[0].asnumpy().tolist() == [expected] * 4 and grads[0].dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype, given", [("float64", "float32"), ("float16", "float64"), ("int32", "float32")])
+def test_head_gradients_of_another_element_type(dtype: str, given: str) -> None:
+    x = mx.nd.array([1, 2, 3], dtype=dtype)
+    executor = (X * X).bind(mx.cpu(), [x], [mx.nd.zeros(3, dtype=dtype)])
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.array([1, 2, 5], dtype=given))
+    assert executor.grad_arrays[0].asnumpy().tolist() == [2, 8, 30]
+
+
 def test_what_has_no_gradient() -> None:
     taken = mx.sym.batch_take(X, Y, name="taken")
     with pytest.raises(mx.MXNetError, match="batch_take 'taken' is not differentiable"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.base import MXNetError, did_you_mean
+from runtime.base import MXNetError, did_you_mean, numeric_types
 from runtime.core.backend import is_host, to_device_of
 from runtime.native import pooling as native
 from runtime.ndarray.ndarray import NDArray
@@ -195,9 +195,10 @@ def Pooling(
 
     `data` is (batch, channels, [[depth,] height,] width), or, by `layout`, has the channels last. Along an axis of
     length n there are (n + 2 pad - kernel)/stride + 1 windows, rounded down ('valid') or up ('full'), or
-    (n + 2 pad)/stride, rounded up ('same', for maxima); `stride` is 1 where it is not given. A mean is over all
-    elements of the window, those of the padding among them unless `count_include_pad` is False. `global_pool` makes the
-    whole plane the window. `p_value` is 1, 2 or 3. `cudnn_off` does nothing here.
+    n/stride, rounded up ('same', for maxima without padding); `stride` is 1 where it is not given. Of more strides or
+    pads than there are axes the first count. A mean is over all elements of the window, those of the padding among them
+    unless `count_include_pad` is False. `global_pool` makes the whole plane the window. `p_value` is 1, 2 or 3.
+    `cudnn_off` does nothing here.
     """
     _check_arguments(data, pool_type, pooling_convention, p_value)
     floating("Pooling", data)
@@ -242,8 +243,16 @@ def _pool(
     if global_pool:
         return Pool(plane, (1,) * axes, (0,) * axes, (1,) * axes, mean)
     kernel = per_axis("Pooling", "kernel", kernel, axes, None)
-    stride, pad = per_axis("Pooling", "stride", stride, axes, 1), per_axis("Pooling", "pad", pad, axes, 0)
+    stride = per_axis("Pooling", "stride", _leading(stride, axes), axes, 1)
+    pad = per_axis("Pooling", "pad", _leading(pad, axes), axes, 0)
+    if convention == "same" and any(pad):
+        raise MXNetError(f"Pooling: pooling_convention 'same' has no padding of its own, but pad is {pad}")
     return _fitted(data.shape, kernel, stride, pad, convention, mean)
+
+
+def _leading(given: Sequence[int], axes: int) -> Sequence[int]:
+    """The first `axes` of the numbers, as MXNet reads them."""
+    return given if isinstance(given, numeric_types) else tuple(given or ())[:axes]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -253,7 +262,7 @@ def _fitted(shape: Shape, kernel: Shape, stride: Shape, pad: Shape, convention: 
         if k > n + 2 * p:
             raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {shape} padded by {pad}")
     if convention == "same":
-        outputs = tuple(math.ceil((n + 2 * p) / s) for n, s, p in zip(plane, stride, pad, strict=True))
+        outputs = tuple(math.ceil(n / s) for n, s in zip(plane, stride, strict=True))
     else:
         rounded = math.ceil if convention == "full" else math.floor
         sizes = zip(plane, kernel, stride, pad, strict=True)

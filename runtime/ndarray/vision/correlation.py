@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+
 from runtime.base import MXNetError
-from runtime.ndarray.elementwise import abs
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
 from runtime.ndarray.nn.pooling import Pooling
 from runtime.ndarray.reduce.reductions import mean
+from runtime.ndarray.shape.gather import where
 from runtime.ndarray.shape.slicing import pad, slice, stack
 
 __all__ = ["Correlation"]
@@ -62,7 +64,13 @@ def Correlation(
 
     here = part(data1, 0, 0)
     pairs = [(here, part(data2, down, right)) for down in steps for right in steps]
-    means = stack(*(mean(a * b if is_multiply else abs(a - b), axis=1) for a, b in pairs), axis=1)
+    compared = operator.mul if is_multiply else _distance
+    means = stack(*(mean(compared(a, b), axis=1) for a, b in pairs), axis=1)
     return Pooling(
         means, kernel=(kernel_size, kernel_size), stride=(stride1, stride1), pool_type="avg", count_include_pad=True
     )
+
+
+def _distance(a: NDArray, b: NDArray) -> NDArray:
+    """|a - b|, whose derivative where both are equal is MXNet's: 1 by `a` and -1 by `b`."""
+    return where(a >= b, a - b, b - a)

@@ -95,7 +95,7 @@ def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sh
         kernel, stride, _, pad = _window(values)
         spatial = [
             -1 if length == -1 else _pooled(length, k, s, p, values["pooling_convention"])
-            for length, k, s, p in zip(image, kernel, stride, pad, strict=True)
+            for length, k, s, p in zip(image, kernel, stride[: len(kernel)], pad[: len(kernel)], strict=True)
         ]
     return inputs, [(data[0], *spatial, data[-1]) if last else (*data[:2], *spatial)]
 
