@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import runtime as mx
@@ -345,6 +345,7 @@ NODES = st.fixed_dictionaries(
 HEADS = LEAVES | st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=2)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.fixed_dictionaries({"nodes": st.lists(NODES | LEAVES, max_size=4), "heads": HEADS, "attrs": LEAVES}))
 def test_no_content_of_a_file_is_anything_but_a_graph_or_an_error(content: Any) -> None:
     try:
