@@ -113,7 +113,8 @@ def log_from_1(x: float) -> float:
     f = x - 1.0
     t = f / (2.0 + f)
     r = 0.0
-    for k in range(11):
+    first = 0 if 1.0 + 1e-12 > 1.0 else 6  # float32 needs the last 5 terms
+    for k in range(first, 11):
         r = (r + 2.0 / (23.0 - 2.0 * k)) * t * t
     half_square = 0.5 * f * f
     return n * LN2_HIGH - (half_square - (t * (half_square + r) + n * LN2_LOW) - f)
