@@ -15,6 +15,7 @@ import numpy as np
 
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as native
+from runtime.native.panels import panel_width
 from runtime.ndarray.nn.windows import Shape, Window
 
 MIN_PRODUCTS = 1 << 17
@@ -168,12 +169,6 @@ def copied(padded: Padded, x: np.ndarray) -> np.ndarray:
     to = np.empty(len(x) * padded.size, x.dtype)
     native.channels_last(len(x) * padded.parts, to.size, x, to, code_of("turn", x), padded.sizes)
     return to
-
-
-def panel_width(dtype: np.dtype) -> int:
-    from optgen.linalg.own.packed import tile_of
-
-    return tile_of(dtype).width
 
 
 def code_of(entry: str, x: np.ndarray) -> int:

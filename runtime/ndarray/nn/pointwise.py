@@ -13,6 +13,7 @@ from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import pointwise as native
 from runtime.native.panels import code as packed_product
+from runtime.native.panels import panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Window
 
@@ -86,7 +87,7 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
 
     Of many weights, there is one part, and each task has some channels.
     """
-    n, groups, pixels, width = len(x), window.groups, math.prod(x.shape[2:]), gathered.panel_width(x.dtype)
+    n, groups, pixels, width = len(x), window.groups, math.prod(x.shape[2:]), panel_width(x.dtype)
     channels, filters = x.shape[1] // groups, y.shape[1] // groups
     share, of_part = channels, -(-n // PARTS)
     if groups * filters * channels >= SPLIT_WEIGHTS:

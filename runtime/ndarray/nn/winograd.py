@@ -11,6 +11,7 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import winograd as native
+from runtime.native.panels import panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
@@ -79,7 +80,7 @@ def _outputs(image: Shape, pad: Shape) -> Shape:
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) -> np.ndarray:
     """(n, channels, height, width), (filters, channels, 3, 3) and (filters,): (n, filters, ...)."""
     filters, channels = w.shape[:2]
-    width = gathered.panel_width(w.dtype)
+    width = panel_width(w.dtype)
     blocks = -(-filters // width)
     panels = np.empty(blocks * width * channels * 9, w.dtype)
     order = _order(channels, width)
@@ -92,7 +93,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) 
 def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape) -> np.ndarray:
     """The transpose of `convolve` in x, (n, channels, height, width): the convolution of y with the kernels turned."""
     filters, channels = w.shape[:2]
-    width = gathered.panel_width(w.dtype)
+    width = panel_width(w.dtype)
     blocks = -(-channels // width)
     panels = np.empty(blocks * width * filters * 9, w.dtype)
     order = _turned_order(blocks, filters * width)
@@ -119,7 +120,7 @@ def _product(
 ) -> np.ndarray:
     """The convolution of x with the kernels in panels."""
     n, channels, *image = x.shape
-    p = _plan(n, channels, tuple(image), filters, pad, gathered.panel_width(x.dtype))
+    p = _plan(n, channels, tuple(image), filters, pad, panel_width(x.dtype))
     u = np.empty(panels.size // 9 * 16, x.dtype)
     size = panels.size // 9 // blocks
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
