@@ -388,7 +388,7 @@ def test_gradients_by_rows_where_mxnet_has_them() -> None:
 
 
 def test_monitors_name_inputs_as_mxnet_does() -> None:
-    x = sym.Flatten(sym.Pooling(sym.relu(sym.Variable("x"), name="r"), kernel=(2, 2), name="p"), name="f")
+    x = mx.sym.Flatten(mx.sym.Pooling(mx.sym.relu(mx.sym.Variable("x"), name="r"), kernel=(2, 2), name="p"), name="f")
     executor = x.simple_bind(mx.cpu(), x=(1, 1, 3, 3), grad_req="null")
     seen = []
     executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
@@ -397,7 +397,7 @@ def test_monitors_name_inputs_as_mxnet_does() -> None:
 
 
 def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
-    executor = sym.contrib.index_array(sym.Variable("x")).simple_bind(mx.cpu(), x=(2, 3))
+    executor = mx.sym.contrib.index_array(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(2, 3))
     executor.forward(is_train=True)
     executor.backward(mx.nd.ones((4,)))
     assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]
