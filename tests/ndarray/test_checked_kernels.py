@@ -112,6 +112,8 @@ def elementwise(dtype: str) -> None:
         for run, inputs in (
             (activation.relu_back, (x, g)),
             (activation.tanh_back, (x, g)),
+            (activation.sigmoid, (x,)),
+            (activation.sigmoid_back, (x, g)),
             (activation.leaky, (x, slope)),
             (activation.leaky_back, (x, slope, g)),
         ):
@@ -437,6 +439,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
         *(f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
+        *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
     ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [
