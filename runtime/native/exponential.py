@@ -47,7 +47,8 @@ def expm1(argument: float) -> float:
     x = min(max(argument, -MAX_ARGUMENT), MAX_ARGUMENT)
     n = round(x * LOG2_E)
     r = x - n * LN2_HIGH - n * LN2_LOW
-    p = expm1_series(r, series_terms_8_to_13(r))
+    terms = series_terms_8_to_13(r) if 1.0 + 1e-12 > 1.0 else 1.0 / 40320.0  # only float32 rounds 1 + 1e-12 to 1
+    p = expm1_series(r, terms)
     scale = power_of_2(n)
     return scale * p + (scale - 1.0)
 

@@ -227,7 +227,7 @@ class Executor:
             for (name, _), entry, x in zip(node.input_names, node.inputs, inputs, strict=True):
                 if entry.node.operator is None:
                     self._monitor(entry.name, x)
-                self._monitor(f"{node.name}_{name}", x)
+                self._monitor(f"{node.name}_{name if _has_named_input(node) else 'input0'}", x)
         for name, y in zip(node.output_names, outputs, strict=False):
             self._monitor(f"{node.name}_{name}", y)
 
@@ -322,3 +322,19 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
     if not larger:
         raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
     return blank(shape, x.context, x.dtype)
+
+
+_NAMED = frozenset(
+    ("_contrib_BilinearResize2D", "_contrib_MultiBoxPrior", "_contrib_index_array", "_contrib_quadratic",
+     "_contrib_quantize_v2", "_histogram", "_image_to_tensor", "_ravel_multi_index", "_split_v2", "_unravel_index",
+     "all_finite", "col2im", "depth_to_space", "diag", "Dropout", "GridGenerator", "im2col", "L2Normalization",
+     "LeakyReLU", "log_softmax", "LRN", "MakeLoss", "moments", "Pad", "Pooling", "Pooling_v1", "repeat", "reverse",
+     "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "softmax", "space_to_depth", "squeeze",
+     "SwapAxis", "tile")
+)  # fmt: skip
+"""Operators of `data` alone whose input has that name for MXNet's monitors too; that of others is `input0`."""
+
+
+def _has_named_input(node: Node) -> bool:
+    assert node.operator is not None
+    return [name for name, _ in node.input_names] != ["data"] or node.operator.name in _NAMED

@@ -396,3 +396,19 @@ def test_gradients_by_rows_where_mxnet_has_them() -> None:
         bound.backward(mx.nd.ones((3, 2)))
     assert bound.grad_dict["w"].indices.asnumpy().tolist() == [1, 4]
     assert bound.grad_dict["w"].asnumpy()[:, 0].tolist() == [0, 4, 0, 0, 2, 0]
+
+
+def test_monitors_name_inputs_as_mxnet_does() -> None:
+    x = mx.sym.Flatten(mx.sym.Pooling(mx.sym.relu(mx.sym.Variable("x"), name="r"), kernel=(2, 2), name="p"), name="f")
+    executor = x.simple_bind(mx.cpu(), x=(1, 1, 3, 3), grad_req="null")
+    seen = []
+    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.forward()
+    assert seen == ["x", "r_input0", "r_output", "p_data", "p_output", "f_input0", "f_output"]
+
+
+def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
+    executor = mx.sym.contrib.index_array(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(2, 3))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((4,)))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]

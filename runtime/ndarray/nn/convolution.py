@@ -52,7 +52,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if winograd.pays(len(x), x.shape[1], len(w), g, window):
-        return winograd.convolve(x, w, bias[0] if bias else None, window.pad)
+        return winograd.convolve(x, w, bias[0] if bias else None, window.pad, window.dilate)
     products = len(x) * math.prod(g.outputs) * w.size
     if pointwise.pays(math.prod(g.outputs), products, window):
         return pointwise.convolve(x, w, bias[0] if bias else None, window)
@@ -78,7 +78,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
         return depthwise.convolve_image(y, w, window, image)
     g = geometry(channels, image, len(w), window)
     if winograd.pays(len(y), channels, len(w), g, window):
-        return winograd.convolve_image(y, w, window.pad)
+        return winograd.convolve_image(y, w, window.pad, window.dilate)
     if pointwise.pays(math.prod(image), y.size * g.rows, window, pointwise.FILLED_OF_IMAGE):
         return pointwise.convolve_image(y, w, window)
     if gathered.pays(w.shape[1], len(w) // window.groups, y.size * g.rows, image, window):
