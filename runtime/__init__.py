@@ -51,6 +51,7 @@ _ON_FIRST_USE = {
             "libinfo",
             "library",
             "log",
+            "misc",
             "model",
             "module",
             "monitor",

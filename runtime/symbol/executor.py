@@ -79,7 +79,10 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The outputs of the last `forward`, which is called if there was none."""
+        """The outputs of the last `forward`, which is called if there was none.
+
+        They are the same arrays after each pass, so that those taken once show what came last.
+        """
         if self._outputs is None:
             self.forward()
         assert self._outputs is not None
@@ -110,7 +113,7 @@ class Executor:
         self._recorded = None  # the memory of a plan is free for the next pass
         found = self._run(is_train, is_train)
         self._recorded = found if is_train else None
-        self._outputs = [x.detach() for x in found]
+        self._outputs = _shown_in(self._outputs, found)
         return self._outputs
 
     def _run(self, recorded: bool, training: bool) -> list[NDArray]:
@@ -294,6 +297,15 @@ class Executor:
 def _handle(x: NDArray) -> NDArray:
     """Another object for the same memory, which can be marked without a trace on the user's own."""
     return x.detach() if x.stype == "default" else x
+
+
+def _shown_in(outputs: list[NDArray] | None, found: Sequence[NDArray]) -> list[NDArray]:
+    """The arrays of the last pass, now with the memory of this one; new ones at first and where one is sparse."""
+    if outputs is None or any(type(x) is not NDArray for x in (*outputs, *found)):
+        return [x.detach() for x in found]
+    for output, x in zip(outputs, found, strict=True):
+        output._data = x._data
+    return outputs
 
 
 def _by_name(nodes: Sequence[Node], arrays: Sequence[Any]) -> dict[str, Any]:

@@ -469,7 +469,10 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
-    poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
+    poolings: [
+        *(f"pooling.{f}" for f in ("pool_max", "pool_squares", "pool_sum")),
+        *(f"pooling.{f}" for f in ("unpool_sum", "unpool_max", "unpool_squares", "gather_max")),
+    ],
     matrix_products: ["optgen.linalg.blocks.multiply"],
     recurrent_layers: [
         *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),

@@ -82,7 +82,10 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.pool_max(x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.pool_max(_planes(x), x.size, x, y, g.kernel_params, scratch=g.scratch)
+    if _has_squares(pool, x):
+        native.pool_squares(_planes(x), x.size, x, y, g.kernel_params)
+    else:
+        native.pool_max(_planes(x), x.size, x, y, g.kernel_params, scratch=g.scratch)
     return y
 
 
@@ -93,11 +96,17 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.unpool_max(y, x, pool.window)
     g = _geometry(x.shape[2:], pool, x.dtype)
     to = np.empty(x.shape, x.dtype)
-    squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
-        2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
-    )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params, scratch=2 * pool.outputs[-1])
+    if _has_squares(pool, x):
+        native.unpool_squares(_planes(x), 4 * x.size, y, x, to, g.kernel_params)
+    else:
+        native.unpool_max(_planes(x), 4 * x.size, y, x, to, g.kernel_params, scratch=2 * pool.outputs[-1])
     return to
+
+
+def _has_squares(pool: Pool, x: np.ndarray) -> bool:
+    """Whether windows are adjacent, of 2 by 2 pixels, and in the plane."""
+    squares = pool[:3] == ((2, 2), (2, 2), (0, 0))
+    return squares and all(2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True))
 
 
 @Operator
