@@ -1,4 +1,4 @@
-"""Parts of MXNet that are not for everyone: texts with embeddings, mixed precision, other names of modules."""
+"""Parts of MXNet that are not for everyone: texts with embeddings, mixed precision, 8 bits, other names of modules."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 from runtime.base import not_provided
 
 _MODULES = {
-    **{name: name for name in ("amp", "autograd", "io", "ndarray", "onnx", "svrg_optimization", "symbol", "text")},
+    **{name: name for name in ("amp", "autograd", "io", "ndarray", "onnx", "quantization")},
+    **{name: name for name in ("svrg_optimization", "symbol", "text")},
     "nd": "ndarray",
+    "quant": "quantization",
     "sym": "symbol",
 }
 
 _NOT_PROVIDED = {
-    **dict.fromkeys(("quantization", "quant"), "cast networks to 16 bits, net.cast('bfloat16')"),
     "tensorboard": "call the SummaryWriter of a library for it from an event handler or a batch_end_callback",
 }
 
-__all__ = ["amp", "autograd", "io", "nd", "ndarray", "onnx", "svrg_optimization", "sym", "symbol", "text"]
+__all__ = [
+    "amp", "autograd", "io", "nd", "ndarray", "onnx", "quant", "quantization", "svrg_optimization", "sym", "symbol",
+    "text",
+]  # fmt: skip
 
 
 def __getattr__(key: str) -> Any:

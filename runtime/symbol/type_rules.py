@@ -138,9 +138,10 @@ def _with_range(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[S
 
 
 def _wide_products(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Data and weight, and perhaps a bias, of 8 bits; int32 comes out."""
-    small = 2 if values["no_bias"] else 3
-    return [None] * small + [element_type()] * (inputs - small), [element_type("int32"), *[element_type()] * 2]
+    """Data of 8 bits, a weight and perhaps a bias of int8; int32 comes out."""
+    small = 1 if values["no_bias"] else 2
+    own = [element_type("int8")] * small
+    return [None, *own, *[element_type()] * (inputs - small - 1)], [element_type("int32"), *[element_type()] * 2]
 
 
 def _wide_sums(values: Mapping[str, Any], inputs: int, outputs: int) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -194,7 +195,10 @@ _RULES: dict[str, Groups] = {
     **dict.fromkeys(("_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul"), _wide_sums),
     **dict.fromkeys((f"_contrib_quantized_{name}" for name in ("act", "flatten", "pooling")), _with_range),
     "_contrib_quantized_embedding": lambda v, i, o: ([None, 0, *[element_type()] * 2], [0, *[element_type()] * 2]),
-    "_contrib_quantized_batch_norm": lambda v, i, o: ([0, *[element_type()] * (i - 1)], [0, *[element_type()] * 2]),
+    "_contrib_quantized_batch_norm": lambda v, i, o: (
+        [None, *[element_type()] * (i - 1)],
+        [element_type("int8"), *[element_type()] * 2],
+    ),
     **dict.fromkeys(("mp_sgd_update", "mp_sgd_mom_update", "mp_nag_mom_update", "_mp_adamw_update"), _master(2)),
     "mp_lamb_update_phase1": lambda v, i, o: (_master(2)(v, i, o)[0], [element_type()]),
     "mp_lamb_update_phase2": _master(1),

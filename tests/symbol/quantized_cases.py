@@ -36,16 +36,16 @@ def _dense(S: Any, x: Any, y: Any, bounds: Any, kind: str, bias: bool) -> Any:
     return S.contrib.quantized_fully_connected(**_product(S, x.astype(kind), y, bounds, bias), num_hidden=2)
 
 
-def _convolution(S: Any, x: Any, y: Any, bounds: Any, bias: bool) -> Any:
+def _convolution(S: Any, x: Any, y: Any, bounds: Any) -> Any:
+    """The sums alone, without a bias: MXNet has the range of another type, and adds a bias of any range as it is."""
     options = {"kernel": (2, 2), "num_filter": 2, "stride": (1, 2), "pad": (1, 0)}
-    return S.contrib.quantized_conv(**_product(S, x.astype("uint8"), y, bounds, bias), **options)
+    return S.contrib.quantized_conv(**_product(S, x.astype("uint8"), y, bounds, False), **options)[0]
 
 
 DENSE = {"x": [[1, 2, 100], [127, 64, 3]], "y": [[1, -2, 3], [4, -128, 127]], "z": [5, 6]}
 IMAGES = {
     "x": [[[[0, 1, 2], [3, 200, 5], [6, 7, 255]]]],
     "y": [[[[-2, -1], [0, 1]]], [[[127, -128], [3, 4]]]],
-    "z": [7, -8],
 }
 POOLED = {"x": [[[[5, -3, 7], [2, 2, -9], [1, -1, 1]]]]}
 
@@ -149,14 +149,5 @@ CASES = {
         for kind in ("int8", "uint8")
         for bias in (False, True)
     },
-    **{
-        f"convolution {bias}": _case(
-            lambda S, x, y, r, bias=bias: _convolution(S, x, y, r, bias),
-            IMAGES,
-            x=(1, 1, 3, 3),
-            y=(2, 1, 2, 2),
-            **({"z": (2,)} if bias else {}),
-        )
-        for bias in (False, True)
-    },
+    "convolution": _case(_convolution, IMAGES, x=(1, 1, 3, 3), y=(2, 1, 2, 2)),
 }

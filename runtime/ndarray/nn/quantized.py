@@ -290,13 +290,14 @@ def quantized_batch_norm(
     min_calib_range: float | None = None,
     max_calib_range: float | None = None,
 ) -> list[NDArray]:
-    """`BatchNorm` with the moving statistics, of int8, in int8 for the range, which must be given.
+    """`BatchNorm` with the moving statistics, of 8 bits, in int8 for the range, which must be given.
 
     `gamma` counts also with `fix_gamma`, as in MXNet, where networks that are quantized have ones there.
     """
     if min_calib_range is None or max_calib_range is None:
         raise MXNetError("quantized_batch_norm: min_calib_range and max_calib_range must be given")
-    level = _level("quantized_batch_norm", _of_type("quantized_batch_norm", data, "int8"), min_data, max_data)
+    name = "quantized_batch_norm"
+    level = _level(name, _of_type(name, data, "int8", "uint8"), min_data, max_data)
     shape = tuple(n if i == axis % data.ndim else 1 for i, n in enumerate(data.shape))
     with device_scope(data._ctx):
         a, b, mean, var = (x._data.reshape(shape) for x in (gamma, beta, moving_mean, moving_var))
@@ -320,14 +321,12 @@ def quantized_fully_connected(
     bias, ranges = _split("quantized_fully_connected", others, no_bias)
     with autograd.pause():
         found = FullyConnected(_wide(data), _wide(weight), None, num_hidden, True, flatten)
-    levels = [_level("quantized_fully_connected", x, *ranges[i]) for i, x in enumerate((data, weight))]
-    with device_scope(data._ctx):
-        sums = found._data
-        if bias is not None:
-            own = _level("quantized_fully_connected", bias, *ranges[2])
-            sums = sums + np.trunc(bias._data * (own / (levels[0] * levels[1])))
-        steps = [np.iinfo(x._data.dtype.name).max for x in (data, weight)]
-        return [_stored(data, sums, "int32"), *_range_of_products(data, ranges, steps)]
+    sums = found._data
+    if bias is not None:
+        own = _in_sums("quantized_fully_connected", data, weight, bias, ranges)
+        with device_scope(data._ctx):
+            sums = sums + own
+    return _sums(data, weight, sums, ranges)
 
 
 def quantized_conv(
@@ -346,19 +345,15 @@ def quantized_conv(
     cudnn_off: bool = False,
     layout: str | None = None,
 ) -> list[NDArray]:
-    """`Convolution` of 8 bits, with its options, in int32. `others` are as in `quantized_fully_connected`.
-
-    The bias is added as it is, and the range is that of products of int8 whatever the data is, as in MXNet.
-    """
+    """`Convolution` of 8 bits, with its options, in int32. `others` are as in `quantized_fully_connected`."""
     bias, ranges = _split("quantized_conv", others, no_bias)
     with autograd.pause():
-        wide = None if bias is None else _wide(bias)
+        own = None if bias is None else NDArray(_in_sums("quantized_conv", data, weight, bias, ranges), data._ctx)
         found = Convolution(
-            _wide(data), _wide(weight), wide, kernel, stride, dilate, pad, num_filter, num_group, no_bias=no_bias,
+            _wide(data), _wide(weight), own, kernel, stride, dilate, pad, num_filter, num_group, no_bias=no_bias,
             layout=layout,
         )  # fmt: skip
-    with device_scope(data._ctx):
-        return [_stored(data, found._data, "int32"), *_range_of_products(data, ranges, [127, 127])]
+    return _sums(data, weight, found._data, ranges)
 
 
 def _split(name: str, others: Sequence[NDArray], no_bias: bool) -> tuple[NDArray | None, list[tuple[NDArray, NDArray]]]:
@@ -372,7 +367,21 @@ def _split(name: str, others: Sequence[NDArray], no_bias: bool) -> tuple[NDArray
     return bias, list(zip(bounds[::2], bounds[1::2], strict=True))
 
 
-def _range_of_products(x: NDArray, ranges: Sequence[tuple[NDArray, NDArray]], steps: Sequence[int]) -> list[NDArray]:
-    """The range of int32 for sums of products of data and weight, whose ranges have these numbers of steps."""
-    level = (_extent(*ranges[0]) / steps[0]) * (_extent(*ranges[1]) / steps[1])
-    return _bounds(x, -level * _RANGES["int32"], level * _RANGES["int32"])
+def _in_sums(
+    name: str, data: NDArray, weight: NDArray, bias: NDArray, ranges: Sequence[tuple[NDArray, NDArray]]
+) -> Any:
+    """The bias, in float64, in levels of products of data and weight."""
+    levels = [_level(name, x, *ends) for x, ends in zip((data, weight, bias), ranges, strict=True)]
+    product = levels[0] * levels[1]
+    with device_scope(data._ctx):
+        return np.trunc(bias._data * np.float64(levels[2] / product if product else 0.0))
+
+
+def _sums(data: NDArray, weight: NDArray, sums: Any, ranges: Sequence[tuple[NDArray, NDArray]]) -> list[NDArray]:
+    """Sums of products of data and weight as int32, and what range this is for."""
+    level = 1.0
+    for x, ends in zip((data, weight), ranges, strict=False):
+        level *= _extent(*ends) / np.iinfo(x._data.dtype.name).max
+    with device_scope(data._ctx):
+        stored = _stored(data, sums, "int32")
+    return [stored, *_bounds(data, -level * _RANGES["int32"], level * _RANGES["int32"])]
