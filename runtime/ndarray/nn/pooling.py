@@ -99,7 +99,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     if _has_squares(pool, x):
         native.unpool_squares(_planes(x), 4 * x.size, y, x, to, g.kernel_params)
     else:
-        native.unpool_max(_planes(x), 4 * x.size, y, x, to, g.kernel_params, scratch=2 * pool.outputs[-1])
+        native.unpool_max(_planes(x), 4 * x.size, y, x, to, g.kernel_params, scratch=2 * g.scratch)
     return to
 
 
