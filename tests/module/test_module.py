@@ -347,6 +347,17 @@ def test_a_batch_that_needs_other_parameters_is_refused() -> None:
     assert (module.get_params()[0]["fc_weight"] == weight).asnumpy().all()
 
 
+def test_buckets_whose_parameters_have_other_shapes_are_refused() -> None:
+    def generate(key: int) -> tuple[mx.sym.Symbol, list[str], list[str]]:
+        return perceptron(), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(generate, default_bucket_key=3)
+    module.bind([("data", (6, 3))], [("softmax_label", (6,))])
+    module.init_params()
+    with pytest.raises(mx.MXNetError, match=r"'fc_weight' would have the shape \(4, 2\).* \(4, 3\)"):
+        module.switch_bucket(2, [("data", (6, 2))], [("softmax_label", (6,))])
+
+
 def test_feed_forward_predicts_arrays_whatever_the_label_is_called() -> None:
     output = mx.sym.SVMOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc"), name="svm")
     network = mx.model.FeedForward(output, num_epoch=1, learning_rate=0.1)
