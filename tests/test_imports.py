@@ -107,7 +107,7 @@ LAYERS: dict[str, list[str]] = {
         "initializer metric optimizer io",
         "symbol",
         "executor kvstore image model monitor onnx operator profiler visualization symbol_doc",
-        "callback module rnn",
+        "callback misc module rnn",
         "gluon",
         "checkpoint contrib launch",
         "compat",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Literal
 
 import llvmlite.binding as llvm
 
@@ -87,9 +88,15 @@ class Compiled:
         return bytes(self._machine.emit_object(self._module))
 
 
-def compile_ir(text: str, target: CpuTarget) -> Compiled:
+Passes = Literal["all", "registers", "none"]
+"""What LLVM does before it generates code. "registers": variables in memory become registers, and no more, for what
+gains nothing from the rest, such as functions in C that are called once a step. "none": for text that is written as it
+shall be. The time of "all" is a half of that of compiling."""
+
+
+def compile_ir(text: str, target: CpuTarget, passes: Passes = "all") -> Compiled:
     """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed."""
-    return Compiled(*_optimize(text, target))
+    return Compiled(*_optimize(text, target, passes))
 
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
@@ -122,7 +129,7 @@ def _gpu(arch: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
 
 
-def _optimize(text: str, target: CpuTarget) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _optimize(text: str, target: CpuTarget, passes: Passes) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _initialize()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
@@ -136,5 +143,12 @@ def _optimize(text: str, target: CpuTarget) -> tuple[llvm.ModuleRef, llvm.Target
     options.slp_vectorization = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if passes == "all":
+        builder.getModulePassManager().run(module, builder)
+    elif passes == "registers":
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_sroa_pass()
+        manager.add_simplify_cfg_pass()
+        manager.add_instruction_combine_pass()
+        manager.run(module, builder)
     return module, machine

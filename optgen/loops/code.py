@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optgen.backends.target import Passes
+
 # llvmlite is imported when the first kernel is compiled, so that `import runtime` does not wait for it.
 
 
-def build(text: str) -> bytes:
-    """Object code for this machine, from the cache; compiled and kept there if it is new."""
+def build(text: str, passes: Passes = "all") -> bytes:
+    """Object code for this machine, from the cache; compiled, after LLVM's `passes`, and kept there if it is new."""
     from optgen.backends import target
     from optgen.objectcode import cache
 
     host = target.host()
-    name = cache.key("native", text, target.llvm_version(), host.triple, host.cpu, host.features)
-    return cache.get(name, lambda: target.compile_ir(text, host).object)
+    name = cache.key("native", passes, text, target.llvm_version(), host.triple, host.cpu, host.features)
+    return cache.get(name, lambda: target.compile_ir(text, host, passes).object)
 
 
 def float_mode(*, flushes: bool = False) -> tuple[str, str, str]:
@@ -39,8 +44,8 @@ def float_mode(*, flushes: bool = False) -> tuple[str, str, str]:
     return declare, begin, f"call void @{register.write}(ptr %caller.s)"
 
 
-def load(text: str, symbol: str) -> int:
-    """The address of the function `symbol` of LLVM IR."""
+def load(text: str, symbol: str, passes: Passes = "all") -> int:
+    """The address of the function `symbol` of LLVM IR, compiled after LLVM's `passes`."""
     from optgen.objectcode import link
 
-    return link.link(build(text), symbol)[symbol]
+    return link.link(build(text, passes), symbol)[symbol]

@@ -18,7 +18,7 @@ def load(file: str, *symbols: str, definitions: Mapping[str, str] | None = None)
         text = path.read_text()
         for declaration, definition in (definitions or {}).items():
             text = text.replace(declaration, definition)
-        return target.compile_ir(text, host).object
+        return target.compile_ir(text, host, "registers").object
 
     host = target.host()
     key = cache.key(path.stem, target.llvm_version(), host.triple, host.cpu, host.features)

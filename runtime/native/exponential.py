@@ -47,7 +47,8 @@ def expm1(argument: float) -> float:
     x = min(max(argument, -MAX_ARGUMENT), MAX_ARGUMENT)
     n = round(x * LOG2_E)
     r = x - n * LN2_HIGH - n * LN2_LOW
-    p = expm1_series(r, series_terms_8_to_13(r))
+    terms = series_terms_8_to_13(r) if 1.0 + 1e-12 > 1.0 else 1.0 / 40320.0  # only float32 rounds 1 + 1e-12 to 1
+    p = expm1_series(r, terms)
     scale = power_of_2(n)
     return scale * p + (scale - 1.0)
 
@@ -112,7 +113,8 @@ def log_from_1(x: float) -> float:
     f = x - 1.0
     t = f / (2.0 + f)
     r = 0.0
-    for k in range(11):
+    first = 0 if 1.0 + 1e-12 > 1.0 else 6  # float32 needs the last 5 terms
+    for k in range(first, 11):
         r = (r + 2.0 / (23.0 - 2.0 * k)) * t * t
     half_square = 0.5 * f * f
     return n * LN2_HIGH - (half_square - (t * (half_square + r) + n * LN2_LOW) - f)

@@ -49,17 +49,23 @@ def multiply(task: int, x: Array, panels: Array, y: Array, m: int, n: int, k: in
 
 def packed(w: np.ndarray, *, turned: bool = False) -> np.ndarray:
     """The panels of a matrix, or of its transpose if `turned`."""
-    from optgen.linalg.own.packed import tile_of
-
     n, k = w.shape if turned else w.shape[::-1]
-    width = tile_of(w.dtype).width
-    count = -(-n // width)
-    panels = _aligned(count * width * k, w.dtype)
-    pack(count, w.size, w, panels, k, n, width, int(turned))
+    lines = panel_width(w.dtype)
+    count = -(-n // lines)
+    panels = aligned(count * lines * k, w.dtype)
+    pack(count, w.size, w, panels, k, n, lines, int(turned))
     return panels
 
 
-def _aligned(size: int, dtype: np.dtype) -> np.ndarray:
+def panel_width(dtype: np.dtype) -> int:
+    """The lines of a panel."""
+    from optgen.linalg.own.packed import tile_of
+
+    return tile_of(dtype).width
+
+
+def aligned(size: int, dtype: np.dtype) -> np.ndarray:
+    """An array for panels."""
     memory = np.empty(size + ALIGNMENT // dtype.itemsize, dtype)
     start = -memory.ctypes.data % ALIGNMENT // dtype.itemsize
     return memory[start : start + size]

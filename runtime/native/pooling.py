@@ -86,6 +86,24 @@ def pool_max(task: int, scratch: Array, x: Array, y: Array, g: Ints) -> None:
 
 
 @function
+def pool_2x2(x0: Array, x1: Array, y: Array, n: int) -> None:
+    """`pool_max` of a row of adjacent windows of 2 by 2, in its order."""
+    for i in range(n):
+        left = max(max(LOWEST, x0[2 * i]), x1[2 * i])
+        right = max(max(LOWEST, x0[2 * i + 1]), x1[2 * i + 1])
+        y[i] = max(left, right)
+
+
+@kernel
+def pool_squares(task: int, x: Array, y: Array, g: Ints) -> None:
+    """`pool_max` of the windows of `pool_2x2`, in a plane with two axes. Many networks have only these, and a kernel of
+    their own compiles in a quarter of the time."""
+    for h in range(g[OUT_HEIGHT]):
+        upper = x + (task * g[HEIGHT] + 2 * h) * g[WIDTH]
+        pool_2x2(upper, upper + g[WIDTH], y + (task * g[OUT_HEIGHT] + h) * g[OUT_WIDTH], g[OUT_WIDTH])
+
+
+@function
 def is_global(g: Ints) -> int:
     """1 if there is one window, and it holds the whole plane."""
     result = 1 if g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH] == 1 else 0
@@ -227,25 +245,29 @@ def unpool_row(plane: Array, of: Array, y: Array, scratch: Array, od: int, oh: i
 
 
 @kernel
-def unpool_max(task: int, scratch: Array, y: Array, x: Array, to: Array, two_by_two: int, g: Ints) -> None:
-    """Add each output, to zeros, at the place of the largest element of its window in x.
-
-    `two_by_two` is 1 if the windows are those of `unpool_2x2`, in a plane with two axes.
-    """
+def unpool_max(task: int, scratch: Array, y: Array, x: Array, to: Array, g: Ints) -> None:
+    """Add each output, to zeros, at the place of the largest element of its window in x."""
     size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
     outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    clear(to + task * size, size)
+    for od in range(g[OUT_DEPTH]):
+        for oh in range(g[OUT_HEIGHT]):
+            row = outputs + (od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH]
+            unpool_row(to + task * size, x + task * size, row, scratch, od, oh, g)
+
+
+@kernel
+def unpool_squares(task: int, y: Array, x: Array, to: Array, g: Ints) -> None:
+    """`unpool_max` of the windows of `unpool_2x2`, in a plane with two axes."""
+    size = g[HEIGHT] * g[WIDTH]
     plane = to + task * size
     of = x + task * size
     clear(plane, size)
-    if two_by_two == 1:
-        for h in range(g[OUT_HEIGHT]):
-            upper = 2 * h * g[WIDTH]
-            lower = upper + g[WIDTH]
-            unpool_2x2(outputs + h * g[OUT_WIDTH], of + upper, of + lower, plane + upper, plane + lower, g[OUT_WIDTH])
-    else:
-        for od in range(g[OUT_DEPTH]):
-            for oh in range(g[OUT_HEIGHT]):
-                unpool_row(plane, of, outputs + (od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH], scratch, od, oh, g)
+    for h in range(g[OUT_HEIGHT]):
+        upper = 2 * h * g[WIDTH]
+        lower = upper + g[WIDTH]
+        row = y + (task * g[OUT_HEIGHT] + h) * g[OUT_WIDTH]
+        unpool_2x2(row, of + upper, of + lower, plane + upper, plane + lower, g[OUT_WIDTH])
 
 
 @kernel

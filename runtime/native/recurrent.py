@@ -9,6 +9,7 @@ are gradients with respect to what follows.
 
 from __future__ import annotations
 
+from optgen.linalg.matrices import SUMMED
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, packed_gemm
 from runtime.native.exponential import sigmoid, tanh
@@ -280,29 +281,58 @@ def gru_back(
 
 
 @kernel
+def pack_states(task: int, h0: Array, y: Array, panels: Array, batch: int, total: int, n: int, width: int) -> None:
+    """The panels of each SUMMED rows of a matrix, (total, n), one after the other: its first `batch` rows are `h0`, the
+    others `y`. One task for each panel."""
+    blocks = (n + width - 1) // width
+    start = task // blocks * SUMMED
+    rows = min(SUMMED, total - start)
+    column = task % blocks * width
+    count = min(width, n - column)
+    to = panels + (start * blocks + task % blocks * rows) * width
+    if count < width:
+        clear(to, rows * width)
+    for i in range(rows):
+        r = start + i
+        line = h0 + (r * n + column) if r < batch else y + ((r - batch) * n + column)
+        for j in range(count):
+            to[i * width + j] = line[j]
+
+
+@kernel
 def weight_gradients(
-    task: int, di: Array, dh: Array, x: Array, h0: Array, y: Array, dwi: Array, dwh: Array, dbi: Array, dbh: Array,
-    steps: int, batch: int, height: int, inputs: int, state: int, rows: int, code: int,
+    task: int, scratch: Array, di: Array, dh: Array, x: Array, h: Array, dwi: Array, dwh: Array, dbi: Array, dbh: Array,
+    total: int, height: int, inputs: int, state: int, rows: int, width: int, same: int, code: int,
 ) -> None:  # fmt: skip
-    """Those of the matrices and biases, of which a task has `rows` rows of `height`. `di` and `dh`, (steps, batch,
-    height), are the gradients of the products with the inputs and with the states. x, h0 and y are the panels of the
-    inputs, of the first state, and of the states after all steps but the last, a row for each step and sequence."""
+    """Those of the matrices and biases, of which a task has `rows` rows of `height`. `di` and `dh`, (total, height),
+    are the gradients of the products with the inputs and with the states, a row for each step and sequence; with `same`
+    they are one array. x and h are the panels, by `pack_states`, of the inputs and of the states before each step.
+
+    SUMMED rows at a time are copied to `scratch`: in `di`, what a tile reads is too far apart for the cache.
+    """
     first = task * rows
     count = min(rows, height - first)
-    later = max(steps - 1, 0) * batch
-    of_x = dwi + first * inputs
-    of_h = dwh + first * state
-    di = di + first
-    dh = dh + first
-    packed_gemm(code, count, inputs, steps * batch, di, 1, height, x, 0, of_x, inputs)
-    packed_gemm(code, count, state, later, dh + batch * height, 1, height, y, 0, of_h, state)
-    packed_gemm(code, count, state, min(steps, 1) * batch, dh, 1, height, h0, 1, of_h, state)
-    sum_rows(dbi + first, di, steps * batch, count, height)
-    sum_rows(dbh + first, dh, steps * batch, count, height)
+    to_x = dwi + first * inputs
+    to_h = dwh + first * state
+    clear(dbi + first, count)
+    clear(dbh + first, count)
+    for p in range(0, max(total, 1), SUMMED):  # once at least: a product of no rows is 0
+        k = min(SUMMED, total - p)
+        gather(scratch, dbi + first, di + p * height + first, k, count, height)
+        across = x + p * ((inputs + width - 1) // width * width)
+        packed_gemm(code, count, inputs, k, scratch, 1, count, across, min(p, 1), to_x, inputs)
+        if same == 0:
+            gather(scratch, dbh + first, dh + p * height + first, k, count, height)
+        across = h + p * ((state + width - 1) // width * width)
+        packed_gemm(code, count, state, k, scratch, 1, count, across, min(p, 1), to_h, state)
+    if same == 1:
+        copy(dbh + first, dbi + first, count)
 
 
 @function
-def sum_rows(to: Array, x: Array, rows: int, n: int, stride: int) -> None:
-    clear(to, n)
+def gather(to: Array, sums: Array, x: Array, rows: int, n: int, stride: int) -> None:
+    """Copy n columns of x to `to`, and add them to `sums`."""
     for r in range(rows):
-        accumulate(to, x + r * stride, n)
+        line = x + r * stride
+        copy(to + r * n, line, n)
+        accumulate(sums, line, n)

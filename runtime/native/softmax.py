@@ -16,6 +16,13 @@ LANES = 64
 
 
 @function
+def halve(maxima: Array, n: int) -> None:
+    """The larger of each two of 2n numbers that are n apart."""
+    for k in range(n):
+        maxima[k] = max(maxima[k], maxima[n + k])
+
+
+@function
 def max_scaled(scratch: Array, x: Array, scale: float, n: int) -> float:
     """The maximum of `scale x`, n >= 1 elements. NaN among them may be the result or not."""
     whole = n // LANES * LANES
@@ -26,7 +33,10 @@ def max_scaled(scratch: Array, x: Array, scale: float, n: int) -> float:
         for i in range(0, whole, LANES):
             for k in range(LANES):
                 scratch[k] = max(scratch[k], scale * x[i + k])
-        for k in range(LANES):
+        halve(scratch, 32)
+        halve(scratch, 16)
+        halve(scratch, 8)
+        for k in range(8):
             top = max(top, scratch[k])
     for i in range(whole, n):
         top = max(top, scale * x[i])
@@ -41,9 +51,9 @@ def exp_row(e: Array, x: Array, scale: float, top: float, n: int) -> None:
 
 
 @function
-def divide(x: Array, by: float, n: int) -> None:
+def scale_by(x: Array, factor: float, n: int) -> None:
     for i in range(n):
-        x[i] = x[i] / by
+        x[i] = x[i] * factor
 
 
 @function
@@ -74,7 +84,7 @@ def softmax(task: int, scratch: Array, x: Array, scale: Array, y: Array, rows: i
     for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         top = max_scaled(scratch, x + r * n, scale[0], n)
         sum = exponentials_of_row(scratch, y + r * n, x + r * n, scale[0], top, n)
-        divide(y + r * n, sum, n)
+        scale_by(y + r * n, 1.0 / sum, n)
 
 
 @function

@@ -98,7 +98,7 @@ def _offer(family: ModuleType) -> None:
     for name in getattr(family, "METHODS", ()):
         setattr(NDArray, name, globals().get(name) or public(sparse.sparse_aware(name, getattr(family, name))))
     for name in getattr(family, "CONTRIB", ()):
-        setattr(contrib, name, public(getattr(family, name)))
+        setattr(contrib, name, public(sparse.sparse_aware(name, getattr(family, name))))
 
 
 def _forward(module: ModuleType, names: tuple[str, ...] | None = None) -> None:

@@ -1,6 +1,7 @@
 """`nd.contrib`: loops and branches over arrays, and what the families of operators name in their CONTRIB.
 
 Control flow is Python's: what the functions compute is recorded as it happens, so gradients flow through all of it.
+Where a hybridized block is traced, loops and branches take the names of subgraphs that they take in its graph.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from runtime.attribute import subgraph_name
+from runtime.autograd.modes import mode
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.backend import device_scope
 from runtime.ndarray.creation import blank
@@ -28,6 +31,7 @@ def foreach(
     `data` is an array or a list of arrays, and so are `slices`; outputs and states are arrays or nested lists of them.
     `name` is for graphs (`sym.contrib.foreach`).
     """
+    _take_names(name)
     for x in _flatten(data, "foreach: data") + _flatten(init_states, "foreach: init_states"):
         if not isinstance(x, NDArray):
             raise ArgumentError(f"foreach: data and init_states must be made of arrays, not {type(x).__name__}")
@@ -56,6 +60,7 @@ def while_loop(
     made; nothing if none was at all), and the last loop_vars: an array if an array was given, else a list. `name` is
     for graphs (`sym.contrib.while_loop`).
     """
+    _take_names(f"{name}_cond", f"{name}_func")
     if max_iterations is None:
         raise ArgumentError("while_loop: max_iterations must be given")
     limit = _scalar(max_iterations, int, "max_iterations")
@@ -81,6 +86,7 @@ def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nes
 
     `name` is for graphs (`sym.contrib.cond`).
     """
+    _take_names(f"{name}_pred", f"{name}_then", f"{name}_else")
     return then_func() if _scalar(pred, bool, "cond: pred") else else_func()
 
 
@@ -101,6 +107,12 @@ def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equ
     with device_scope(a.context):
         close = np.isclose(a._data, b._data, rtol, atol, equal_nan).all()
         return NDArray(close.astype(np.uint8), a.context)
+
+
+def _take_names(*names: str) -> None:
+    if mode.trace is not None:
+        for name in names:
+            subgraph_name(name)
 
 
 # ---------------------------------------------------------------- nested lists of arrays

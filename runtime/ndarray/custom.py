@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runtime import autograd
@@ -10,6 +11,7 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.ndarray.creation import blank
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.sparse import tostype
 
 __all__ = ["Custom"]
 
@@ -78,6 +80,24 @@ class CustomOpProp:
         first = in_type[0]
         return in_type, [first] * len(self.list_outputs()), [first] * len(self.list_auxiliary_states())
 
+    def infer_storage_type(self, in_stype: list[str]) -> tuple:
+        """How inputs, outputs and auxiliary states are stored, 'default', 'csr' or 'row_sparse', from the inputs."""
+        return in_stype, ["default"] * len(self.list_outputs()), ["default"] * len(self.list_auxiliary_states())
+
+    def infer_storage_type_backward(
+        self,
+        ograd_stype: list[str],
+        in_stype: list[str],
+        out_stype: list[str],
+        igrad_stype: list[str],
+        aux_stype: list[str],
+    ) -> tuple:
+        """How `backward` gets what it is given: 'default', 'csr' or 'row_sparse' for each array of each list.
+
+        The gradients of outputs and of inputs, `ograd_stype` and `igrad_stype`, are 'default' before.
+        """
+        return ograd_stype, in_stype, out_stype, igrad_stype, aux_stype
+
     def declare_backward_dependency(
         self, out_grad: Sequence[int], in_data: Sequence[int], out_data: Sequence[int]
     ) -> list[int]:
@@ -138,7 +158,7 @@ def bound(op_type: str, data: tuple, kwargs: dict[str, Any], kinds: tuple[type, 
 
 
 def inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tuple[list, list, list]:
-    """What `infer_shape` or `infer_type` says of inputs, outputs and states; MXNetError if these are not as many."""
+    """What a method that infers says of inputs, outputs and states; MXNetError if these are not as many."""
     answer = tuple(map(list, getattr(prop, method)(given)))
     answer = answer if len(answer) == 3 else (*answer, [])
     numbers = [len(names) for names in (prop.list_arguments(), prop.list_outputs(), prop.list_auxiliary_states())]
@@ -150,16 +170,37 @@ def inferred(op_type: str, method: str, prop: CustomOpProp, given: list) -> tupl
     return answer
 
 
+@contextlib.contextmanager
+def _as_mxnet_errors(where: str) -> Iterator[None]:
+    """What is raised in the block is an MXNetError too, besides what it is; `where` is noted."""
+    try:
+        yield
+    except Exception as error:
+        kind = type(error)
+        if not isinstance(error, MXNetError):
+            try:
+                both = type(kind.__name__, (MXNetError, kind), {"__module__": kind.__module__})
+                copy = both.__new__(both, *error.args).with_traceback(error.__traceback__)
+                vars(copy).update(vars(error))
+                error = copy
+            except TypeError:  # classes that do not mix, or want other arguments
+                error = MXNetError(f"{kind.__name__}: {error}").with_traceback(error.__traceback__)
+        error.add_note(f"in {where}")
+        raise error from error.__cause__
+
+
 class CustomCall(autograd.Function):
     """One call of a CustomOp."""
 
     def __init__(self, op_type: str, prop: CustomOpProp, count: int, inputs: list[NDArray]) -> None:
         super().__init__()
         self.op_type = op_type
+        self._prop = prop
         self._count = count  # of inputs; the others are auxiliary states
         arguments = inputs[:count]
         self._shapes = inferred(op_type, "infer_shape", prop, [list(x.shape) for x in arguments])
         self._types = inferred(op_type, "infer_type", prop, [x.dtype for x in arguments])
+        self._stypes = inferred(op_type, "infer_storage_type", prop, [x.stype for x in arguments])
         for x, shape in zip(inputs, self._shapes[0] + self._shapes[2], strict=True):
             if x.shape != tuple(shape):
                 raise MXNetError(f"Custom: '{op_type}' needs an input of shape {tuple(shape)}, not {x.shape}")
@@ -167,17 +208,34 @@ class CustomCall(autograd.Function):
         self._operator = prop.create_operator(self._ctx, self._shapes[0], self._types[0])
         self._wanted = ["write" if x._in_graph() else "null" for x in arguments]
 
-    def _zeros(self, shapes: list, types: list) -> list[NDArray]:
-        return [blank(tuple(s), self._ctx, t) for s, t in zip(shapes, types, strict=True)]
+    def _zeros(self, shapes: list, types: list, stypes: list) -> list[NDArray]:
+        each = zip(shapes, types, stypes, strict=True)
+        return [tostype(blank(tuple(shape), self._ctx, dtype), stype) for shape, dtype, stype in each]
+
+    def _stored_backward(self) -> tuple[list[str], list[str]]:
+        """How `backward` takes the gradients of outputs and writes those of inputs."""
+        ins, outs, states = self._stypes
+        given = (["default"] * len(outs), [*ins], [*outs], ["default"] * len(ins), [*states])
+        answer = self._prop.infer_storage_type_backward(*given)
+        if list(map(len, answer)) != list(map(len, given)):
+            raise MXNetError(
+                f"Custom: infer_storage_type_backward of '{self.op_type}' returned {list(map(len, answer))} entries; "
+                f"needed are {list(map(len, given))}"
+            )
+        return answer[0], answer[3]
 
     def forward(self, *inputs: NDArray) -> Any:
         inputs = [x.detach() for x in inputs]
         self._in, self._aux = inputs[: self._count], inputs[self._count :]
-        self._out = self._zeros(self._shapes[1], self._types[1])
-        self._operator.forward(autograd.is_training(), ["write"] * len(self._out), self._in, self._out, self._aux)
+        self._out = self._zeros(self._shapes[1], self._types[1], self._stypes[1])
+        with _as_mxnet_errors(f"forward of the operator '{self.op_type}'"):
+            self._operator.forward(autograd.is_training(), ["write"] * len(self._out), self._in, self._out, self._aux)
         return self._out[0] if len(self._out) == 1 else self._out
 
     def backward(self, *output_grads: NDArray) -> list[NDArray | None]:
-        gradients = self._zeros(self._shapes[0], self._types[0])
-        self._operator.backward(self._wanted, list(output_grads), self._in, self._out, gradients, self._aux)
+        taken, written = self._stored_backward()
+        gradients = self._zeros(self._shapes[0], self._types[0], written)
+        given = [tostype(dy, stype) for dy, stype in zip(output_grads, taken, strict=True)]
+        with _as_mxnet_errors(f"backward of the operator '{self.op_type}'"):
+            self._operator.backward(self._wanted, given, self._in, self._out, gradients, self._aux)
         return gradients + [None] * len(self._aux)

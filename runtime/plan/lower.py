@@ -11,7 +11,7 @@ import numpy as np
 from runtime.autograd import Node, NoGradient, age
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.two_gradients import BackwardCall
-from runtime.plan import draws, products
+from runtime.plan import draws, parts, products
 from runtime.plan.broadcast import groups_of
 from runtime.plan.capture import capture
 from runtime.plan.expressions import WORK, expression, literal
@@ -21,7 +21,7 @@ from runtime.plan.tape import NotTraceable, Tape
 
 SAME = frozenset({"reshape", "reshape_copy", "identity", "BlockGrad"})
 """Operators whose result has the elements of the input in the same order."""
-RULES = products.RULES | {"dropout_factors": draws.factors}
+RULES = products.RULES | parts.RULES | {"dropout_factors": draws.factors}
 
 
 @dataclass

@@ -79,7 +79,10 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The outputs of the last `forward`, which is called if there was none."""
+        """The outputs of the last `forward`, which is called if there was none.
+
+        They are the same arrays after each pass, so that those taken once show what came last.
+        """
         if self._outputs is None:
             self.forward()
         assert self._outputs is not None
@@ -110,7 +113,7 @@ class Executor:
         self._recorded = None  # the memory of a plan is free for the next pass
         found = self._run(is_train, is_train)
         self._recorded = found if is_train else None
-        self._outputs = [x.detach() for x in found]
+        self._outputs = _shown_in(self._outputs, found)
         return self._outputs
 
     def _run(self, recorded: bool, training: bool) -> list[NDArray]:
@@ -224,7 +227,7 @@ class Executor:
             for (name, _), entry, x in zip(node.input_names, node.inputs, inputs, strict=True):
                 if entry.node.operator is None:
                     self._monitor(entry.name, x)
-                self._monitor(f"{node.name}_{name}", x)
+                self._monitor(f"{node.name}_{name if _has_named_input(node) else 'input0'}", x)
         for name, y in zip(node.output_names, outputs, strict=False):
             self._monitor(f"{node.name}_{name}", y)
 
@@ -296,6 +299,15 @@ def _handle(x: NDArray) -> NDArray:
     return x.detach() if x.stype == "default" else x
 
 
+def _shown_in(outputs: list[NDArray] | None, found: Sequence[NDArray]) -> list[NDArray]:
+    """The arrays of the last pass, now with the memory of this one; new ones at first and where one is sparse."""
+    if outputs is None or any(type(x) is not NDArray for x in (*outputs, *found)):
+        return [x.detach() for x in found]
+    for output, x in zip(outputs, found, strict=True):
+        output._data = x._data
+    return outputs
+
+
 def _by_name(nodes: Sequence[Node], arrays: Sequence[Any]) -> dict[str, Any]:
     return dict(zip((node.name for node in nodes), arrays, strict=True))
 
@@ -310,3 +322,19 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
     if not larger:
         raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
     return blank(shape, x.context, x.dtype)
+
+
+_NAMED = frozenset(
+    ("_contrib_BilinearResize2D", "_contrib_MultiBoxPrior", "_contrib_index_array", "_contrib_quadratic",
+     "_contrib_quantize_v2", "_histogram", "_image_to_tensor", "_ravel_multi_index", "_split_v2", "_unravel_index",
+     "all_finite", "col2im", "depth_to_space", "diag", "Dropout", "GridGenerator", "im2col", "L2Normalization",
+     "LeakyReLU", "log_softmax", "LRN", "MakeLoss", "moments", "Pad", "Pooling", "Pooling_v1", "repeat", "reverse",
+     "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "softmax", "space_to_depth", "squeeze",
+     "SwapAxis", "tile")
+)  # fmt: skip
+"""Operators of `data` alone whose input has that name for MXNet's monitors too; that of others is `input0`."""
+
+
+def _has_named_input(node: Node) -> bool:
+    assert node.operator is not None
+    return [name for name, _ in node.input_names] != ["data"] or node.operator.name in _NAMED

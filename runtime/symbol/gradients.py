@@ -12,8 +12,9 @@ from runtime.symbol.graph import Entry, Node, order
 from runtime.symbol.infer import shapes_of
 
 CONSTANT = frozenset(
-    ("argmax", "argmin", "argsort", "BlockGrad", "one_hot", "ones_like", "shape_array", "size_array", "zeros_like")
-)
+    ("_contrib_index_array", "_contrib_MultiProposal", "_contrib_Proposal", "argmax", "argmin", "argsort", "BlockGrad",
+     "one_hot", "ones_like", "shape_array", "size_array", "zeros_like")
+)  # fmt: skip
 """Operators that pass no gradient on."""
 
 LOSSES = frozenset(

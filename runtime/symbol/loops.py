@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from runtime.attribute import AttrScope
+from runtime.attribute import MARK, AttrScope, subgraph_name
 from runtime.base import ArgumentError, _as_list
 from runtime.name import NameManager
 from runtime.symbol import _internal, table
@@ -17,7 +17,6 @@ from runtime.symbol.attributes import text_of
 from runtime.symbol.graph import Entry, Node, inputs_of, order
 from runtime.symbol.symbol import Symbol
 
-MARK = "__subgraph_name__"
 Nested = Any  # a Symbol, or a list or tuple of Nested
 
 
@@ -134,9 +133,7 @@ def _subgraph(
     what: str, name: str, function: Callable[..., tuple[Nested, Nested]], outside: dict[str, Symbol]
 ) -> tuple[_Part, tuple[Nested, Nested]]:
     """What a function computes from variables that stand for `outside`, and the two parts of its result."""
-    around = AttrScope.current.get(None).get(MARK)
-    hint = name if around is None else f"{around}${name}"
-    mark = NameManager.current.get(None, hint)
+    mark = subgraph_name(name)
     with AttrScope(**{MARK: mark}):
         inside = [Symbol([Entry(Node(None, key, {MARK: mark}))]) for key in outside]
         result = function(*inside)

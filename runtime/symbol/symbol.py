@@ -31,7 +31,7 @@ class Symbol:
     # ------------------------------------------------------------ outputs
 
     def __repr__(self) -> str:
-        return f"<Symbol {self.name or 'group [' + ', '.join(x.name for x in self._entries) + ']'}>"
+        return f"<Symbol {self.name or 'group [' + ', '.join(x.node.name for x in self._entries) + ']'}>"
 
     def __len__(self) -> int:
         return len(self._entries)

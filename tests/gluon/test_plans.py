@@ -9,6 +9,7 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
 from runtime.plan import program
+from runtime.plan.steps import PythonStep
 from tests.gluon.plans import assert_alike, entries
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
@@ -109,6 +110,20 @@ def test_a_plan_computes_what_the_operators_do(name: str) -> None:
     found, net = trained(PLANNED[name], hybridized=True)
     assert all(entry.compiled is not None for entry in entries(net)), [entry.refusal for entry in entries(net)]
     assert_alike(found, expected)
+
+
+def test_parts_along_an_axis_are_kernels() -> None:
+    """Forwards and backwards, contiguous or not."""
+
+    def function(F, net, x, w):
+        y = net.d(x) * 2
+        return [F.slice_axis(y, axis=0, begin=-1, end=None) * 3, F.slice(y, begin=(None, 1), end=(None, 3)) + 1]
+
+    expected, _ = trained(function, hybridized=False)
+    found, net = trained(function, hybridized=True)
+    assert_alike(found, expected)
+    programs = [p for entry in entries(net) for p in (entry.compiled._forward, entry.compiled._backward)]
+    assert not [part for program in programs for part in program.parts if isinstance(part, PythonStep)]
 
 
 @pytest.mark.parametrize("name", REFUSED)

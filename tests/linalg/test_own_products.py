@@ -24,6 +24,7 @@ from optgen.linalg.own import multiply as own
 from optgen.linalg.own import packed
 from optgen.linalg.own.tasks import ENTRIES, module_text
 from optgen.linalg.own.tile import Precision, tile_for
+from optgen.linalg.own.tile_function import PASSES
 from optgen.objectcode import link
 from tests.linalg.matrices import DTYPES, SHAPES, assert_close, op, operands
 
@@ -108,7 +109,7 @@ def test_products_with_packed_matrices(host: CpuTarget, dtype: type) -> None:
     """Where each operation rounds, to the bit; the sums of whole numbers are exact in any case. c has other columns."""
     for fused in (False, True):
         tile = tile_for("float32" if dtype == np.float32 else "float64", host, fused=fused)
-        code = target.compile_ir(packed.text(tile), host).object
+        code = target.compile_ir(packed.text(tile), host, PASSES).object
         f = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 10)(link.link(code, packed.ENTRY)[packed.ENTRY])
         for (m, k, n), adds in combinations(
             [(23, 9, 100), (1, 3, 31), (6, 1, 49), (0, 5, 2), (2, 0, 1), (9, 600, 3)], (0, 1)

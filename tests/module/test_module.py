@@ -334,6 +334,19 @@ def test_errors(call: Any, words: str) -> None:
         call()
 
 
+def test_a_batch_that_needs_other_parameters_is_refused() -> None:
+    module = bound(perceptron(), context=contexts(2))
+    weight = module.get_params()[0]["fc_weight"]
+    for width in (2, 5):  # less memory than the weights have, and more
+        wrong = mx.io.DataBatch([nd.ones((6, width))], [nd.ones(6)])
+        for _ in range(2):
+            with pytest.raises(mx.MXNetError, match=rf"'fc_weight' of shape \(4, {width}\).* bound with \(4, 3\)"):
+                module.forward(wrong)
+    module.forward(mx.io.DataBatch([nd.ones((4, 3))], [nd.ones(4)]))
+    assert module.get_outputs()[0].shape == (4, 4)
+    assert (module.get_params()[0]["fc_weight"] == weight).asnumpy().all()
+
+
 def test_feed_forward_predicts_arrays_whatever_the_label_is_called() -> None:
     output = mx.sym.SVMOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc"), name="svm")
     network = mx.model.FeedForward(output, num_epoch=1, learning_rate=0.1)

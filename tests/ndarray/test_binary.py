@@ -230,3 +230,13 @@ def test_errors(call: Callable, error: type, words: str) -> None:
     with pytest.raises(error) as caught:
         call()
     assert words in str(caught.value)
+
+
+def test_remainders_of_integers_have_no_gradient() -> None:  # as in MXNet
+    a, b = nd.array([7, -7], dtype="int32"), nd.array([3, 2], dtype="int32")
+    for x in (a, b):
+        x.attach_grad()
+    with autograd.record():
+        y = a % b + a % 3 + 5 % b
+    y.backward()
+    assert not a.grad.asnumpy().any() and not b.grad.asnumpy().any()

@@ -20,7 +20,7 @@ from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, normalization, softmax, sums
+from runtime.native import activation, gather, normalization, softmax, sums
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -112,6 +112,8 @@ def elementwise(dtype: str) -> None:
         for run, inputs in (
             (activation.relu_back, (x, g)),
             (activation.tanh_back, (x, g)),
+            (activation.sigmoid, (x,)),
+            (activation.sigmoid_back, (x, g)),
             (activation.leaky, (x, slope)),
             (activation.leaky_back, (x, slope, g)),
         ):
@@ -407,6 +409,15 @@ def picks(dtype: str) -> None:
             differentiate(lambda x, a=axis, at=at: nd.pick(x, nd.array(at, dtype=at.dtype), axis=a), x)
 
 
+def parts(dtype: str) -> None:
+    """In the middle of an axis, and at its ends; tasks of several rows, the last of which has fewer."""
+    for before, length, n in ((1, 5, 3), (3, 4, 1)):
+        for first, count in ((0, 2), (1, 2), (length - 1, 1)):
+            x, y = numbers(dtype, before, length, n), np.empty((before, count, n), dtype)
+            gather.take_part(-(-before * count // 2), 0, x, y, before * count, first, count, length, n, 2)
+            gather.put_part(-(-before * length // 2), 0, y, x, before * length, first, count, length, n, 2)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -428,6 +439,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
         *(f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
+        *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
     ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [
@@ -457,17 +469,21 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
-    poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
+    poolings: [
+        *(f"pooling.{f}" for f in ("pool_max", "pool_squares", "pool_sum")),
+        *(f"pooling.{f}" for f in ("unpool_sum", "unpool_max", "unpool_squares", "gather_max")),
+    ],
     matrix_products: ["optgen.linalg.blocks.multiply"],
     recurrent_layers: [
         *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
-        *("recurrent.weight_gradients", "panels.pack", "panels.multiply"),
+        *("recurrent.pack_states", "recurrent.weight_gradients", "panels.pack", "panels.multiply"),
     ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
     boxes: ["boxes.suppress"],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
+    parts: ["gather.take_part", "gather.put_part"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -88,3 +91,21 @@ def test_small_functions() -> None:
     assert nd.contrib.quadratic(nd.array([1, 2]), a=1, b=2, c=3).asnumpy().tolist() == [6, 11]
     with autograd.pause():
         assert nd.contrib.div_sqrt_dim(nd.ones((2, 4))).asnumpy().tolist() == [[0.5] * 4] * 2
+
+
+def test_subgraphs_are_named_in_graphs_and_in_traces_of_hybridized_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Doubled(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
+            return F.contrib.cond(x > 0.5, lambda: x * 2, lambda: x * 3, name="c")
+
+    monkeypatch.setattr(mx.AttrScope, "_subgraph_names", defaultdict(int))
+    block = Doubled()
+    block(nd.ones(1))
+    assert not mx.AttrScope._subgraph_names
+    block.hybridize()
+    block(nd.ones(1))
+    graph = block(mx.sym.var("x"))
+    assert mx.AttrScope._subgraph_names == {"c_pred": 2, "c_then": 2, "c_else": 2}
+    assert '"__subgraph_name__": "c_then1"' in graph.tojson()
+    nested = mx.sym.contrib.foreach(lambda x, s: (block(x), s + x), mx.sym.var("x"), mx.sym.var("s"), name="loop")
+    assert '"__subgraph_name__": "loop0$c_then0"' in nested[0].tojson()

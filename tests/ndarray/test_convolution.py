@@ -137,8 +137,8 @@ def test_gathered_rows_and_single_pixels_give_what_windows_laid_out_give(
         way = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
     found = []
-    for least in (gathered.MIN_PRODUCTS, 1 << 60):
-        monkeypatch.setattr(gathered, "MIN_PRODUCTS", least)
+    for least in (convolution.MIN_PRODUCTS, 1 << 60):
+        monkeypatch.setattr(convolution, "MIN_PRODUCTS", least)
         for v in arrays:
             v.attach_grad()
         with autograd.record():
@@ -153,22 +153,24 @@ def test_gathered_rows_and_single_pixels_give_what_windows_laid_out_give(
 
 @pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
-    "n, channels, filters, image, pad",
+    "n, channels, filters, image, pad, dilate",
     [
-        (5, 17, 20, (16, 15), (1, 1)),
-        (8, 24, 260, (11, 13), (0, 2)),
-        (3, 130, 16, (20, 22), (2, 1)),
-        (260, 16, 16, (2, 2), (1, 1)),
-        (2, 16, 16, (40, 300), (1, 1)),
+        (5, 17, 20, (16, 15), (1, 1), (1, 1)),
+        (8, 24, 260, (11, 13), (0, 2), (1, 1)),
+        (3, 130, 16, (20, 22), (2, 1), (1, 1)),
+        (260, 16, 16, (2, 2), (1, 1), (1, 1)),
+        (2, 16, 16, (40, 300), (1, 1), (1, 1)),
+        (2, 17, 20, (40, 47), (4, 3), (2, 3)),
+        (1, 18, 16, (61, 60), (0, 1), (4, 1)),
     ],
 )
 def test_winograd_is_what_gemm_gives(
-    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int],
+    n: int, channels: int, filters: int, image: tuple[int, int], pad: tuple[int, int], dilate: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     x, w, b = random(n, channels, *image), random(filters, channels, 3, 3), random(filters)
     arrays = [nd.array(v, dtype="float64") for v in (x, w, b)]
-    given_ = dict(kernel=(3, 3), pad=pad, num_filter=filters)
+    given_ = dict(kernel=(3, 3), pad=pad, dilate=dilate, num_filter=filters)
     found = []
     for alone in (winograd.MIN_CHANNELS, 1 << 40):
         monkeypatch.setattr(winograd, "MIN_CHANNELS", alone)

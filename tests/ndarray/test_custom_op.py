@@ -165,3 +165,68 @@ def test_an_operator_of_no_elements() -> None:
         y = nd.Custom(x, op_type="twice_of_nothing")
     y.backward()
     assert y.shape == x.grad.shape == (0, 3)
+
+
+def test_errors_of_an_operator_are_mxnet_errors_and_what_they_were() -> None:
+    class Missing(KeyError):
+        def __init__(self, key: str, place: int) -> None:
+            super().__init__(key)
+            self.place = place
+
+    class Raising(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux) -> None:
+            raise Missing("weight", 3)
+
+    class Failing(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux) -> None:
+            assert in_data[0].shape == (3,)
+
+    for name, operator in ("raising_for_test", Raising), ("failing_for_test", Failing):
+
+        @mx.operator.register(name)
+        class Prop(mx.operator.CustomOpProp):
+            made = operator
+
+            def create_operator(self, ctx, in_shapes, in_dtypes):
+                return self.made()
+
+    with pytest.raises(mx.MXNetError, match="weight") as caught:
+        nd.Custom(nd.ones(2), op_type="raising_for_test")
+    assert isinstance(caught.value, Missing) and caught.value.place == 3
+    assert caught.value.__notes__ == ["in forward of the operator 'raising_for_test'"]
+    with pytest.raises(mx.MXNetError) as caught:
+        nd.Custom(nd.ones(2), op_type="failing_for_test")
+    assert isinstance(caught.value, AssertionError)
+
+
+def test_an_operator_of_sparse_arrays() -> None:
+    """Outputs and gradients are given to `forward` and `backward` as they are said to be stored."""
+    seen = []
+
+    class Square(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux) -> None:
+            seen.append(out_data[0].stype)
+            self.assign(out_data[0], req[0], nd.sparse.square(in_data[0]))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux) -> None:
+            seen.extend([out_grad[0].stype, in_grad[0].stype])
+            self.assign(in_grad[0], req[0], 2 * in_data[0])
+
+    @mx.operator.register("square_for_test")
+    class SquareProp(mx.operator.CustomOpProp):
+        def infer_storage_type(self, in_stype: list) -> tuple:
+            return in_stype, in_stype, []
+
+        def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+            return ["default"], in_stype, out_stype, in_stype, aux_stype
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Square()
+
+    x = nd.array([[0, 2], [3, 0]]).tostype("csr")
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Custom(x, op_type="square_for_test")
+    y.backward()
+    assert seen == ["csr", "default", "csr"] and y.stype == "csr"
+    assert y.asnumpy().tolist() == [[0, 4], [9, 0]] and x.grad.asnumpy().tolist() == [[0, 4], [6, 0]]

@@ -218,6 +218,10 @@ def test_targets_of_masks() -> None:
     rois, matches, classes = nd.array([[[0, 0, 4, 4]], [[0, 2, 2, 4]]]), nd.array([[1], [0]]), nd.array([[2], [0]])
     found, weights = nd.contrib.mrcnn_mask_target(rois, masks, matches, classes, 1, 3, (2, 2), 1, aligned=True)
     assert found.shape == weights.shape == (2, 1, 3, 2, 2)
+    whole = nd.contrib.mrcnn_mask_target(
+        rois, masks, matches.astype("int32"), classes.astype("int32"), 1, 3, (2, 2), 1, aligned=True
+    )
+    assert all((x == y).asnumpy().all() for x, y in zip(whole, (found, weights), strict=True))
     expected = [[18.5, 20.5], [26.5, 28.5]], [[40, 41], [44, 45]]
     np.testing.assert_allclose(found.asnumpy()[:, 0, 1], expected)
     assert weights.asnumpy()[:, 0, :, 1, 1].tolist() == [[0, 0, 1], [1, 0, 0]]

@@ -99,7 +99,7 @@ NDARRAY = [
 """Of both packages the files, in the order data flows: each imports only those above it."""
 
 ABOVE_AUTOGRAD = {"base", "core"}
-ABOVE_NDARRAY = {"autograd", "base", "context", "core", "native", "util"}
+ABOVE_NDARRAY = {"attribute", "autograd", "base", "context", "core", "native", "util"}
 """What they import of the rest of `runtime`."""
 
 

@@ -341,9 +341,13 @@ def test_storage_of_the_rest() -> None:
         same(nd.FullyConnected(x, nd.ones((2, 4)), no_bias=True), "default", MATRIX @ np.ones((4, 2)))
         same(x.reshape((2, 6)), "default", MATRIX.reshape(2, 6))
         assert nd.zeros_like(x).stype == stype and nd.zeros_like(x).data.shape[0] == 0
+        same(nd.contrib.gradientmultiplier(x, 3), stype, MATRIX)
+        same(nd.contrib.sign_ste(x), stype, np.sign(MATRIX))
         out = nd.zeros((3, 4), stype=stype)
         assert nd.broadcast_add(nd.array(MATRIX), nd.array(MATRIX), out=out) is out
         same(out, stype, 2 * MATRIX)
+    gamma, ones = nd.array([5, 5, 5, 5]).tostype("row_sparse"), nd.ones(4)
+    same(nd.BatchNorm(nd.array(MATRIX), gamma, ones, 0 * ones, ones, eps=0), "default", MATRIX + 1)
     for left, ta, tb, right, stype in (
         ("csr", 0, 0, "csr", "default"),
         ("csr", 0, 1, "default", "default"),

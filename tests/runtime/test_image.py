@@ -43,6 +43,12 @@ def content(picture: object, **options: object) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.parametrize(("form", "grey"), [("png", [173, 161, 166, 128]), ("bmp", [174, 161, 167, 128])])
+def test_grey_is_computed_from_colours_as_by_opencv(form: str, grey: list[int]) -> None:
+    colours = np.array([[[226, 178, 17], [23, 214, 250], [179, 184, 48], [128, 128, 128]]], np.uint8)
+    assert image.imdecode(content(pillow.fromarray(colours), format=form), flag=0).asnumpy().ravel().tolist() == grey
+
+
 def test_decoding() -> None:
     pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
     png = content(pillow.fromarray(pixels), format="png")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runtime import lr_scheduler, nd, optimizer
+from runtime import lr_scheduler, misc, nd, optimizer
 from runtime.lr_scheduler import (
     CosineScheduler,
     FactorScheduler,
@@ -88,6 +88,19 @@ def test_a_schedule_has_no_memory(schedule: LRScheduler) -> None:
     copy = object.__new__(type(schedule))
     vars(copy).update(json.loads(json.dumps(vars(schedule))))
     assert [copy(n) for n in range(30)] == forward
+
+
+def test_the_schedules_of_first_versions(caplog: pytest.LogCaptureFixture) -> None:
+    schedule = misc.FactorScheduler(3, 0.5)
+    sgd = optimizer.create("sgd", learning_rate=0.8, lr_scheduler=schedule)
+    with caplog.at_level("INFO"):
+        rates = [schedule(i) for i in (0, 2, 3, 5, 6)]
+    assert rates == pytest.approx([0.8, 0.8, 0.4, 0.4, 0.2]) and len(caplog.messages) == 2
+    assert sgd.learning_rate == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="factor must be less than 1"):
+        misc.FactorScheduler(3, 1.0)
+    with pytest.raises(NotImplementedError, match="LearningRateScheduler has no __call__"):
+        misc.LearningRateScheduler()(1)
 
 
 def test_linear() -> None:

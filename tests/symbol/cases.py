@@ -300,6 +300,11 @@ case("sortall", lambda S, x, y: S.sort(x, axis=None), {"x": (2, 5)})
 case("seqlast1", lambda S, x, y: S.SequenceLast(x, axis=1), {"x": (4, 2, 3)})
 case("inverse", lambda S, x, y: S.linalg.inverse(x), {"x": (2, 3, 3)})
 case("cholesky", lambda S, x, y: S.linalg.potrf(S.linalg.syrk(x) + S.eye(2)), {"x": (2, 3)})
+case(
+    "cholesky_upper",
+    lambda S, x, y: S.linalg.potri(S.linalg.potrf(S.linalg.syrk(x) + S.eye(2), lower=False), lower=False),
+    {"x": (2, 3)},
+)
 case("trsm", lambda S, x, y: S.linalg.trsm(S.broadcast_add(S.eye(2), x), y), {"x": (2, 2), "y": (2, 3)})
 case("finite", lambda S, x, y: S.multi_all_finite(x, y, num_arrays=2), {"x": (2, 3), "y": (4,)}, train=False)
 case("sumsq", lambda S, x, y: S.multi_sum_sq(x, y, num_arrays=2), {"x": (2, 3), "y": (4,)}, train=False)

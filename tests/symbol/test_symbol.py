@@ -46,6 +46,7 @@ def test_children_internals_and_outputs() -> None:
     parts = mx.sym.split(mx.sym.var("x"), num_outputs=3, name="cut")
     assert len(parts) == 3 and [p.list_outputs() for p in parts] == [[f"cut_output{i}"] for i in range(3)]
     assert parts["cut_output1"].list_outputs() == parts[1].list_outputs() == parts[-2].list_outputs()
+    assert repr(mx.sym.Group([net, parts])) == "<Symbol group [softmax, cut, cut, cut]>"
     with pytest.raises(ValueError, match="no output is called 'cut_output3'"):
         parts["cut_output3"]
     with pytest.raises(MXNetError, match="takes one output"):
@@ -160,6 +161,16 @@ def test_gradients_beyond_those_of_the_outputs_are_not_read() -> None:
     assert executor.grad_dict["x"].asnumpy().tolist() == [3, 30]
     with pytest.raises(MXNetError, match="0 gradients, but"):
         executor.backward([])
+
+
+def test_outputs_taken_once_show_each_pass() -> None:
+    executor = (mx.sym.var("x") * 3).bind(mx.cpu(), {"x": nd.array([1, 2])})
+    (output,) = executor.outputs
+    part = output[:1]
+    for value in (5, 7):
+        executor.forward(x=nd.array([value, 0]))
+        assert output.asnumpy().tolist() == [3 * value, 0] and executor.outputs[0] is output
+    assert part.asnumpy().tolist() == [3]
 
 
 def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
@@ -433,3 +444,19 @@ def test_gradients_by_rows_where_mxnet_has_them() -> None:
         bound.backward(mx.nd.ones((3, 2)))
     assert bound.grad_dict["w"].indices.asnumpy().tolist() == [1, 4]
     assert bound.grad_dict["w"].asnumpy()[:, 0].tolist() == [0, 4, 0, 0, 2, 0]
+
+
+def test_monitors_name_inputs_as_mxnet_does() -> None:
+    x = mx.sym.Flatten(mx.sym.Pooling(mx.sym.relu(mx.sym.Variable("x"), name="r"), kernel=(2, 2), name="p"), name="f")
+    executor = x.simple_bind(mx.cpu(), x=(1, 1, 3, 3), grad_req="null")
+    seen = []
+    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.forward()
+    assert seen == ["x", "r_input0", "r_output", "p_data", "p_output", "f_input0", "f_output"]
+
+
+def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
+    executor = mx.sym.contrib.index_array(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(2, 3))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((4,)))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]

@@ -24,36 +24,12 @@ from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
 from optgen.linalg.own.packed import choose, column_blocks, line_at, row_blocks, tile_of
 from optgen.linalg.own.packing import shuffled_transpose
 from optgen.linalg.own.tile import Tile
-from optgen.linalg.own.tile_function import VOID, Sums, TileFunction
+from optgen.linalg.own.tile_function import PASSES, VOID, Sums, TileFunction
 from optgen.loops import code
 
-ENTRIES = {
-    "gathered_gemm": [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, PTR],
-    "gathered_sum": [I64, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64],
-    "turn": [PTR, I64, PTR, PTR, I64, I64],
-}
-"""The functions of `language` that are here, and the types of their parameters after `code`."""
 CHUNK = 384
 """About so many products are added up before they are added to the result: the panels of a tile's columns for so many
 fit into the first or second cache."""
-
-
-@functools.cache
-def address(entry: str, dtype: np.dtype[Any]) -> int:
-    """The address of a function, for arrays of `dtype`, float32 or float64."""
-    return code.load(text(tile_of(dtype)), f"optgen_{entry}")
-
-
-def text(tile: Tile) -> str:
-    """LLVM IR of all functions."""
-    module = ll.Module("gathered")
-    emitters: list[Callable[..., None]] = [_emit_gemm, _emit_sum, _emit_turn]
-    for emit, (name, parameters) in zip(emitters, ENTRIES.items(), strict=True):
-        f = ll.Function(module, ll.FunctionType(VOID, parameters), f"optgen_{name}")
-        b = ll.IRBuilder(f.append_basic_block("entry"))
-        emit(module, tile, b, *f.args)
-        b.ret_void()
-    return str(module)
 
 
 def _element(b: ll.IRBuilder, tile: Tile, x: Any, *indices: Any) -> Any:
@@ -224,3 +200,28 @@ class _Square(TileFunction):
                 counts = b.icmp_signed("<", I64(k), columns)
                 place = _integer(b, places, b.select(counts, I64(k), I64(0)))
                 self.masked_store(line, self.moved(to, place), b.select(counts, there, none))
+
+
+ENTRIES: dict[str, tuple[Callable[..., None], list[Any]]] = {
+    "gathered_gemm": (_emit_gemm, [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, PTR]),
+    "gathered_sum": (_emit_sum, [I64, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64]),
+    "turn": (_emit_turn, [PTR, I64, PTR, PTR, I64, I64]),
+}
+"""The functions of `language` that are here: what writes each, and the types of its parameters after `code`."""
+
+
+@functools.cache
+def address(entry: str, dtype: np.dtype[Any]) -> int:
+    """The address of a function, for arrays of `dtype`, float32 or float64."""
+    return code.load(text(tile_of(dtype), entry), f"optgen_{entry}", PASSES)
+
+
+def text(tile: Tile, entry: str) -> str:
+    """LLVM IR of a function, in a module of its own: a network calls few of them, and waits while they compile."""
+    emit, parameters = ENTRIES[entry]
+    module = ll.Module(entry)
+    f = ll.Function(module, ll.FunctionType(VOID, parameters), f"optgen_{entry}")
+    b = ll.IRBuilder(f.append_basic_block("entry"))
+    emit(module, tile, b, *f.args)
+    b.ret_void()
+    return str(module)

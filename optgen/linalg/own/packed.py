@@ -18,7 +18,7 @@ from optgen.backends.control_flow import loop
 from optgen.backends.llvm_types import I64, PTR
 from optgen.linalg.matrices import SUMMED
 from optgen.linalg.own.tile import Tile, tile_for
-from optgen.linalg.own.tile_function import Sums, TileFunction
+from optgen.linalg.own.tile_function import PASSES, Sums, TileFunction
 from optgen.loops import code
 
 ENTRY = "optgen_packed_gemm"
@@ -35,7 +35,7 @@ def tile_of(dtype: np.dtype[Any]) -> Tile:
 @functools.cache
 def address(dtype: np.dtype[Any]) -> int:
     """The function's address, for arrays of `dtype`, float32 or float64."""
-    return code.load(text(tile_of(dtype)), ENTRY)
+    return code.load(text(tile_of(dtype)), ENTRY, PASSES)
 
 
 def text(tile: Tile) -> str:

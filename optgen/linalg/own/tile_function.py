@@ -10,9 +10,12 @@ from llvmlite import ir as ll
 
 from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import I1, I32, I64, constant, vector
+from optgen.backends.target import Passes
 from optgen.linalg.own.tile import Tile
 
 VOID = ll.VoidType()
+PASSES: Passes = "none"
+"""The sums are in registers as they are written, and nothing else takes time."""
 Sums = list[list[Any]]
 """Vectors of sums: for each row of a tile, one for each vector of its columns."""
 
@@ -52,7 +55,7 @@ class TileFunction:
         return registers
 
     def zeros(self) -> Sums:
-        return [[constant(self.tile.element, 0.0, self.tile.lanes)] * self.vectors for _ in range(self.rows)]
+        return [[ll.Constant(self.kind, None)] * self.vectors for _ in range(self.rows)]
 
     def plus_products(self, sums: Sums, column: list[Any], row: list[Any]) -> Sums:
         """The sums plus the products of the elements at the places `column` with the vectors `row`."""
@@ -79,16 +82,17 @@ class TileFunction:
         all, none = (constant(I1, x, tile.lanes) for x in (1, 0))
         last = self.last_lanes(n)
         adding = b.icmp_signed("!=", adds, I64(0))
+        added, last_added = (b.select(adding, there, none) for there in (all, last))
         for line, row in zip(lines, sums, strict=True):
             for v, sum in enumerate(row):
                 place = b.gep(line, [I64(v)], source_etype=self.kind)
-                there = last if v == self.vectors - 1 else all
-                old = self.masked_load(place, b.select(adding, there, none))
-                self.masked_store(b.fadd(old, sum), place, there)
+                ends = v == self.vectors - 1
+                old = self.masked_load(place, last_added if ends else added)
+                self.masked_store(b.fadd(old, sum), place, last if ends else all)
 
     def masked_load(self, place: Any, mask: Any) -> Any:
-        zeros = constant(self.tile.element, 0.0, self.tile.lanes)
-        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, I32(self.tile.word_bytes), mask, zeros)
+        size, zeros = I32(self.tile.word_bytes), ll.Constant(self.kind, None)
+        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, size, mask, zeros)
 
     def masked_store(self, x: Any, place: Any, mask: Any) -> None:
         self.intrinsic(f"masked.store.{self.suffix}.p0", VOID, x, place, I32(self.tile.word_bytes), mask)

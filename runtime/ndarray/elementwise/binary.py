@@ -195,6 +195,10 @@ def _modulo(a: Any, b: Any) -> np.ndarray:
     return remainder
 
 
+def _of_floats(gradient: NDArray) -> NDArray:
+    return gradient * 0 if gradient._data.dtype.kind in "iub" else gradient
+
+
 @ignore_fp_errors
 def _hypot(a: Any, b: Any) -> np.ndarray:
     return np.hypot(a, b).astype(_dtype(a, b), copy=False)
@@ -239,9 +243,9 @@ divide = _broadcasting(
 modulo = _broadcasting(
     "modulo",
     _arithmetic(_modulo),
-    "`lhs % rhs`, element by element, with the sign of `rhs`; 0 where that is 0.",
-    lambda g, y, a, b: g,
-    lambda g, y, a, b: -g * floor(a / b),
+    "`lhs % rhs`, element by element, with the sign of `rhs`; 0 where that is 0. Integers get gradients of 0.",
+    lambda g, y, a, b: _of_floats(g),
+    lambda g, y, a, b: _of_floats(-g * floor(a / b)),
     python.mod,
 )
 maximum = _broadcasting(

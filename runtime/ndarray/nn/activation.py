@@ -25,6 +25,14 @@ __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsi
 METHODS = ("relu", "sigmoid")
 
 
+EXP_WORK = 8
+"""The work of an exponential per element, in additions."""
+
+
+def _has_kernels(x: np.ndarray) -> bool:
+    return x.dtype.char in "fd" and is_host(x)
+
+
 @TwoGradientOperator
 def relu(x: np.ndarray) -> np.ndarray:
     """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
@@ -46,6 +54,8 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 @ignore_fp_errors
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """`1/(1 + exp(-x))`."""
+    if _has_kernels(x):
+        return run_elementwise_kernel(native.sigmoid, x, work=EXP_WORK)
     y = np.exp(-x)
     y += 1
     np.reciprocal(y, out=y)
@@ -54,6 +64,8 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 @sigmoid.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if kernel_pays(y):
+        return (run_elementwise_kernel(native.sigmoid_back, y, g),)
     dx = 1 - y
     dx *= y
     dx *= g
@@ -63,10 +75,6 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
 @sigmoid.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * y * (1 - y)
-
-
-EXP_WORK = 8
-"""The work of an exponential per element, in additions."""
 
 
 @TwoGradientOperator
@@ -88,10 +96,6 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
 @softrelu.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * sigmoid(x)
-
-
-def _has_kernels(x: np.ndarray) -> bool:
-    return x.dtype.char in "fd" and is_host(x)
 
 
 @TwoGradientOperator

@@ -183,7 +183,9 @@ def BatchNorm(
             f"BatchNorm: for data of shape {data.shape}, moving_mean and moving_var must have shape ({channels},), not "
             f"{moving_mean.shape} and {moving_var.shape}"
         )
-    if fix_gamma:
+    if fix_gamma and gamma.stype != "default":  # nothing is written to a sparse array
+        gamma = ones_like(gamma.detach())
+    elif fix_gamma:
         with device_scope(gamma._ctx):
             autograd.effect(_set_to_one, [gamma._data], {}, gamma._ctx, [gamma._node])
     view = around(shape, axis)

@@ -13,6 +13,7 @@ from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import pointwise as native
 from runtime.native.panels import code as packed_product
+from runtime.native.panels import panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Window
 
@@ -30,17 +31,16 @@ SHARE = 48
 """The channels of a task are a multiple of this: the columns of a tile."""
 
 
-def pays(pixels: int, products: int, window: Window, filled: float = FILLED) -> bool:
-    """Whether this is the way to compute a convolution of images with so many pixels, with `products` multiplications
-    in all."""
-    if not _single(window) or products < gathered.MIN_PRODUCTS or pixels < MIN_PIXELS:
+def pays(pixels: int, window: Window, filled: float = FILLED) -> bool:
+    """Whether this is the way to compute a convolution of images with so many pixels."""
+    if not _single(window) or pixels < MIN_PIXELS:
         return False
     return pixels >= filled * -(-pixels // copies.LANES) * copies.LANES
 
 
-def pays_for_weight(pixels: int, products: int, window: Window) -> bool:
+def pays_for_weight(pixels: int, window: Window) -> bool:
     """The same for the gradient of weights."""
-    return _single(window) and products >= gathered.MIN_PRODUCTS and pixels >= MIN_PIXELS
+    return _single(window) and pixels >= MIN_PIXELS
 
 
 def _single(window: Window) -> bool:
@@ -86,7 +86,7 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
 
     Of many weights, there is one part, and each task has some channels.
     """
-    n, groups, pixels, width = len(x), window.groups, math.prod(x.shape[2:]), gathered.panel_width(x.dtype)
+    n, groups, pixels, width = len(x), window.groups, math.prod(x.shape[2:]), panel_width(x.dtype)
     channels, filters = x.shape[1] // groups, y.shape[1] // groups
     share, of_part = channels, -(-n // PARTS)
     if groups * filters * channels >= SPLIT_WEIGHTS:

@@ -1,4 +1,7 @@
-"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`."""
+"""Convolution with kernels of 3 by 3 that move by one pixel, by Winograd's algorithm: see `native.winograd`.
+
+A dilated kernel is an ordinary one on each phase of an image.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import winograd as native
+from runtime.native.panels import panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
@@ -30,13 +34,12 @@ MAX_FILTERS = 96
 
 def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) -> bool:
     """Whether the algorithm can be used, and saves time."""
-    if window[:2] != ((3, 3), (1, 1)) or min(channels, filters) < MIN_CHANNELS:
+    if window[:2] != ((3, 3), (1, 1)) or window.groups != 1 or min(channels, filters) < MIN_CHANNELS:
         return False
-    if window.dilate != (1, 1) or window.groups != 1:
+    if any(p % d or p > 2 * d for p, d in zip(window.pad, window.dilate, strict=True)):
         return False
-    tiles = math.prod(_tiles(g.outputs))
-    enough = images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
-    return enough and max(window.pad) <= 2
+    tiles = math.prod(window.dilate) * math.prod(_tiles(_lengths(g.outputs, window.dilate)))
+    return images * tiles >= MIN_TILES and tiles <= MAX_TILES_PER_PIXEL * math.prod(g.outputs)
 
 
 class Plan(NamedTuple):
@@ -72,14 +75,53 @@ def _tiles(outputs: Shape) -> Shape:
     return tuple(-(-n // 2) for n in outputs)
 
 
-def _outputs(image: Shape, pad: Shape) -> Shape:
-    return tuple(size + 2 * p - 2 for size, p in zip(image, pad, strict=True))
+def _outputs(image: Shape, pad: Shape, dilate: Shape = (1, 1)) -> Shape:
+    return tuple(size + 2 * p - 2 * d for size, p, d in zip(image, pad, dilate, strict=True))
 
 
-def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) -> np.ndarray:
+# ---------------------------------------------------------------- dilation
+
+
+def _lengths(image: Shape, dilate: Shape) -> Shape:
+    """The pixels of a phase along each axis."""
+    return tuple(-(-size // d) for size, d in zip(image, dilate, strict=True))
+
+
+def _quotients(pad: Shape, dilate: Shape) -> Shape:
+    return tuple(p // d for p, d in zip(pad, dilate, strict=True))
+
+
+def _phases(x: np.ndarray, dilate: Shape) -> np.ndarray:
+    """(n, channels, height, width) as `n down across` images, of every `down`th row and every `across`th column, with
+    zeros after the last: a dilated kernel is an ordinary one on each of them."""
+    n, channels, *image = x.shape
+    (down, across), (rows, columns) = dilate, _lengths(tuple(image), dilate)
+    after = rows * down - image[0], columns * across - image[1]
+    if any(after):
+        x = np.pad(x, ((0, 0), (0, 0), (0, after[0]), (0, after[1])))
+    parts = x.reshape(n, channels, rows, down, columns, across).transpose(0, 3, 5, 1, 2, 4)
+    return np.ascontiguousarray(parts).reshape(-1, channels, rows, columns)
+
+
+def _joined(y: np.ndarray, dilate: Shape, image: Shape) -> np.ndarray:
+    """Phases as images of this height and width."""
+    down, across = dilate
+    _, channels, rows, columns = y.shape
+    parts = y.reshape(-1, down, across, channels, rows, columns).transpose(0, 3, 4, 1, 5, 2)
+    whole = parts.reshape(-1, channels, rows * down, columns * across)
+    return np.ascontiguousarray(whole[:, :, : image[0], : image[1]])
+
+
+# ---------------------------------------------------------------- the two operators
+
+
+def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape, dilate: Shape = (1, 1)) -> np.ndarray:
     """(n, channels, height, width), (filters, channels, 3, 3) and (filters,): (n, filters, ...)."""
+    if dilate != (1, 1):
+        y = convolve(_phases(x, dilate), w, bias, _quotients(pad, dilate))
+        return _joined(y, dilate, _outputs(x.shape[2:], pad, dilate))
     filters, channels = w.shape[:2]
-    width = gathered.panel_width(w.dtype)
+    width = panel_width(w.dtype)
     blocks = -(-filters // width)
     panels = np.empty(blocks * width * channels * 9, w.dtype)
     order = _order(channels, width)
@@ -89,10 +131,14 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape) 
     return _product(x, panels, bias, filters, blocks, pad)
 
 
-def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape) -> np.ndarray:
+def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape, dilate: Shape = (1, 1)) -> np.ndarray:
     """The transpose of `convolve` in x, (n, channels, height, width): the convolution of y with the kernels turned."""
+    if dilate != (1, 1):
+        x = convolve_image(_phases(y, dilate), w, _quotients(pad, dilate))
+        turned = tuple(2 * d - p for p, d in zip(pad, dilate, strict=True))
+        return _joined(x, dilate, _outputs(y.shape[2:], turned, dilate))
     filters, channels = w.shape[:2]
-    width = gathered.panel_width(w.dtype)
+    width = panel_width(w.dtype)
     blocks = -(-channels // width)
     panels = np.empty(blocks * width * filters * 9, w.dtype)
     order = _turned_order(blocks, filters * width)
@@ -119,7 +165,7 @@ def _product(
 ) -> np.ndarray:
     """The convolution of x with the kernels in panels."""
     n, channels, *image = x.shape
-    p = _plan(n, channels, tuple(image), filters, pad, gathered.panel_width(x.dtype))
+    p = _plan(n, channels, tuple(image), filters, pad, panel_width(x.dtype))
     u = np.empty(panels.size // 9 * 16, x.dtype)
     size = panels.size // 9 // blocks
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)

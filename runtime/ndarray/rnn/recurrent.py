@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optgen.linalg.matrices import SUMMED
 from runtime import autograd
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS, matmul
@@ -60,7 +61,7 @@ def _flow(g: np.ndarray | None, like: np.ndarray) -> np.ndarray:
 
 LARGE_MATRIX = 1 << 18
 """The elements from which on a matrix does not stay in the second cache."""
-WEIGHT_BLOCKS = 8
+WEIGHT_BLOCKS = 10
 """The tasks that gradients of weights are made in."""
 
 
@@ -97,13 +98,26 @@ def _weights_and_data(
     (steps, batch, height), inputs, state = di.shape, x.shape[2], h0.shape[1]
     dwi, dwh = np.empty((height, inputs), di.dtype), np.empty((height, state), di.dtype)
     dbi, dbh = np.empty(height, di.dtype), np.empty(height, di.dtype)
-    rows = -(-height // (4 * WEIGHT_BLOCKS)) * 4
-    of_x, of_h0, of_y = (panels.packed(a.reshape(-1, a.shape[-1])) for a in (x, h0, y[:-1]))
+    rows = -(-height // (8 * WEIGHT_BLOCKS)) * 8
+    of_x, of_h = _rows(x[:1], x[1:]), _rows(h0[None], y[:-1])
     native.weight_gradients(
-        -(-height // rows), 2 * di.size * (inputs + state) // FLOPS, di, dh, of_x, of_h0, of_y, dwi, dwh, dbi, dbh,
-        steps, batch, height, inputs, state, rows, panels.code(di.dtype),
+        -(-height // rows), 2 * di.size * (inputs + state) // FLOPS, di, dh, of_x, of_h, dwi, dwh, dbi, dbh,
+        steps * batch, height, inputs, state, rows, panels.panel_width(di.dtype), di is dh, panels.code(di.dtype),
+        scratch=rows * SUMMED,
     )  # fmt: skip
     return [panels.product(di, panels.packed(wi), inputs)] if of_data else [], (dwi, dwh, dbi, dbh)
+
+
+def _rows(first: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """What `weight_gradients` multiplies with: panels of the rows of the first step and of those of the others."""
+    _, batch, n = first.shape
+    total = (len(first) + len(others)) * batch
+    width = panels.panel_width(first.dtype)
+    blocks = -(-n // width)
+    packed = panels.aligned(blocks * width * total, first.dtype)
+    tasks = -(-total // SUMMED) * blocks
+    native.pack_states(tasks, total * n, first, others, packed, batch, total, n, width)
+    return packed
 
 
 def _without(gradients: list, x: NDArray) -> list[NDArray | None]:

@@ -64,7 +64,7 @@ def _rule(*names: str) -> Callable[[Function], Function]:
 @_rule(
     "abs", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "degrees", "expm1", "fix", "floor", "log1p",
     "negative", "radians", "relu", "rint", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
-    "identity", "stop_gradient", "BlockGrad", "make_loss",
+    "identity", "stop_gradient", "BlockGrad", "make_loss", "round_ste", "sign_ste",
 )  # fmt: skip
 def _zero_of_zero(dense: Function, data: BaseSparseNDArray) -> NDArray:
     return data._map(dense)
@@ -80,6 +80,11 @@ def _clip(dense: Function, data: BaseSparseNDArray, a_min: float, a_max: float) 
     if a_min <= 0 <= a_max:
         return data._map(lambda x: dense(x, a_min, a_max))
     return dense(data, a_min, a_max)
+
+
+@_rule("gradientmultiplier")
+def _gradient_multiplier(dense: Function, data: BaseSparseNDArray, scalar: float = 1) -> NDArray:
+    return data._map(lambda x: dense(x, scalar))
 
 
 def _of_one_shape(name: str, function: Function) -> None:

@@ -301,13 +301,13 @@ def mrcnn_mask_target(
     for name, x, shape in (("rois", rois, (batch, num_rois, 4)), ("matches", matches, (batch, num_rois))):
         if x.shape != shape:
             raise MXNetError(f"mrcnn_mask_target: {name} must have shape {shape}, not {x.shape}")
-    number = (matches + (arange(batch, ctx=matches.context) * masks).reshape((-1, 1))).reshape((-1, 1))
-    corners = concat(number.astype(rois.dtype), reshape(rois, (-1, 4)), dim=1)
+    number = matches.astype(rois.dtype) + (arange(batch, ctx=rois.context, dtype=rois.dtype) * masks).reshape((-1, 1))
+    corners = concat(number.reshape((-1, 1)), reshape(rois, (-1, 4)), dim=1)
     sampled = ROIAlign(
         reshape(gt_masks, (-1, 1, *plane)).detach(), corners.detach(), size, 1.0, sample_ratio, aligned=aligned
     )
     shape = (batch, num_rois, num_classes, *size)
     sampled = reshape(sampled, (batch, num_rois, 1, *size)).broadcast_to(shape)
-    classes = arange(num_classes, ctx=rois.context).reshape((1, 1, -1))
-    weights = (cls_targets.reshape((batch, num_rois, 1)) == classes).astype(rois.dtype)
+    classes = arange(num_classes, ctx=rois.context, dtype=rois.dtype).reshape((1, 1, -1))
+    weights = cls_targets.astype(rois.dtype).reshape((batch, num_rois, 1)) == classes
     return [sampled, reshape(weights, (batch, num_rois, num_classes, 1, 1)).broadcast_to(shape)]
