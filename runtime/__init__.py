@@ -81,6 +81,9 @@ __all__ = [
 
 _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
+    "executor_manager": "use mod.Module",
+    "notebook": "print or draw what metrics hold from a batch_end_callback",
+    "rtc": "compile kernels from source by CuPy's RawKernel",
 }
 
 

@@ -92,11 +92,11 @@ def counts(name: str, values: Any, least: int | None = 1) -> tuple[int, ...]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The tail of an error message: `; did you mean 'x'?` when something is near, else `; known: a, b, c`, cut where
-    there are many."""
+    there are many; nothing where none is known."""
     from optgen.diagnostics import listed, suggest
 
     names = sorted(set(known))
-    return f"; {suggest(name, names) or f'known: {listed(names)}'}"
+    return f"; {suggest(name, names) or f'known: {listed(names)}'}" if names else ""
 
 
 def not_provided(package: str, name: str, instead: str) -> str:

@@ -104,8 +104,8 @@ class BaseModule:
     ) -> None:
         """Give parameters their first values: those of the dicts, and else the initializer's.
 
-        RuntimeError where a dict is given and lacks one, unless `allow_missing`; ValueError for one that the network
-        does not have, unless `allow_extra`. Once initialized, they are left alone unless `force_init`.
+        RuntimeError where a dict is given and lacks one, unless `allow_missing`; with that, ValueError for one that the
+        network does not have, unless `allow_extra`. Once initialized, they are left alone unless `force_init`.
         """
         raise NotImplementedError(f"{type(self).__name__} must define init_params")
 

@@ -140,12 +140,29 @@ class DataParallelExecutorGroup:
         )
 
     def reshape(self, data_shapes: Sequence[Any], label_shapes: Sequence[Any] | None) -> None:
-        """Take batches of other shapes from now on."""
-        self._describe(data_shapes, label_shapes)
-        self.execs = [
-            exe.reshape(partial_shaping=True, allow_up_sizing=True, **self._shapes(k))
-            for k, exe in enumerate(self.execs)
-        ]
+        """Take batches of other shapes from now on.
+
+        Those that need parameters of other shapes, whose values would be lost, raise ArgumentError. After an error,
+        batches are of the shapes before.
+        """
+        before = self.data_shapes, self.label_shapes
+        try:
+            self._describe(data_shapes, label_shapes)
+            self.execs = [self._reshaped(k) for k in range(len(self.execs))]
+        except (MXNetError, ValueError):
+            self._describe(*before)
+            raise
+
+    def _reshaped(self, k: int) -> Executor:
+        """The executor of context k for the shapes that are described now."""
+        exe = self.execs[k].reshape(partial_shaping=True, allow_up_sizing=True, **self._shapes(k))
+        for name, old in self.execs[k].arg_dict.items():
+            if name in self.param_names and exe.arg_dict[name].shape != old.shape:
+                raise ArgumentError(
+                    f"a batch of {self._shapes(k)} needs '{name}' of shape {exe.arg_dict[name].shape}, and the module "
+                    f"was bound with {old.shape}"
+                )
+        return exe
 
     # ------------------------------------------------------------ parameters
 

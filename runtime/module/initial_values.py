@@ -23,8 +23,9 @@ def initial_values(
     """An array on the CPU for each name: what is given, or else the initializer's, or without one what `places` has.
 
     `places` are the arrays that the values are for, `attributes` those of variables, of which `__init__` names an
-    initializer. RuntimeError where `given` lacks a name, unless `allow_missing`; ValueError where it has one that is in
-    no place, unless `allow_extra`.
+    initializer. RuntimeError where `given` lacks a name, unless `allow_missing`. With that, ValueError where it has one
+    that is in no place, unless `allow_extra`: without, a misspelt name is missing, and parts of networks take the
+    values of the whole, as in MXNet.
     """
     values = {}
     for name in sorted(names):
@@ -42,6 +43,6 @@ def initial_values(
             initializer(InitDesc(name, dict(attributes.get(name, {}))), value)
             values[name] = value.tostype(x.stype)
     extra = [name for name in given or () if name not in places]
-    if extra and not allow_extra:
+    if extra and allow_missing and not allow_extra:
         raise ArgumentError(f"'{extra[0]}' is no parameter of the symbol{did_you_mean(extra[0], places)}")
     return values

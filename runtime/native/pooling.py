@@ -206,42 +206,87 @@ def unpool_2x2(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) 
 
 
 @function
-def prefer(best: Array, found: Array, x: Array, element: int, start: int, stop: int, stride: int) -> None:
-    """For windows `start` to `stop`: if x[i * stride], under an element of the kernel, is the first or larger than the
-    best of those before, it is the best, and the element is found. Without branches, so that it becomes vector code."""
-    for i in range(start, stop):
-        a = x[i * stride]
+def prefer_row(best: Array, found: Array, x: Array, element: int, n: int) -> None:
+    """Where a row of the plane is larger than the best of the rows before, or that is NaN, it is the best, and the
+    element of the kernel, with which the row begins, is found."""
+    for i in range(n):
+        a = x[i]
         b = best[i]
         old = found[i]
-        new = 1.0 if a > b else (1.0 if old < 0.0 else 0.0)
+        new = 1.0 if a > b else (1.0 if b != b else 0.0)
         best[i] = a if new > 0.5 else b
         found[i] = float(element) if new > 0.5 else old
 
 
 @function
+def begin(best: Array, found: Array, x: Array, element: int, g: Ints) -> None:
+    """The first element of each window of a row, and which of the kernel it is; -1 if the window is empty."""
+    width = g[WIDTH]
+    size = g[KERNEL + 2]
+    stride = g[STRIDE + 2]
+    pad = g[PAD + 2]
+    for i in range(g[OUT_WIDTH]):
+        at = i * stride - pad
+        start = max(at, 0)
+        if start < min(at + size, width):
+            best[i] = x[start]
+            found[i] = float(element + start - at)
+        else:
+            found[i] = -1.0
+
+
+@function
+def prefer(best: Array, found: Array, x: Array, of: Array, k: int, start: int, stop: int, stride: int) -> None:
+    """For windows `start` to `stop`: if x[i * stride], under column k of the kernel, is larger than the best, or equal
+    and in an earlier row, it is the best, and its element found. Without branches, so that it becomes vector code."""
+    for i in range(start, stop):
+        a = x[i * stride]
+        b = best[i]
+        element = of[i * stride] + float(k)
+        old = found[i]
+        earlier = 1.0 if element < old else 0.0
+        new = 1.0 if a > b else (earlier if a == b else 0.0)
+        best[i] = a if new > 0.5 else b
+        found[i] = element if new > 0.5 else old
+
+
+@function
 def unpool_row(plane: Array, of: Array, y: Array, scratch: Array, od: int, oh: int, g: Ints) -> None:
-    """`unpool_max` of one row of windows: first the places of the largest elements, then the additions."""
+    """`unpool_max` of one row of windows, none of which is empty along depth and height. The largest elements are found
+    as in `pool_max`, down the columns and then across. The additions follow.
+
+    NaN is passed over; but where it is the first element of a window, nothing is larger.
+    """
     n = g[OUT_WIDTH]
+    width = g[WIDTH]
+    stride = g[STRIDE + 2]
     found = scratch + n
-    for i in range(n):
-        found[i] = -1.0
+    highest = found + n
+    rows = highest + width
     d0 = od * g[STRIDE] - g[PAD]
     h0 = oh * g[STRIDE + 1] - g[PAD + 1]
+    upper = of + (low(od, 0, g) * g[HEIGHT] + low(oh, 1, g)) * width
+    row = ((low(od, 0, g) - d0) * g[KERNEL + 1] + low(oh, 1, g) - h0) * g[KERNEL + 2]
+    begin(scratch, found, upper, row, g)
+    for i in range(width):
+        highest[i] = upper[i]
+        rows[i] = float(row)
     for d in range(low(od, 0, g), high(od, 0, g)):
         for h in range(low(oh, 1, g), high(oh, 1, g)):
-            row = of + ((d * g[HEIGHT] + h) * g[WIDTH] - g[PAD + 2])
             element = ((d - d0) * g[KERNEL + 1] + h - h0) * g[KERNEL + 2]
-            for k in range(g[KERNEL + 2]):
-                if g[STRIDE + 2] == 1:  # a constant makes vector code
-                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), 1)
-                elif g[STRIDE + 2] == 2:
-                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), 2)
-                else:
-                    prefer(scratch, found, row + k, element + k, first(k, g), last(k, g), g[STRIDE + 2])
-    corner = (d0 * g[HEIGHT] + h0) * g[WIDTH] - g[PAD + 2]
+            prefer_row(highest, rows, of + (d * g[HEIGHT] + h) * width, element, width)
+    for k in range(g[KERNEL + 2]):
+        at = k - g[PAD + 2]
+        if stride == 1:  # a constant makes vector code
+            prefer(scratch, found, highest + at, rows + at, k, first(k, g), last(k, g), 1)
+        elif stride == 2:
+            prefer(scratch, found, highest + at, rows + at, k, first(k, g), last(k, g), 2)
+        else:
+            prefer(scratch, found, highest + at, rows + at, k, first(k, g), last(k, g), stride)
+    corner = plane + ((d0 * g[HEIGHT] + h0) * width - g[PAD + 2])
     for i in range(n):
         if found[i] >= 0.0:
-            plane[corner + i * g[STRIDE + 2] + g[OFFSETS + int(found[i])]] += y[i]
+            corner[i * stride + g[OFFSETS + int(found[i])]] += y[i]
 
 
 @kernel
@@ -253,7 +298,8 @@ def unpool_max(task: int, scratch: Array, y: Array, x: Array, to: Array, g: Ints
     for od in range(g[OUT_DEPTH]):
         for oh in range(g[OUT_HEIGHT]):
             row = outputs + (od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH]
-            unpool_row(to + task * size, x + task * size, row, scratch, od, oh, g)
+            if low(od, 0, g) < high(od, 0, g) and low(oh, 1, g) < high(oh, 1, g):
+                unpool_row(to + task * size, x + task * size, row, scratch, od, oh, g)
 
 
 @kernel

@@ -241,6 +241,10 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
             _check_names(function.__name__, kwargs, parameters)
             _check_arrays(function.__name__, (*args, *kwargs.values()), error)
             raise
+        except (OverflowError, ValueError) as error:
+            if isinstance(error, MXNetError):
+                raise
+            raise ArgumentError(f"{function.__name__}: {error}") from error
         return result if out is None else write(function.__name__, result, out)
 
     return call

@@ -185,6 +185,7 @@ class _Call:
     """One call, and the operator of its node in the graph: all that it computes is one node there."""
 
     name = "plan"
+    _memory: Memory | None = None
 
     def __init__(
         self, plans: Plans, entry: Entry, function: Function, data: list[NDArray], params: list[NDArray]
@@ -194,7 +195,6 @@ class _Call:
         self._tape: Tape | None = None
         self._compiled = entry.compiled
         self._inputs: list[np.ndarray] = []
-        self._memory: Memory | None = None
         draws = self._compiled is None or self._compiled.draws
         self._draws = generator.bit_generator.state if draws else None
 

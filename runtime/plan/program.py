@@ -131,19 +131,24 @@ class Run:
             raise MemoryError("no memory for what threads need of their own")
 
     def _fill(self, inputs: Sequence[np.ndarray], outputs: Sequence[Any], lasting: Sequence[Any]) -> None:
-        """Write the addresses of the arrays into the words."""
+        """Write the addresses of the arrays into the words.
+
+        What was written last is forgotten before, and noted after: an interrupt in between leaves words of neither.
+        """
         words, program = self._words, self._program
         fixed = inputs[program.fixed]
         if len(fixed) != len(self._last) or not all(map(operator.is_, fixed, self._last)):
+            self._last = ()
             which, at = program.fixed_inputs.T
             words[at] = program.words[at] + np.array(list(map(address, fixed)), np.int64)[which]
             self._last = fixed
         for i, at, offset in program.inputs:
             words[at] = address(inputs[i]) + offset
-        known, self._lasting = self._lasting, dict(enumerate(lasting, len(outputs) - len(lasting)))
+        known, self._lasting = self._lasting, {}
         for i, at, offset in program.outputs:
             if known.get(i) is not outputs[i]:
                 words[at] = address(outputs[i]) + offset
+        self._lasting = dict(enumerate(lasting, len(outputs) - len(lasting)))
 
     def _call(self, step: PythonStep, inputs: Sequence[np.ndarray], outputs: Sequence[Any]) -> None:
         given = [self._view(x, inputs, outputs) if isinstance(x, Array) else x for x in step.inputs]

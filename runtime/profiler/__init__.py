@@ -8,8 +8,9 @@
     profiler.dump()  # open trace.json in chrome://tracing, or in ui.perfetto.dev
 
 While it runs, each call of an operator, each gradient in `backward` and each update of an optimizer is timed; on GPUs a
-call is waited for. Otherwise operators are called as if there were no profiler. Operators have MXNet's names where it
-has them, such as `_plus_scalar`. What users' operators do is in a category of its own, 'Custom Operator'.
+call is waited for. Hybridized blocks and executors then call their operators one by one, and not what was compiled of
+them. Otherwise operators are called as if there were no profiler. Operators have MXNet's names where it has them, such
+as `_plus_scalar`. What users' operators do is in a category of its own, 'Custom Operator'.
 """
 
 from __future__ import annotations

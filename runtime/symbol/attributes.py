@@ -12,8 +12,7 @@ import numpy as np
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.dtypes import element_type
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf|nan"
-_TUPLE = re.compile(rf"\s*[(\[]?\s*((?:{_NUMBER}|None)L?(?:\s*,\s*(?:{_NUMBER}|None)L?)*)?\s*,?\s*[)\]]?\s*")
+_ITEM = re.compile(r"((?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf|nan|None))L?")
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 _DTYPES_BY_NUMBER = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 """MXNet's numbers of element types, which files have as `__dtype__` of variables."""
@@ -106,10 +105,12 @@ def reshape_target(values: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _items(text: str) -> list[str]:
-    found = _TUPLE.fullmatch(text)
-    if found is None:
+    inside = text.strip().removeprefix("(").removeprefix("[").removesuffix(")").removesuffix("]").strip()
+    inside = inside.removesuffix(",")
+    found = [_ITEM.fullmatch(part.strip()) for part in inside.split(",")] if inside else []
+    if None in found:
         raise ValueError("must be a tuple of numbers")
-    return [item.strip().removesuffix("L") for item in found[1].split(",")] if found[1] else []
+    return [item[1] for item in found if item]
 
 
 def _integer(text: str) -> int:
@@ -163,4 +164,5 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 def misfit(operator: str, name: str, text: str, error: ValueError) -> MXNetError:
     """The error for an attribute whose string does not fit."""
-    return MXNetError(f"{operator}: {name} is '{text}', and {error}")
+    shown = text if len(text) <= 60 else f"{text[:60]}..."
+    return MXNetError(f"{operator}: {name} is '{shown}', and {error}")

@@ -77,6 +77,10 @@ def simple_bind(
         old = None if shared is None else shared.arg_dict.get(name)
         if not common and buffer is not None:
             old = buffer.get(name)
+        if common and old is not None and old.shape != shape:
+            raise MXNetError(
+                f"'{name}' would have the shape {shape}, and the graph that it is shared with has {old.shape}"
+            )
         x = old if old is not None and old.shape == shape else _zeros(shape, own, dtype, stypes.get(name, "default"))
         if buffer is not None and not common:
             buffer.setdefault(name, x)

@@ -7,6 +7,7 @@ None, and an unknown length -1; MXNet's users write 0 for an unknown length, unl
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,11 +21,14 @@ from runtime.symbol import control_flow
 from runtime.symbol.attributes import dtype_of_variable, parse_shape
 from runtime.symbol.graph import Entry, Node, auxiliaries, inputs_of, order
 from runtime.symbol.shapes import shape_rule
-from runtime.symbol.shapes.common import Shape, merged
+from runtime.symbol.shapes.common import Shape, merged, text
 from runtime.symbol.type_rules import type_rule
 from runtime.util import is_np_shape
 
 Known = dict[Entry, Any]
+
+_LIMIT = 2**60 - 1
+"""The elements that arrays can have: so many of 8 bytes can be addressed."""
 
 
 def shapes(entries: Sequence[Entry], args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool) -> tuple:
@@ -34,9 +38,8 @@ def shapes(entries: Sequence[Entry], args: Sequence[Any], kwargs: Mapping[str, A
     known: Known = {}
     for node in nodes:
         if node.operator is None:
-            text = node.attributes.get("__shape__")
             shape = given.get(node.name)
-            known[Entry(node)] = shape if shape is not None or text is None else _shape(node.name, parse_shape(text))
+            known[Entry(node)] = stated_shape(node) if shape is None else shape
     _spread(nodes, known, shape_rule, merged)
     return _lists(nodes, entries, known, partial, _complete, _as_given, "shapes")
 
@@ -48,9 +51,7 @@ def types(entries: Sequence[Entry], args: Sequence[Any], kwargs: Mapping[str, An
     known: Known = {}
     for node in nodes:
         if node.operator is None:
-            text = node.attributes.get("__dtype__")
-            stated = None if text is None or text == "-1" else dtype_of_variable(text)
-            known[Entry(node)] = given.get(node.name, stated)
+            known[Entry(node)] = given.get(node.name) or _stated(node, "__dtype__", dtype_of_variable)
     _spread(nodes, known, type_rule, _one_type)
     if not partial:
         for node in nodes:
@@ -104,15 +105,24 @@ def _apply(node: Node, known: Known, rule: Callable, merge: Callable) -> bool:
         else:
             inputs, outputs = rule(node, before[:n], before[n:])
         after = [merge(a, b) for a, b in zip(before, [*inputs, *outputs], strict=True)]
-        if any(isinstance(x, tuple) and min(x, default=0) < -1 for x in after):
-            raise ValueError("a length would be negative")
-    except (ArithmeticError, IndexError, TypeError, ValueError, MXNetError) as error:
+        for shape in after:
+            if isinstance(shape, tuple):
+                _check(shape)
+    except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError, MXNetError) as error:
         have = ", ".join(f"{x.name} {known[x]}" for x in node.inputs)
         assert node.operator is not None
         raise MXNetError(f"{node.operator.name} '{node.name}' does not fit its inputs ({have}): {error}") from None
     for place, value in zip(places, after, strict=True):
         known[place] = merge(known[place], value) if places.count(place) > 1 else value
     return after != before
+
+
+def _check(shape: Shape) -> None:
+    """ValueError for a shape that no array has."""
+    if min(shape, default=0) < -1:
+        raise ValueError("a length would be negative")
+    if max(shape, default=0) > _LIMIT or math.prod(shape) > _LIMIT:
+        raise ValueError(f"an array of shape {text(shape)} would be too large")
 
 
 def _inside(
@@ -151,6 +161,20 @@ def _given(nodes: Sequence[Node], args: Sequence[Any], kwargs: Mapping[str, Any]
         if name not in names:
             warnings.warn(f"no argument is called '{name}'{did_you_mean(name, names)}", stacklevel=5)
     return {name: x for name, x in kwargs.items() if x is not None and name in names}
+
+
+def stated_shape(node: Node) -> Shape | None:
+    """The shape that a variable has as an attribute, None if it has none; MXNetError names the variable."""
+    return _stated(node, "__shape__", lambda text: _shape(node.name, parse_shape(text)))
+
+
+def _stated(node: Node, key: str, read: Callable[[str], Any]) -> Any:
+    """What an attribute of a variable says, None if it says nothing; MXNetError for what it cannot say."""
+    found = node.attributes.get(key, "-1")
+    try:
+        return None if found == "-1" else read(found)
+    except (TypeError, ValueError) as error:
+        raise MXNetError(f"{key} of the variable '{node.name}' is '{found:.60}': {error}") from None
 
 
 def _shape(name: str, given: Any) -> Shape | None:

@@ -65,7 +65,7 @@ def _node_json(node: Node, place: Mapping[Node, int], remove_amp_cast: bool) -> 
 # ---------------------------------------------------------------- reading
 
 
-def from_json(text: str, source: str) -> list[Entry]:
+def from_json(text: str | bytes, source: str) -> list[Entry]:
     """The heads of the graph in the text; MXNetError names `source`, the node and what is wrong with it."""
     try:
         return _Reader(source).graph(json.loads(text))

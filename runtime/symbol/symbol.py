@@ -296,7 +296,7 @@ def Group(symbols: Sequence[Symbol], create_fn: Any = Symbol) -> Symbol:
 
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """The graph in a file that `Symbol.save`, here or in MXNet, wrote. MXNetError names what cannot be read."""
-    return Symbol(from_json(Path(fname).read_text(), f"'{os.fspath(fname)}'"))
+    return Symbol(from_json(Path(fname).read_bytes(), f"'{os.fspath(fname)}'"))
 
 
 def load_json(json_str: str) -> Symbol:

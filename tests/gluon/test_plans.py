@@ -8,6 +8,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn
+from runtime.plan import program
 from runtime.plan.steps import PythonStep
 from tests.gluon.plans import assert_alike, entries
 
@@ -169,3 +170,37 @@ def test_expressions_of_special_numbers(function, dtype: str) -> None:
     for found, expected in zip(results[1], results[0], strict=True):
         # 1 - y is inexact where y, of tanh or sigmoid, is near 1.
         np.testing.assert_allclose(found, expected, tolerance, tolerance if function is ELEMENTWISE[-1] else 0)
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_interrupted_between_two_addresses(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is interrupted while a plan is given its arrays leaves nothing behind that the next one takes."""
+    net = Net(lambda F, block, x, w: F.tanh(block.d(F.dot(F.exp(x), w))) * 2)
+    net.initialize()
+    net.hybridize()
+    x = nd.ones((2, 4))
+    x.attach_grad()
+    for _ in range(3):
+        with autograd.record():
+            y = net(x)
+        y.backward(retain_graph=True)
+    call = y._node.operator
+    compiled, memory, inputs = call._compiled, call._memory, [*call._inputs, np.ones((2, 4), np.float32)]
+
+    def places() -> list[np.ndarray]:
+        return [np.zeros(g.shape, g.dtype) for g in compiled.gradients]
+
+    expected = compiled.backward(inputs, [y._data], places(), memory)
+    found, address, addresses = places(), program.address, iter(range(1000))
+
+    def interrupted(array: np.ndarray) -> int:
+        if next(addresses) == after:
+            raise KeyboardInterrupt
+        return address(array)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(program, "address", interrupted)
+        compiled.backward(inputs, [y._data], found, memory)
+    compiled.backward(inputs, [y._data], found, memory)
+    for gradient, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(gradient, other)

@@ -120,9 +120,10 @@ def test_parameters_given(tmp_path: Path) -> None:
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [0, 1, 2, 3] and states == {}
     module.init_params(mx.init.One())  # does nothing: they are initialized
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [0, 1, 2, 3]
-    module.set_params({**values, "other": nd.ones(1)}, {}, allow_extra=True)
+    module.set_params({**values, "other": nd.ones(1)}, {})  # those of a larger network
+    module.set_params({"other": nd.ones(1)}, {}, allow_missing=True, allow_extra=True)
     with pytest.raises(ValueError, match="'other' is no parameter of the symbol"):
-        module.set_params({**values, "other": nd.ones(1)}, {})
+        module.set_params({**values, "other": nd.ones(1)}, {}, allow_missing=True)
     with pytest.raises(RuntimeError, match="no value is given for 'fc_weight': allow_missing=True"):
         module.set_params({"fc_bias": nd.ones(4)}, {})
     with pytest.raises(mx.MXNetError, match=r"'fc_bias' has shape \(4,\), and the value given \(5,\)"):
@@ -332,6 +333,30 @@ def test_a_chain_of_modules_computes_what_one_does() -> None:
 def test_errors(call: Any, words: str) -> None:
     with pytest.raises(mx.MXNetError, match=words):
         call()
+
+
+def test_a_batch_that_needs_other_parameters_is_refused() -> None:
+    module = bound(perceptron(), context=contexts(2))
+    weight = module.get_params()[0]["fc_weight"]
+    for width in (2, 5):  # less memory than the weights have, and more
+        wrong = mx.io.DataBatch([nd.ones((6, width))], [nd.ones(6)])
+        for _ in range(2):
+            with pytest.raises(mx.MXNetError, match=rf"'fc_weight' of shape \(4, {width}\).* bound with \(4, 3\)"):
+                module.forward(wrong)
+    module.forward(mx.io.DataBatch([nd.ones((4, 3))], [nd.ones(4)]))
+    assert module.get_outputs()[0].shape == (4, 4)
+    assert (module.get_params()[0]["fc_weight"] == weight).asnumpy().all()
+
+
+def test_buckets_whose_parameters_have_other_shapes_are_refused() -> None:
+    def generate(key: int) -> tuple[mx.sym.Symbol, list[str], list[str]]:
+        return perceptron(), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(generate, default_bucket_key=3)
+    module.bind([("data", (6, 3))], [("softmax_label", (6,))])
+    module.init_params()
+    with pytest.raises(mx.MXNetError, match=r"'fc_weight' would have the shape \(4, 2\).* \(4, 3\)"):
+        module.switch_bucket(2, [("data", (6, 2))], [("softmax_label", (6,))])
 
 
 def test_feed_forward_predicts_arrays_whatever_the_label_is_called() -> None:

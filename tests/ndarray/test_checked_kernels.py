@@ -313,6 +313,7 @@ POOLS: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
     ((1, 2, 5, 7), {"kernel": (3, 2), "stride": (1, 3), "pad": (2, 1)}),
     ((1, 2, 5, 6), {"kernel": (3, 4), "stride": (3, 5), "pad": (1, 3), "pooling_convention": "full"}),
     ((1, 2, 4, 3, 5), {"kernel": (2, 3, 3), "stride": (2, 1, 2), "pad": (1, 0, 1)}),
+    ((1, 2, 6, 7), {"kernel": (5, 5), "stride": (1, 1), "pad": (2, 2)}),
     ((2, 1, 3, 3), {"global_pool": True}),
 )
 

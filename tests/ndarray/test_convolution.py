@@ -137,8 +137,8 @@ def test_gathered_rows_and_single_pixels_give_what_windows_laid_out_give(
         way = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, way=way, name=name: calls.append(name) or way(*given))
     found = []
-    for least in (gathered.MIN_PRODUCTS, 1 << 60):
-        monkeypatch.setattr(gathered, "MIN_PRODUCTS", least)
+    for least in (convolution.MIN_PRODUCTS, 1 << 60):
+        monkeypatch.setattr(convolution, "MIN_PRODUCTS", least)
         for v in arrays:
             v.attach_grad()
         with autograd.record():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,24 @@ def test_a_weight_that_many_small_products_share(req: str, create_graph: bool) -
         for x, dx, exact in zip((w, b, *rows), found, wanted, strict=True):
             np.testing.assert_allclose(dx.asnumpy(), exact, rtol=1e-11, atol=1e-11)
             np.testing.assert_allclose(x.grad.asnumpy(), exact * (turn if req == "add" else 1), rtol=1e-11, atol=1e-11)
+
+
+IMAGE = nd.ones((1, 3, 8, 8))
+
+
+@pytest.mark.parametrize("exponent", [40, 70])
+@pytest.mark.parametrize(
+    "name, call",
+    {
+        "Convolution": lambda n: nd.Convolution(IMAGE, nd.ones((4, 3, 3, 3)), kernel=(3, 3), num_filter=4, pad=(n, n),
+                                                no_bias=True),
+        "Deconvolution": lambda n: nd.Deconvolution(IMAGE, nd.ones((3, 4, 3, 3)), kernel=(3, 3), num_filter=4,
+                                                    dilate=(n, n)),
+        "Pooling": lambda n: nd.Pooling(IMAGE, kernel=(2, 2), pad=(n, n)),
+        "tile": lambda n: nd.tile(IMAGE, reps=(n, n)),
+        "UpSampling": lambda n: nd.UpSampling(IMAGE, scale=n, sample_type="nearest"),
+    }.items(),
+)  # fmt: skip
+def test_sizes_that_no_array_has(name: str, call: Callable[[int], nd.NDArray], exponent: int) -> None:
+    with pytest.raises(mx.MXNetError, match=f"^{name}: "):
+        call(1 << exponent)

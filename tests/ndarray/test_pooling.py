@@ -101,6 +101,31 @@ def test_the_first_of_several_maxima_gets_the_gradient(stride: int) -> None:
     assert x.grad.asnumpy()[0, 0].tolist() == expected
 
 
+@pytest.mark.cpu_only("which of NaN and a number is larger is the kernel's choice")
+@pytest.mark.parametrize(
+    "size,stride,pad", [((5, 5), (1, 1), (2, 2)), ((4, 3), (1, 2), (0, 1)), ((3, 5), (2, 3), (1, 2))]
+)
+def test_the_first_largest_among_ties_and_nan_gets_the_gradient(size, stride, pad) -> None:
+    """NaN only where a window begins with it."""
+    values = FLOATS.choice([0, 1, 2, -np.inf, np.nan], (2, 3, 8, 9)).astype(np.float32)
+    x = nd.array(values)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Pooling(x, size, stride=stride, pad=pad)
+    flow = FLOATS.integers(1, 1000, y.shape).astype(np.float32)
+    y.backward(nd.array(flow))
+    expected = np.zeros_like(values)
+    for *plane, oh, ow in np.ndindex(*y.shape):
+        h, w = (o * s - p for o, s, p in zip((oh, ow), stride, pad, strict=True))
+        inside = slice(max(h, 0), h + size[0]), slice(max(w, 0), w + size[1])
+        window = values[(*plane, *inside)]
+        ranks = np.where(np.isnan(window), -np.inf, window).ravel()
+        place = 0 if np.isnan(window[0, 0]) else ranks.argmax()
+        row, column = divmod(int(place), window.shape[1])
+        expected[(*plane, max(h, 0) + row, max(w, 0) + column)] += flow[(*plane, oh, ow)]
+    assert x.grad.asnumpy().tolist() == expected.tolist()
+
+
 IMAGE = FLOATS.permutation(2 * 2 * 5 * 6).reshape(2, 2, 5, 6) / 7 + 1.0
 
 

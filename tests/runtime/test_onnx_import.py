@@ -192,6 +192,12 @@ def test_hostile_files(nodes: list[Any], constants: dict[str, Any], words: str, 
         mx.onnx.import_model(saved(tmp_path / "x.onnx", made, **constants))
 
 
+def test_fractions_are_no_strides(tmp_path: Path) -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=[1.5, 2.0])
+    with pytest.raises(mx.MXNetError, match=r"MaxPool 'y' .* strides is \[1\.5, 2\.0\], and must be of whole numbers"):
+        mx.onnx.import_model(saved(tmp_path / "x.onnx", [node]))
+
+
 def test_constants_without_a_type_or_values(tmp_path: Path) -> None:
     model = onnx.load(saved(tmp_path / "x.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], w=[1.0]))
     model.graph.initializer[0].dims[0] = 1 << 40

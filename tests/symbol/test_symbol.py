@@ -332,6 +332,54 @@ def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
         mx.sym.load_json(text)
 
 
+@pytest.mark.parametrize("text", ["(" + " " * 5000 + "x", "1" * 60_000, "(1" + " , 1" * 5000 + "x", "(nan,)", "(None"])
+def test_attributes_that_are_no_tuple(text: str) -> None:
+    """They are refused at once, however long, by errors that show their beginning."""
+    nodes = [NODE, NODE | {"op": "tile", "inputs": [[0, 0]], "attrs": {"reps": text}}]
+    with pytest.raises(MXNetError, match=r"^.{,200}$"):
+        mx.sym.load_json(json.dumps({"nodes": nodes, "heads": [[1, 0]]})).infer_shape(x=(2,))
+    graph = mx.sym.load_json(json.dumps({"nodes": [NODE | {"attrs": {"__shape__": text}}], "heads": [[0, 0]]}))
+    with pytest.raises(MXNetError, match=r"__shape__ of the variable 'x' is '.{1,60}'"):
+        graph.infer_shape()
+
+
+def test_element_types_that_are_none() -> None:
+    graph = mx.sym.load_json(json.dumps({"nodes": [NODE | {"attrs": {"__dtype__": "99"}}], "heads": [[0, 0]]}))
+    with pytest.raises(MXNetError, match="__dtype__ of the variable 'x' is '99'"):
+        graph.infer_type()
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(MXNetError, match=r"x\.json' holds no graph"):
+        mx.sym.load(tmp_path / "x.json")
+
+
+CONV = {"kernel": (3, 3), "num_filter": 4}
+
+
+@pytest.mark.parametrize(
+    "operator, attributes, message",
+    [
+        ("Convolution", CONV | {"pad": (1 << 40, 1 << 40)}, r"an array of shape \(1, 4, .*\) would be too large"),
+        ("Convolution", CONV | {"num_filter": 1 << 70}, "would be too large"),
+        ("Convolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
+        ("Convolution", CONV | {"num_group": 2}, "3 channels and 4 filters cannot be cut into num_group = 2"),
+        ("Deconvolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
+        ("Convolution", CONV | {"pad": (-1, 0)}, r"pad is \(-1, 0\), and must be at least 0"),
+        ("Convolution", CONV | {"stride": (2,)}, r"stride is \(2,\), and must have one number for each axis"),
+        ("Convolution", CONV | {"dilate": "(None, 1)"}, r"dilate is \(None, 1\)"),
+        ("Pooling", {"kernel": (2, 2), "pad": (1 << 40, 1 << 40)}, "would be too large"),
+        ("tile", {"reps": (1 << 40, 1 << 40)}, "would be too large"),
+        ("broadcast_axis", {"axis": 0, "size": 1 << 50}, "Unable to allocate"),
+    ],
+)
+def test_sizes_that_no_array_has(operator: str, attributes: dict[str, Any], message: str) -> None:
+    graph = getattr(mx.sym, operator)(mx.sym.var("x"), name="big", **attributes)
+    with pytest.raises(MXNetError, match=f"{operator} 'big' does not fit its inputs .*{message}"):
+        graph.infer_shape(x=(1, 3, 8, 8))
+
+
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab1(", max_size=3)
 LOOP_ATTRIBUTES = [
     *("num_args", "num_outputs", "num_out_data", "max_iterations", "cond_input_locs", "then_input_locs"),

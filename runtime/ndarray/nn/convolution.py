@@ -33,6 +33,8 @@ from runtime.ndarray.reduce.reductions import sum as sum_
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
+MIN_PRODUCTS = 1 << 17
+"""The fewest multiplications that outweigh copies of images or weights."""
 BATCH_CHUNKS = 8
 """Parts that a batch is cut into. The gradient of the weights is computed for each part, then summed in order."""
 SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
@@ -48,18 +50,19 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
     if not is_host(x):
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
-    if depthwise.pays(x.shape[1], len(w), window):
+    if window.groups > 1 and depthwise.pays(x.shape[1], len(w), window):
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
-    if winograd.pays(len(x), x.shape[1], len(w), g, window):
-        return winograd.convolve(x, w, bias[0] if bias else None, window.pad, window.dilate)
-    products = len(x) * math.prod(g.outputs) * w.size
-    if pointwise.pays(math.prod(g.outputs), products, window):
-        return pointwise.convolve(x, w, bias[0] if bias else None, window)
-    if gathered.pays(len(w) // window.groups, w.shape[1], products, g.outputs, window):
-        return gathered.convolve(x, w, bias[0] if bias else None, window)
+    products = len(x) * g.pixels * w.size
+    if products >= MIN_PRODUCTS:
+        if winograd.pays(len(x), x.shape[1], len(w), g, window):
+            return winograd.convolve(x, w, bias[0] if bias else None, window.pad, window.dilate)
+        if pointwise.pays(g.pixels, window):
+            return pointwise.convolve(x, w, bias[0] if bias else None, window)
+        if gathered.pays(len(w) // window.groups, w.shape[1], g.outputs, window):
+            return gathered.convolve(x, w, bias[0] if bias else None, window)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
-    work = 2 * y.size * g.rows // FLOPS
+    work = 2 * products // FLOPS
     native.convolve(
         len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.kernel_params,
         scratch=g.rows * g.tile,
@@ -74,17 +77,19 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if not is_host(y):
         return gpu_windows.convolve_image(y, w, window, image)
     channels = w.shape[1] * window.groups
-    if depthwise.pays(channels, len(w), window):
+    if window.groups > 1 and depthwise.pays(channels, len(w), window):
         return depthwise.convolve_image(y, w, window, image)
     g = geometry(channels, image, len(w), window)
-    if winograd.pays(len(y), channels, len(w), g, window):
-        return winograd.convolve_image(y, w, window.pad, window.dilate)
-    if pointwise.pays(math.prod(image), y.size * g.rows, window, pointwise.FILLED_OF_IMAGE):
-        return pointwise.convolve_image(y, w, window)
-    if gathered.pays(w.shape[1], len(w) // window.groups, y.size * g.rows, image, window):
-        return gathered.convolve_image(y, w, window, image)
+    products = y.size * g.rows
+    if products >= MIN_PRODUCTS:
+        if winograd.pays(len(y), channels, len(w), g, window):
+            return winograd.convolve_image(y, w, window.pad, window.dilate)
+        if pointwise.pays(math.prod(image), window, pointwise.FILLED_OF_IMAGE):
+            return pointwise.convolve_image(y, w, window)
+        if gathered.pays(w.shape[1], len(w) // window.groups, image, window):
+            return gathered.convolve_image(y, w, window, image)
     x = np.empty((len(y), channels, *image), y.dtype)
-    work = 2 * y.size * g.rows // FLOPS
+    work = 2 * products // FLOPS
     native.convolve_image(len(y) * window.groups, work, y, w, x, g.kernel_params, scratch=g.rows * g.tile)
     return x
 
@@ -99,17 +104,19 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if not is_host(x):
         return gpu_windows.convolve_weight(y, x, window)
     filters, channels = y.shape[1], x.shape[1]
-    if depthwise.pays(channels, filters, window):
+    if window.groups > 1 and depthwise.pays(channels, filters, window):
         return depthwise.convolve_weight(y, x, window)
     g = geometry(channels, x.shape[2:], filters, window)
-    if pointwise.pays_for_weight(math.prod(g.outputs), y.size * g.rows, window):
-        parts = pointwise.weight_parts(y, x, window)
-        return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
-    if gathered.pays_for_weight(filters // window.groups, channels // window.groups, y.size * g.rows, window):
-        return gathered.convolve_weight(y, x, window)
+    products = y.size * g.rows
+    if products >= MIN_PRODUCTS:
+        if pointwise.pays_for_weight(g.pixels, window):
+            parts = pointwise.weight_parts(y, x, window)
+            return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
+        if gathered.pays_for_weight(filters // window.groups, channels // window.groups, window):
+            return gathered.convolve_weight(y, x, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
-    work = 2 * y.size * g.rows // FLOPS
+    work = 2 * products // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
     return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)

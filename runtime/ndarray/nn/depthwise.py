@@ -25,9 +25,9 @@ WORK = 3
 
 
 def pays(channels: int, filters: int, window: Window) -> bool:
-    """Whether the sums are faster than products of matrices."""
+    """Whether the sums are faster than products of matrices, of more than one group."""
     most = MAX_CHANNELS if max(window.kernel) > 1 else MAX_CHANNELS_ALONE
-    return window.groups > 1 and max(channels, filters) <= most * window.groups
+    return max(channels, filters) <= most * window.groups
 
 
 class Plan(NamedTuple):

@@ -18,8 +18,6 @@ from runtime.native import gathered as native
 from runtime.native.panels import panel_width
 from runtime.ndarray.nn.windows import Shape, Window
 
-MIN_PRODUCTS = 1 << 17
-"""The fewest multiplications that outweigh the copies."""
 FILLED = 0.64
 """The least part of the vectors that is to be filled with columns, unless windows are few and large."""
 MIN_RUN = 8
@@ -67,19 +65,19 @@ class Tables(NamedTuple):
     places: np.ndarray  # where the weights go in the panels
 
 
-def pays(columns: int, channels: int, products: int, outputs: Shape, window: Window) -> bool:
+def pays(columns: int, channels: int, outputs: Shape, window: Window) -> bool:
     """Whether this is the way to compute a convolution: a product with so many columns, of sums over so many channels
-    of a group, with `products` multiplications in all."""
-    if products < MIN_PRODUCTS or (window.groups > 1 and columns % native.LANES):
+    of a group."""
+    if window.groups > 1 and columns % native.LANES:
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 else 1)
     fills = columns >= FILLED * -(-columns // native.LANES) * native.LANES
     return run >= MIN_RUN and (fills or math.prod(outputs) < math.prod(window.kernel))
 
 
-def pays_for_weight(filters: int, channels: int, products: int, window: Window) -> bool:
+def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
     """The same for the gradient of weights, whose columns are channels."""
-    if products < MIN_PRODUCTS or (window.groups > 1 and filters % native.LANES):
+    if window.groups > 1 and filters % native.LANES:
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 and channels < native.LANES else 1)
     return run >= FILLED * -(-run // native.LANES) * native.LANES

@@ -31,17 +31,16 @@ SHARE = 48
 """The channels of a task are a multiple of this: the columns of a tile."""
 
 
-def pays(pixels: int, products: int, window: Window, filled: float = FILLED) -> bool:
-    """Whether this is the way to compute a convolution of images with so many pixels, with `products` multiplications
-    in all."""
-    if not _single(window) or products < gathered.MIN_PRODUCTS or pixels < MIN_PIXELS:
+def pays(pixels: int, window: Window, filled: float = FILLED) -> bool:
+    """Whether this is the way to compute a convolution of images with so many pixels."""
+    if not _single(window) or pixels < MIN_PIXELS:
         return False
     return pixels >= filled * -(-pixels // copies.LANES) * copies.LANES
 
 
-def pays_for_weight(pixels: int, products: int, window: Window) -> bool:
+def pays_for_weight(pixels: int, window: Window) -> bool:
     """The same for the gradient of weights."""
-    return _single(window) and products >= gathered.MIN_PRODUCTS and pixels >= MIN_PIXELS
+    return _single(window) and pixels >= MIN_PIXELS
 
 
 def _single(window: Window) -> bool:

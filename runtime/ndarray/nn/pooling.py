@@ -50,6 +50,7 @@ class Geometry(NamedTuple):
     kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     scale: np.ndarray  # for each window, what its sum is multiplied with
     scratch: int
+    squares: bool  # whether windows are adjacent, of 2 by 2 pixels, and in the plane
 
 
 @functools.lru_cache(maxsize=1024)
@@ -65,7 +66,9 @@ def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
         inside = np.minimum(start + k, n) - np.maximum(start, 0)
         count = np.maximum((inside, padded)[pool.mean - 1], 1) if pool.mean else np.ones(out)
         scale /= count.reshape([-1 if a == axis else 1 for a in range(len(plane))])
-    return Geometry(np.array(numbers, np.int64), scale.astype(dtype), plane[-1] + pool.outputs[-1])
+    squares = pool[:3] == ((2, 2), (2, 2), (0, 0))
+    squares = squares and all(2 * o <= n for o, n in zip(pool.outputs, plane, strict=True))
+    return Geometry(np.array(numbers, np.int64), scale.astype(dtype), plane[-1] + pool.outputs[-1], squares)
 
 
 def _planes(x: np.ndarray) -> int:
@@ -82,7 +85,7 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.pool_max(x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    if _has_squares(pool, x):
+    if g.squares:
         native.pool_squares(_planes(x), x.size, x, y, g.kernel_params)
     else:
         native.pool_max(_planes(x), x.size, x, y, g.kernel_params, scratch=g.scratch)
@@ -96,17 +99,11 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.unpool_max(y, x, pool.window)
     g = _geometry(x.shape[2:], pool, x.dtype)
     to = np.empty(x.shape, x.dtype)
-    if _has_squares(pool, x):
+    if g.squares:
         native.unpool_squares(_planes(x), 4 * x.size, y, x, to, g.kernel_params)
     else:
-        native.unpool_max(_planes(x), 4 * x.size, y, x, to, g.kernel_params, scratch=2 * pool.outputs[-1])
+        native.unpool_max(_planes(x), 4 * x.size, y, x, to, g.kernel_params, scratch=2 * g.scratch)
     return to
-
-
-def _has_squares(pool: Pool, x: np.ndarray) -> bool:
-    """Whether windows are adjacent, of 2 by 2 pixels, and in the plane."""
-    squares = pool[:3] == ((2, 2), (2, 2), (0, 0))
-    return squares and all(2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True))
 
 
 @Operator

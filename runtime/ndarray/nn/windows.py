@@ -40,6 +40,7 @@ class Geometry(NamedTuple):
 
     kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     outputs: Shape
+    pixels: int  # of the outputs of an image
     rows: int  # of the matrix of windows, in one group
     tile: int  # its columns in one tile
     tiles: int
@@ -58,7 +59,7 @@ def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geome
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles)
+    return Geometry(np.array(numbers, np.int64), outputs, math.prod(outputs), rows, down * across, tiles)
 
 
 # ---------------------------------------------------------------- arguments
@@ -90,12 +91,14 @@ def window_of(
         per_axis(name, "stride", stride, axes, 1),
         per_axis(name, "pad", pad, axes, 0),
         per_axis(name, "dilate", dilate, axes, 1),
-        count(f"{name}: num_group", groups),
+        groups if type(groups) is int and groups > 0 else count(f"{name}: num_group", groups),
     )
 
 
 def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
     """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
+    if given == () and default is not None:
+        return (default,) * axes
     least = 0 if default == 0 else 1
     values = given if type(given) is tuple else (given,) if isinstance(given, numeric_types) else tuple(given or ())
     if not values and default is not None:

@@ -75,7 +75,12 @@ class Node:
         if i is not None and self.has(i):
             return tuple(int(n) for n in self.array(i, name).ravel())
         found = self.attributes.get(name)
-        return None if found is None else tuple(int(n) for n in np.atleast_1d(found))
+        if found is None:
+            return None
+        numbers = np.atleast_1d(found)
+        if numbers.dtype.kind not in "iub" and numbers.size:
+            self.fail(f"its attribute {name} is {found}, and must be of whole numbers")
+        return tuple(int(n) for n in numbers)
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""

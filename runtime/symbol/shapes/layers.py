@@ -32,10 +32,24 @@ def _window(values: Values) -> tuple[Shape, Shape, Shape, Shape]:
     kernel = values["kernel"]
     n = len(kernel)
     stride, dilate = values["stride"] or (1,) * n, values.get("dilate") or (1,) * n
-    for name, lengths in (("kernel", kernel), ("stride", stride), ("dilate", dilate)):
-        if min(lengths, default=1) < 1:
-            raise ValueError(f"{name} is {lengths}, and must be at least 1 along each axis")
-    return kernel, stride, dilate, values["pad"] or (0,) * n
+    pad = values["pad"] or (0,) * n
+    for name, lengths, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
+        if None in lengths or min(lengths, default=least) < least:
+            raise ValueError(f"{name} is {lengths}, and must be at least {least} along each axis")
+        if len(lengths) != n:
+            raise ValueError(f"{name} is {lengths}, and must have one number for each axis of the kernel {kernel}")
+    return kernel, stride, dilate, pad
+
+
+def _share(values: Values, channels: int) -> int:
+    """The channels of one group; -1 where `channels` is not known."""
+    groups, filters = values["num_group"], values["num_filter"]
+    if groups < 1:
+        raise ValueError(f"num_group is {groups}, and must be at least 1")
+    if filters % groups or (channels != -1 and channels % groups):
+        shown = "" if channels == -1 else f"{channels} channels and "
+        raise ValueError(f"{shown}{filters} filters cannot be cut into num_group = {groups}")
+    return -1 if channels == -1 else channels // groups
 
 
 def convolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
@@ -48,7 +62,7 @@ def convolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes
     if len(data) != len(kernel) + 2:
         raise ValueError(f"data of {len(data)} axes does not fit a kernel {kernel}")
     n, channels, image = (data[0], data[-1], data[1:-1]) if last else (data[0], data[1], data[2:])
-    share = -1 if channels == -1 else channels // values["num_group"]
+    share = _share(values, channels)
     weight = merged(weight, (filters, *kernel, share) if last else (filters, share, *kernel))
     spatial = [
         -1 if length == -1 else (length + 2 * p - d * (k - 1) - 1) // s + 1
@@ -78,6 +92,9 @@ def deconvolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
         -1 if length == -1 else s * (length - 1) + d * (k - 1) + 1 - 2 * p + a
         for length, k, s, d, p, a in zip(data[2:], kernel, stride, dilate, pad, adj, strict=True)
     )
+    if len(data) != len(kernel) + 2:
+        raise ValueError(f"data of {len(data)} axes does not fit a kernel {kernel}")
+    _share(values, data[1])
     weight = merged(inputs[1], (data[1], filters // values["num_group"], *kernel))
     y = merged(y, (data[0], filters, *(values["target_shape"] or spatial)))
     return [data, weight, *[merged(bias, (filters,)) for bias in inputs[2:]]], [y]
@@ -92,10 +109,12 @@ def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sh
     if values["global_pool"]:
         spatial = [1] * len(image)
     else:
-        kernel, stride, _, pad = _window(values)
+        axes = len(values["kernel"])
+        leading = {key: (values[key] or ())[:axes] for key in ("stride", "pad")}
+        kernel, stride, _, pad = _window({**values, **leading})
         spatial = [
             -1 if length == -1 else _pooled(length, k, s, p, values["pooling_convention"])
-            for length, k, s, p in zip(image, kernel, stride[: len(kernel)], pad[: len(kernel)], strict=True)
+            for length, k, s, p in zip(image, kernel, stride, pad, strict=True)
         ]
     return inputs, [(data[0], *spatial, data[-1]) if last else (*data[:2], *spatial)]
 

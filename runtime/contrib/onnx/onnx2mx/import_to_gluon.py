@@ -1,4 +1,4 @@
-"""Networks as ONNX files and back, where MXNet had these functions before `mx.onnx`."""
+"""ONNX files as blocks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from runtime import gluon
 from runtime import symbol as sym
 from runtime.context import Context
 from runtime.gluon.parameter.loading import load_into
-from runtime.onnx import export_model, get_model_metadata, import_model
+from runtime.onnx import get_model_metadata, import_model
 
-__all__ = ["export_model", "get_model_metadata", "import_model", "import_to_gluon"]
+__all__ = ["import_to_gluon"]
 
 
 def import_to_gluon(
