@@ -65,16 +65,13 @@ class NoGradient:
 class Part:
     """The node of one output of a call with several outputs. Its gradient is passed on to the node of the call."""
 
-    __slots__ = ("index", "node", "serial")
+    __slots__ = ("index", "node", "parents", "serial")
 
     def __init__(self, node: Node, index: int) -> None:
         self.serial = next(_serial)
         self.node = node
+        self.parents = (node,)
         self.index = index
-
-    @property
-    def parents(self) -> list[Node]:
-        return [self.node]
 
     @property
     def released_at(self) -> int:
@@ -157,7 +154,7 @@ class Variable:
         if not gradient.stype == self.grad.stype == "default":
             return False
         mine, other = self.grad._data, gradient._data
-        return type(mine) is type(other) is np.ndarray and mine.dtype == other.dtype
+        return type(mine) is type(other) is np.ndarray and mine.dtype is other.dtype
 
     def lend(self) -> NDArray | None:
         """`grad`, for a walk to write a gradient to at once, so that `receive` has nothing to copy.

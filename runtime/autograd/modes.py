@@ -7,14 +7,17 @@ from typing import Any
 
 
 class _Mode(threading.local):
-    recording = False
-    training = False
-    trace: Any = None
-    """The `Trace` that the thread's calls are noted for, or None."""
-    storing = False
-    """Whether the thread walks back, and variables will receive the gradients."""
-    noting = False
-    """Whether calls leave nodes: while the thread records, or is traced."""
+    """The thread's modes. They are attributes, so that a `Scope` finds all in one dictionary."""
+
+    def __init__(self) -> None:
+        self.recording = False
+        self.training = False
+        self.trace: Any = None
+        """The `Trace` that the thread's calls are noted for, or None."""
+        self.storing = False
+        """Whether the thread walks back, and variables will receive the gradients."""
+        self.noting = False
+        """Whether calls leave nodes: while the thread records, or is traced."""
 
 
 mode = _Mode()
@@ -31,20 +34,24 @@ class Scope:
     `storing`: whether what it does is a walk back whose gradients variables receive.
     """
 
+    __slots__ = ("_inner", "_outer")
+
     def __init__(self, recording: bool | None, training: bool | None, storing: bool = False) -> None:
         self._inner = (recording, training, storing)
 
     def __enter__(self) -> None:
-        self._outer = (mode.recording, mode.training, mode.storing)
-        recording, training, mode.storing = self._inner
+        modes = mode.__dict__  # each attribute of a `threading.local` is looked up there anew
+        self._outer = modes["recording"], modes["noting"], modes["training"], modes["storing"]
+        recording, training, modes["storing"] = self._inner
         if recording is not None:
-            _set_recording(recording)
+            modes["recording"] = recording
+            modes["noting"] = recording or modes["trace"] is not None
         if training is not None:
-            mode.training = training
+            modes["training"] = training
 
     def __exit__(self, *exception: object) -> None:
-        recording, mode.training, mode.storing = self._outer
-        _set_recording(recording)
+        modes = mode.__dict__
+        modes["recording"], modes["noting"], modes["training"], modes["storing"] = self._outer
 
 
 def record(train_mode: bool = True) -> Scope:

@@ -30,8 +30,11 @@ def walk(
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
         raise ArgumentError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
-    check_arrays("heads and their gradients", [x for x in (*heads, *head_grads) if x is not None])
-    gradients = _seeds(heads, head_grads)
+    try:
+        gradients = _seeds(heads, head_grads)
+    except AttributeError:
+        check_arrays("heads and their gradients", [x for x in (*heads, *head_grads) if x is not None])
+        raise
     nodes = reachable(gradients, ends)
     for node in _ordered(nodes):
         gradient = gradients.pop(node, None)
@@ -42,7 +45,9 @@ def walk(
         if type(node) is Variable:
             receive(node, gradient)
         elif gradient is not None and node not in ends:
-            _accumulate(gradients, node.pull(gradient))
+            for parent, arrived in node.pull(gradient):
+                known = gradients.get(parent)
+                gradients[parent] = arrived if known is None else _sum(known, arrived)
     return nodes
 
 
@@ -52,9 +57,12 @@ age = operator.attrgetter("serial")
 def _ordered(nodes: set) -> list:
     """Newest first, but each variable with a `ready` right behind the last node whose gradient it takes."""
     order = sorted(nodes, key=age, reverse=True)
-    awaited = {node for node in order if type(node) is Variable and node.ready is not None}
-    if not awaited:
+    for node in order:
+        if type(node) is Variable and node.ready is not None:
+            break
+    else:
         return order
+    awaited = {node for node in order if type(node) is Variable and node.ready is not None}
     last = {parent: node for node in order for parent in node.parents if parent in awaited}
     behind: dict[Any, list[Variable]] = {}
     for variable, node in last.items():
@@ -77,7 +85,7 @@ def _explain_no_graph(head: NDArray) -> NoReturn:
 
 def release(nodes: Iterable[Any]) -> None:
     for node in nodes:
-        if not isinstance(node, Variable):
+        if type(node) is not Variable:
             node.release()
 
 
@@ -88,38 +96,42 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
     """
     seeds: dict = {}
     for head, gradient in zip(heads, head_grads, strict=True):
-        if not head._in_graph():
-            if head._node is None and any(other._node is not None for other in heads):
+        node = head._node
+        if node is None or node.released_at:
+            if node is None and any(other._node is not None for other in heads):
                 continue
             _explain_no_graph(head)
         if gradient is None:
             gradient = head._full_like(1)
-        elif gradient.shape[1:] == head.shape[1:] and len(gradient) > len(head):
-            warnings.warn(
-                f"of a head gradient of shape {gradient.shape}, the rows that a head of {head.shape} has count",
-                stacklevel=4,
-            )
-            gradient = gradient[: len(head)]
-        elif gradient.shape != head.shape and gradient.size != head.size:
-            raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
-        elif gradient.dtype != head.dtype:
+        elif gradient.shape != head.shape:
+            gradient = _fitted(gradient, head)
+        if gradient.dtype is not head.dtype:
+            check_arrays("heads and their gradients", (head, gradient))
             raise ArgumentError(
                 f"a head of {np.dtype(head.dtype)} cannot have a head gradient of {np.dtype(gradient.dtype)}; convert "
                 "one with astype()"
             )
-        _accumulate(seeds, [(head._node, gradient if gradient.shape == head.shape else gradient.reshape(head.shape))])
+        known = seeds.get(node)
+        seeds[node] = gradient if known is None else _sum(known, gradient)
     return seeds
 
 
-def _accumulate(gradients: dict, arrived: Iterable[tuple[Any, NDArray]]) -> None:
-    for node, gradient in arrived:
-        known = gradients.get(node)
-        if known is None:
-            gradients[node] = gradient
-        elif type(known) is Postponed:
-            gradients[node] = known + gradient
-        else:
-            gradients[node] = known + complete(gradient)
+def _fitted(gradient: NDArray, head: NDArray) -> NDArray:
+    """A head gradient of another shape in that of the head: its first rows, or all of its elements."""
+    if gradient.shape[1:] == head.shape[1:] and len(gradient) > len(head):
+        warnings.warn(
+            f"of a head gradient of shape {gradient.shape}, the rows that a head of {head.shape} has count",
+            stacklevel=5,
+        )
+        return gradient[: len(head)]
+    if gradient.size != head.size:
+        raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
+    return gradient.reshape(head.shape)
+
+
+def _sum(known: Any, arrived: Any) -> Any:
+    """The sum of two gradients of one node."""
+    return known + (arrived if type(known) is Postponed else complete(arrived))
 
 
 def reachable(heads: Iterable[Any], ends: Container) -> set:
@@ -139,7 +151,9 @@ def reachable(heads: Iterable[Any], ends: Container) -> set:
             continue
         found.add(node)
         if node not in ends:
-            waiting += [p for p in node.parents if p is not None]
+            for parent in node.parents:
+                if parent is not None:
+                    waiting.append(parent)
     if released:
         found -= _left_over(found, ends)
         if not found.issuperset(heads):

@@ -255,10 +255,11 @@ def scaled_planes(
 
 
 @kernel
-def move(task: int, running: Array, batch: Array, rates: Array, n: int) -> None:
-    """`running` becomes `running rates[0] + batch rates[1]`."""
+def move(task: int, mean: Array, mu: Array, variance: Array, var: Array, rates: Array, n: int) -> None:
+    """`mean` becomes `mean rates[0] + mu rates[1]`, and `variance` likewise, by `var`."""
     for i in range(n):
-        running[i] = running[i] * rates[0] + batch[i] * rates[1]
+        mean[i] = mean[i] * rates[0] + mu[i] * rates[1]
+        variance[i] = variance[i] * rates[0] + var[i] * rates[1]
 
 
 # ---------------------------------------------------------------- rows

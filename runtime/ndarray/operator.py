@@ -163,9 +163,11 @@ class Operator:
 
 def wrap(output: Any, ctx: Context, node: autograd.Node | None) -> Any:
     """The result of a call as NDArrays: one, or a list of those of a tuple."""
-    if type(output) is tuple:
-        return [NDArray(data, ctx, None if node is None else autograd.Part(node, i)) for i, data in enumerate(output)]
-    return NDArray(output, ctx, node)
+    if type(output) is not tuple:
+        return NDArray(output, ctx, node)
+    if node is None:
+        return [NDArray(data, ctx) for data in output]
+    return [NDArray(data, ctx, autograd.Part(node, i)) for i, data in enumerate(output)]
 
 
 class _Move:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from runtime.core import backend
 from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
+
+_NO_NODES = itertools.repeat(None)
 
 
 class TwoGradientOperator(Operator):
@@ -58,32 +61,35 @@ class TwoGradientOperator(Operator):
         self.joint_gradient(joint)
         return function
 
-    def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
+    def pull(self, node: autograd.Node, g: Any) -> Iterable[tuple[Any, NDArray]]:
         if not autograd.mode.recording:
             return self._pull_arrays(node, g)
         if not self.gradients and self.joint is None:
             raise MXNetError(f"{self.name}: the gradient cannot be differentiated again (create_graph=True)")
         return super().pull(node, g)
 
-    def _pull_arrays(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        several = type(node.output) is tuple
-        flows = tuple(g[i]._data if i in g else None for i in range(len(node.output))) if several else g._data
-        attrs = node.attrs
-        postponed: dict[int, autograd.Postponed] = {}
-        if self._postpone is not None and autograd.mode.trace is None:
+    def _pull_arrays(self, node: autograd.Node, g: Any) -> list[tuple[Any, Any]]:
+        output, attrs, ctx = node.output, node.attrs, node.ctx
+        flows = _in_order(g, len(output)) if type(output) is tuple else g._data
+        traced = autograd.mode.trace is not None
+        arrived: list[tuple[Any, Any]] = []
+        parents = node.parents
+        if self._postpone is not None and not traced:
             postponed = self._postpone(node, flows)
-            yield from ((node.parents[i], later) for i, later in postponed.items())
+            arrived += [(parents[i], later) for i, later in postponed.items()]
+            parents = [None if i in postponed else parent for i, parent in enumerate(parents)]
         if self._takes_wanted:
-            wanted = [parent is not None and i not in postponed for i, parent in enumerate(node.parents)]
-            attrs = {**attrs, "wanted": wanted}
-        with backend.device_scope(node.ctx):
-            gradients = self._backward(flows, node.output, *node.inputs, **attrs)
-        parts: list[Any] = [None] * len(gradients)
-        if autograd.mode.trace is not None:
-            parts = self._noted(node, g, flows, tuple(gradients), attrs)
-        for parent, dx, part in zip(node.parents, gradients, parts, strict=False):
+            attrs = {**attrs, "wanted": [parent is not None for parent in parents]}
+        if ctx.on_cpu:
+            gradients = self._backward(flows, output, *node.inputs, **attrs)
+        else:
+            with backend.device_scope(ctx):
+                gradients = self._backward(flows, output, *node.inputs, **attrs)
+        parts = self._noted(node, g, flows, tuple(gradients), attrs) if traced else _NO_NODES
+        for parent, dx, part in zip(parents, gradients, parts, strict=False):
             if parent is not None and dx is not None:
-                yield parent, NDArray(dx, node.ctx, part)
+                arrived.append((parent, NDArray(dx, ctx, part)))
+        return arrived
 
     def _noted(self, node: autograd.Node, g: Any, flows: Any, gradients: tuple, attrs: dict[str, Any]) -> list[Any]:
         """The nodes of the gradients, of a call that takes the flows, the outputs and the inputs."""
@@ -95,6 +101,24 @@ class TwoGradientOperator(Operator):
         call = BackwardCall(self, len(outputs) if several else 0)
         noted = autograd.Node(autograd.NoGradient(call), parents + node.parents, given, gradients, attrs, node.ctx)
         return [autograd.Part(noted, i) for i in range(len(gradients))]
+
+
+class DirectOperator(TwoGradientOperator):
+    """An operator whose `backward` computes what its `gradient`s do, without the calls of operators that they make.
+
+    They take as long as the work does on small arrays. A trace has the calls: plans have better ways for some.
+    """
+
+    def pull(self, node: autograd.Node, g: Any) -> Iterable[tuple[Any, NDArray]]:
+        return Operator.pull(self, node, g) if autograd.mode.trace is not None else super().pull(node, g)
+
+
+def _in_order(gradients: autograd.Gradients, outputs: int) -> tuple[Any, ...]:
+    """The arrays of the gradients of all outputs; None for an output without one."""
+    flows: list[Any] = [None] * outputs
+    for i, g in gradients.items():
+        flows[i] = g._data
+    return tuple(flows)
 
 
 @dataclass(frozen=True)

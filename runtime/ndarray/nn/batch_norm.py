@@ -41,24 +41,25 @@ class _BatchNorm(TwoGradientOperator):
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         attrs = {"moving": node.attrs["moving"], "momentum": node.attrs["momentum"]}
-        parts = [autograd.Part(node, 1), autograd.Part(node, 2)]
-        with device_scope(node.ctx):
-            autograd.effect(_move_averages, list(node.output[1:]), attrs, node.ctx, parts)
+        _, mu, var = node.output
+        if autograd.mode.trace is None and node.ctx.on_cpu:
+            _move_averages.forward(mu, var, **attrs)
+        else:
+            with device_scope(node.ctx):
+                parts = [autograd.Part(node, 1), autograd.Part(node, 2)]
+                autograd.effect(_move_averages, [mu, var], attrs, node.ctx, parts)
         return super().pull(node, g)
 
 
 @Operator
 def _move_averages(mu: np.ndarray, var: np.ndarray, *, moving: tuple[NDArray, NDArray], momentum: float) -> None:
-    for running, batch in zip(moving, (mu, var), strict=True):
-        _move(running._data, batch, momentum)
-
-
-def _move(running: np.ndarray, batch: np.ndarray, momentum: float) -> None:
-    """`running` becomes `momentum running + (1 - momentum) batch`."""
-    if in_kernel(running) and running.dtype == batch.dtype:
-        rates = constants(running.dtype, momentum, 1 - momentum)
-        native.move(1, running.size, running, batch, rates, running.size)
-    else:
+    """Each of `moving` becomes `momentum moving + (1 - momentum) batch`."""
+    mean, variance = moving[0]._data, moving[1]._data
+    if in_kernel(mean) and mean.dtype == variance.dtype == mu.dtype:
+        rates = constants(mean.dtype, momentum, 1 - momentum)
+        native.move(1, 2 * mean.size, mean, mu, variance, var, rates, mean.size)
+        return
+    for running, batch in ((mean, mu), (variance, var)):
         running *= running.dtype.type(momentum)
         running += (batch.reshape(-1) * (1 - momentum)).astype(running.dtype, copy=False)
 
@@ -70,16 +71,18 @@ def _set_to_one(gamma: np.ndarray) -> None:
 
 @_BatchNorm
 def _batch_norm(
-    *inputs: np.ndarray, moving: tuple[NDArray, NDArray], momentum: float, fix_gamma: bool, **attrs: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return normalize(*inputs, **attrs)
+    x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *,
+    moving: tuple[NDArray, NDArray], momentum: float, fix_gamma: bool, view: Any, axes: Any, eps: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    return normalize(x, gamma, beta, view=view, axes=axes, eps=eps)
 
 
 @_batch_norm.backward
 def _(
-    g: tuple, y: tuple, *inputs: np.ndarray, moving: Any, momentum: float, fix_gamma: bool, **attrs: Any
-) -> tuple[np.ndarray, ...]:
-    dx, dgamma, dbeta = normalize_back(g, y, *inputs, **attrs)
+    g: tuple, y: tuple, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *,
+    moving: Any, momentum: float, fix_gamma: bool, view: Any, axes: Any, eps: float,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    dx, dgamma, dbeta = normalize_back(g, y, x, gamma, beta, view=view, axes=axes, eps=eps)
     return dx, np.zeros_like(dgamma) if fix_gamma else dgamma, dbeta
 
 

@@ -17,6 +17,7 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
+from runtime.native.sums import SUMS, sum_planes
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import depthwise, gathered, gpu_windows, pointwise, winograd
 from runtime.ndarray.nn.windows import (
@@ -30,6 +31,7 @@ from runtime.ndarray.nn.windows import (
 )
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce.reductions import sum as sum_
+from runtime.ndarray.two_gradients import DirectOperator
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
@@ -44,7 +46,7 @@ SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
 # ---------------------------------------------------------------- three operators
 
 
-@Operator
+@DirectOperator
 @in_float32
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
@@ -139,6 +141,25 @@ def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
     if weights >= SPLIT_CHANNELS_MIN_WEIGHTS:
         return -(-channels // BATCH_CHUNKS), max(1, images)
     return channels, max(1, -(-images // BATCH_CHUNKS))
+
+
+@in_float32
+def _sum_of_planes(g: np.ndarray) -> np.ndarray:
+    """(n, filters, ...): the sum of each filter's elements, (filters,), as plans compute it."""
+    if not is_host(g):
+        return g.sum(axis=(0, *range(2, g.ndim)))
+    y = np.empty(g.shape[1], g.dtype)
+    sum_planes(g.shape[1], g.size, g, y, len(g), g.shape[1], math.prod(g.shape[2:]), scratch=SUMS)
+    return y
+
+
+@_convolve.backward
+def _(
+    g: np.ndarray, y: np.ndarray, x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window, wanted: list[bool]
+) -> tuple[np.ndarray | None, ...]:
+    dx = _convolve_image.forward(g, w, window=window, image=x.shape[2:]) if wanted[0] else None
+    dw = _convolve_weight.forward(g, x, window=window) if wanted[1] else None
+    return dx, dw, _sum_of_planes(g) if bias and wanted[2] else None
 
 
 @_convolve.gradient
@@ -370,15 +391,15 @@ def _checked_inputs(
     filters: int,
 ) -> tuple[NDArray, ...]:
     """Data, weight and, if there is to be one, bias."""
-    if weight.shape != expected:
+    if weight._data.shape != expected:
         raise MXNetError(f"{name}: data of shape {data.shape} takes weight {expected}, but weight has {weight.shape}")
     if bias is None and not no_bias:
         raise MXNetError(f"{name}: no bias is given; pass one of shape ({filters},), or no_bias=True")
-    inputs = (data, weight) if no_bias else (data, weight, bias)
-    if len(inputs) == 3 and bias.shape != (filters,):
+    if not no_bias and bias._data.shape != (filters,):
         raise MXNetError(f"{name}: bias has shape {bias.shape}, not ({filters},), with weight {weight.shape}")
-    wanted = data._data.dtype
-    if not all([x._data.dtype == wanted for x in inputs]):
+    inputs = (data, weight) if no_bias else (data, weight, bias)
+    dtype = data._data.dtype
+    if weight._data.dtype != dtype or not (no_bias or bias._data.dtype == dtype):
         found = ", ".join(str(x._data.dtype) for x in inputs)
         raise MXNetError(f"{name}: data, weight and bias must have one type, not {found}; convert with astype()")
     floating(name, data)

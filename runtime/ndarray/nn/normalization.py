@@ -27,8 +27,9 @@ _DOTS = {BATCH: "abc,abc->b", LAYER: "abc,abc->ac", INSTANCE: "abc,abc->ab"}
 GAMMA = (1, -1, 1)
 
 
-LAYER_TASKS = 16
-"""Tasks of a layer's rows. Each sums the gradients of gamma and beta of its rows, and these are summed in order."""
+LAYER_TASKS, MIN_TASK_ELEMENTS = 16, 1 << 10
+"""The most tasks of a layer's rows, and the fewest elements of one. Each sums the gradients of gamma and beta of its
+rows, and these are summed in order."""
 NORMALIZE_WORK = 4
 """The work of a kernel per element, in additions."""
 MIN_RUN_ELEMENTS, MAX_SCATTERED_ELEMENTS = 8, 1 << 12
@@ -71,7 +72,7 @@ def _kernels(view: tuple[int, int, int], axes: tuple[int, ...]) -> _Kernels | No
         return None
     statistics = (2, *(1 if i in axes else n for i, n in enumerate(view)))
     if axes == LAYER:
-        share = -(-before // LAYER_TASKS)
+        share = max(-(-before // LAYER_TASKS), min(before, -(-MIN_TASK_ELEMENTS // channels)))
         tasks, numbers, parts = -(-before // share), (before, channels, share), (channels,)
         return _Kernels(native.layers, native.layers_back, tasks, numbers, statistics, (2, tasks, *parts))
     tasks, together = (channels, before) if axes == BATCH else (before * channels, 1)
@@ -86,17 +87,19 @@ def normalize(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: tuple[int, ...], axes: tuple[int, ...], eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`(x - mean)/sqrt(var + eps) gamma + beta`; and mean and variance, the reduced axes having length 1."""
-    values = widen_half(x)
+    if x.dtype.itemsize == 2:
+        wide = widen_half(x), widen_half(gamma), widen_half(beta)
+        y, mu, var = normalize(*wide, view=view, axes=axes, eps=eps)
+        return y.astype(x.dtype), mu, var
     kernels = _kernels(view, axes)
-    if kernels is None or not in_kernel(values):
-        y, mu, var = _normalize_in_numpy(values.reshape(view), gamma, beta, axes, eps)
-        return y.reshape(x.shape).astype(x.dtype, copy=False), mu, var
-    dtype = values.dtype
-    y, statistics = np.empty(x.shape, dtype), np.empty(kernels.statistics, dtype)
-    mu, var = statistics[0], statistics[1]
-    rest = widen_half(gamma), widen_half(beta), y, mu, var, constants(dtype, eps)
-    kernels.forward(kernels.tasks, NORMALIZE_WORK * x.size, values, *rest, *kernels.numbers, scratch=native.SCRATCH)
-    return y if values is x else y.astype(x.dtype), mu, var
+    if kernels is None or not in_kernel(x):
+        y, mu, var = _normalize_in_numpy(x.reshape(view), gamma, beta, axes, eps)
+        return y.reshape(x.shape), mu, var
+    dtype = x.dtype
+    y, (mu, var) = np.empty(x.shape, dtype), np.empty(kernels.statistics, dtype)
+    arrays = x, gamma, beta, y, mu, var, constants(dtype, eps)
+    kernels.forward(kernels.tasks, NORMALIZE_WORK * x.size, *arrays, *kernels.numbers, scratch=native.SCRATCH)
+    return y, mu, var
 
 
 def _normalize_in_numpy(
@@ -118,23 +121,24 @@ def normalize_back(
     g: tuple, y: tuple, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: Any, axes: Any, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What flows into x, gamma and beta; that into mean and variance is ignored."""
-    dy, values, (_, mu, var) = widen_half(g[0]), widen_half(x), y
-    kernels = _kernels(view, axes)
-    if kernels is None or not in_kernel(values):
-        dy, values = dy.reshape(view), values.reshape(view)
-        dx, dgamma, dbeta = _flow_in_numpy(dy, values, widen_half(gamma), mu, var, axes, eps)
-        dx = dx.reshape(x.shape)
-    else:
-        dx, parts = np.empty(x.shape, values.dtype), np.empty(kernels.parts, values.dtype)
-        rest = widen_half(gamma), mu, var, constants(dx.dtype, eps), dx, parts[0], parts[1]
-        kernels.backward(
-            kernels.tasks, NORMALIZE_WORK * x.size, dy, values, *rest, *kernels.numbers, scratch=native.SCRATCH
-        )
-        flows = parts if parts.shape[1:] == gamma.shape else np.add.reduce(parts.reshape(2, -1, view[1]), 1)
-        dgamma, dbeta = flows[0], flows[1]
     if x.dtype.itemsize == 2:
-        dx, dgamma, dbeta = dx.astype(x.dtype), dgamma.astype(gamma.dtype), dbeta.astype(beta.dtype)
-    return dx, dgamma.reshape(gamma.shape), dbeta.reshape(beta.shape)
+        wide = widen_half(x), widen_half(gamma), widen_half(beta)
+        dx, dgamma, dbeta = normalize_back((widen_half(g[0]),), y, *wide, view=view, axes=axes, eps=eps)
+        return dx.astype(x.dtype), dgamma.astype(gamma.dtype), dbeta.astype(beta.dtype)
+    dy, (_, mu, var) = g[0], y
+    kernels = _kernels(view, axes)
+    if kernels is None or not in_kernel(x):
+        dx, dgamma, dbeta = _flow_in_numpy(dy.reshape(view), x.reshape(view), gamma, mu, var, axes, eps)
+        return dx.reshape(x.shape), dgamma.reshape(gamma.shape), dbeta.reshape(beta.shape)
+    dx, parts = np.empty(x.shape, x.dtype), np.empty(kernels.parts, x.dtype)
+    arrays = dy, x, gamma, mu, var, constants(x.dtype, eps), dx, parts[0], parts[1]
+    kernels.backward(kernels.tasks, NORMALIZE_WORK * x.size, *arrays, *kernels.numbers, scratch=native.SCRATCH)
+    dgamma, dbeta = parts.reshape(2, -1) if parts.size == 2 * view[1] else _sum_of_tasks(parts, view[1])
+    return dx, dgamma, dbeta
+
+
+def _sum_of_tasks(parts: np.ndarray, channels: int) -> np.ndarray:
+    return np.add.reduce(parts.reshape(2, -1, channels), 1)
 
 
 def _flow_in_numpy(

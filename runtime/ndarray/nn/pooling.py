@@ -21,6 +21,7 @@ from runtime.ndarray.nn import gpu_windows
 from runtime.ndarray.nn.windows import LAYOUTS, Shape, Window, floating, per_axis
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape.reshape import transpose
+from runtime.ndarray.two_gradients import DirectOperator
 
 __all__ = ["Pooling"]
 
@@ -78,7 +79,7 @@ def _planes(x: np.ndarray) -> int:
 # ---------------------------------------------------------------- operators
 
 
-@Operator
+@DirectOperator
 @in_float32
 def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     if not is_host(x):
@@ -115,6 +116,11 @@ def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
     native.gather_max(_planes(x), 4 * x.size, of, x, y, g.kernel_params)
     return y
+
+
+@_pool_max.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, pool: Pool) -> tuple[np.ndarray]:
+    return (_unpool_max.forward(g, x, pool=pool),)
 
 
 @_pool_max.gradient
