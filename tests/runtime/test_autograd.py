@@ -310,6 +310,7 @@ def test_gradients_are_arrays_of_their_own() -> None:
     [
         (lambda x, y: y.backward(nd.ones(1, dtype="float64")), MXNetError, "a head gradient of float64"),
         (lambda x, y: autograd.backward([y, 3]), TypeError, "heads and their gradients must be NDArrays, not int"),
+        (lambda x, y: autograd.backward(y, np.ones(y.shape, "f4")), TypeError, "must be NDArrays, not ndarray"),
         (lambda x, y: autograd.grad(y, 3), TypeError, "variables must be NDArrays, not int"),
         (lambda x, y: autograd.grad(y, []), AssertionError, "no variables"),
         (lambda x, y: autograd.mark_variables([x], []), ValueError, "1 variables, 0 gradients"),
