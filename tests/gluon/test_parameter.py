@@ -186,6 +186,26 @@ def test_set_data() -> None:
     assert late.data(mx.cpu(1)).shape == (3, 2)
 
 
+def test_values_for_one_parameter_initialized_or_not() -> None:
+    """Libraries fill a network parameter by parameter with MXNet's private `_load_init`."""
+    p = Parameter("x", shape=(0, 2), allow_deferred_init=True)
+    p._load_init(nd.ones((3, 2)), ctx=[mx.cpu(0), mx.cpu(1)])
+    assert p.shape == (3, 2) and p.list_ctx() == [mx.cpu(0), mx.cpu(1)]
+    p._load_init(nd.zeros((3, 2)), None)
+    assert p.data(mx.cpu(1)).asnumpy().tolist() == [[0, 0]] * 3
+    with pytest.raises(AssertionError, match=r"the data: 'x' has shape \(2, 2\), but parameter 'x' has shape"):
+        p._load_init(nd.ones((2, 2)), None)
+    with pytest.raises(AssertionError, match="is to go to"):
+        p._load_init(nd.ones((3, 2)), mx.cpu(0))
+    half = nd.ones((3, 2), dtype="float16")
+    with pytest.raises(AssertionError, match="has type float16"):
+        p._load_init(half, None)
+    p._load_init(half, None, cast_dtype=True)
+    assert p.dtype == np.float32 and p.data(mx.cpu(0)).asnumpy().tolist() == [[1, 1]] * 3
+    p._load_init(half, None, cast_dtype=True, dtype_source="saved")
+    assert p.dtype == np.float16
+
+
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_have_gradients_of_their_own(duplicate: object) -> None:
     p = made(ctx=[mx.cpu(0), mx.cpu(1)], lr_mult=3)

@@ -51,6 +51,24 @@ def load_into(
         param._load(value, contexts)
 
 
+def _load_init(
+    param: Parameter,
+    data: NDArray,
+    ctx: Context | Sequence[Context] | None = None,
+    cast_dtype: bool = False,
+    dtype_source: str = "current",
+) -> None:
+    """Take `data` as the values, in `ctx`, initialized or not; ArgumentError where shape, type or `ctx` differ.
+
+    Arguments as in `load_into`.
+    """
+    named = {param.name: param}, {param.name: data}
+    load_into(*named, "the data", ctx, cast_dtype=cast_dtype, dtype_source=dtype_source)
+
+
+Parameter._load_init = _load_init  # type: ignore[attr-defined]  # libraries fill networks parameter by parameter with it
+
+
 def _check_fit(
     where: str, key: str, param: Parameter, value: NDArray, contexts: list[Context] | None, cast_dtype: bool
 ) -> None:
