@@ -44,8 +44,8 @@ def _take(x: np.ndarray, index: np.ndarray, *, axis: int, sparse_grad: bool) -> 
 def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
     """Zeros with the slices of `g` added at `index` along an axis of `length`."""
     before, after = g.shape[:axis], g.shape[axis + index.ndim :]
-    slices = np.moveaxis(g.reshape(*before, index.size, *after), axis, 0)
-    indices, sums = sum_rows(index.ravel(), slices)
+    slices = g.reshape(*before, index.size, *after)
+    indices, sums = sum_rows(index.ravel(), slices if axis == 0 else np.moveaxis(slices, axis, 0))
     x = np.zeros_like(g, shape=(length, *before, *after))
     x[indices] = sums
     return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
