@@ -21,10 +21,10 @@ from llvmlite import ir as ll
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
-from optgen.linalg.own.packed import choose, column_blocks, line_at, row_blocks, tile_of
+from optgen.linalg.own.packed import choose, line_at, tile_of
 from optgen.linalg.own.packing import shuffled_transpose
 from optgen.linalg.own.tile import Tile
-from optgen.linalg.own.tile_function import PASSES, VOID, Sums, TileFunction
+from optgen.linalg.own.tile_function import PASSES, VOID, Sums, TileFunction, Tiles
 from optgen.loops import code
 
 CHUNK = 384
@@ -52,39 +52,34 @@ def _emit_gemm(
     fitting = b.sdiv(I64(CHUNK), choose(b, ">", k, I64(1)))
     chunk = choose(b, ">", fitting, I64(1))
     done = b.alloca(I64)
-    for vectors, first, last in column_blocks(b, tile, n):
-        with loop(b, first, last, tile.lanes * vectors) as column:
-            lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(vectors)]
-            b.store(I64(0), done)
-            body, after = b.append_basic_block("chunk"), b.append_basic_block("done")
-            b.branch(body)
-            b.position_at_end(body)
-            o = b.load(done, typ=I64)
-            size = choose(b, "<", b.sub(count, o), chunk)
-            before = b.mul(b.mul(o, k), I64(tile.width))
-            across = [_element(b, tile, x, before) for x in lines]
-            added = b.or_(adds, o)
-            for rows, top, bottom in row_blocks(b, tile, m):
-                f = _GatheredRows(module, tile, rows, vectors)
-                with loop(b, top, bottom, rows) as row:
-                    tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
-                    here = b.gep(offsets, [o], source_etype=I64)
-                    to = _element(b, tile, c, column)
-                    b.call(
-                        f.function,
-                        [size, k, a, tables[0], here, *across, added, to, tables[1], b.sub(n, column)],
-                    )
-            next = b.add(o, size)
-            b.store(next, done)
-            b.cbranch(b.icmp_signed("<", next, count), body, after)
-            b.position_at_end(after)
+    tiles = Tiles(module, tile, _GatheredRows)
+    with tiles.column_blocks(b, n) as (column, vectors):
+        lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(tile.vectors)]
+        b.store(I64(0), done)
+        body, after = b.append_basic_block("chunk"), b.append_basic_block("done")
+        b.branch(body)
+        b.position_at_end(body)
+        o = b.load(done, typ=I64)
+        size = choose(b, "<", b.sub(count, o), chunk)
+        before = b.mul(b.mul(o, k), I64(tile.width))
+        across = [_element(b, tile, x, before) for x in lines]
+        added = b.or_(adds, o)
+        with tiles.row_blocks(b, m, vectors) as (row, f):
+            tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
+            here = b.gep(offsets, [o], source_etype=I64)
+            to = _element(b, tile, c, column)
+            b.call(f, [size, k, a, tables[0], here, *across, added, to, tables[1], b.sub(n, column)])
+        next = b.add(o, size)
+        b.store(next, done)
+        b.cbranch(b.icmp_signed("<", next, count), body, after)
+        b.position_at_end(after)
 
 
 class _GatheredRows(TileFunction):
     """A tile whose rows of a, for each of `count` offsets, are k elements at the sum of the row's place and it."""
 
     def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
-        kinds = [I64, I64, PTR, PTR, PTR, *[PTR] * vectors, I64, PTR, PTR, I64]
+        kinds = [I64, I64, PTR, PTR, PTR, *[PTR] * tile.vectors, I64, PTR, PTR, I64]
         super().__init__(module, tile, rows, vectors, kinds)
         count, k, a, rows_of_a, offsets, *across, adds, c, rows_of_c, n = self.function.args
         b = self.b
@@ -101,7 +96,7 @@ class _GatheredRows(TileFunction):
             offset = _integer(b, offsets, o)
             places = [self.moved(x, offset) for x in down]
             start = b.mul(b.mul(o, k), I64(tile.width))
-            panels = [self.moved(x, start) for x in across]
+            panels = [self.moved(x, start) for x in across[: self.vectors]]
 
             def turn(p: Any, sums: Sums) -> Sums:
                 at = b.mul(p, I64(tile.width))
@@ -117,17 +112,11 @@ def _emit_sum(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any,
     adds: Any, c: Any, ldc: Any,
 ) -> None:  # fmt: skip
-    for vectors, first, last in column_blocks(b, tile, n):
-        with loop(b, first, last, tile.lanes * vectors) as column:
-            for rows, top, bottom in row_blocks(b, tile, m):
-                f = _GatheredColumns(module, tile, rows, vectors)
-                with loop(b, top, bottom, rows) as row:
-                    to = _element(b, tile, c, b.mul(row, ldc), column)
-                    b.call(
-                        f.function,
-                        [k, _element(b, tile, a, row), step, _element(b, tile, x, column), rows_of_x, adds, to, ldc,
-                         b.sub(n, column)],
-                    )  # fmt: skip
+    tiles = Tiles(module, tile, _GatheredColumns)
+    with tiles.column_blocks(b, n) as (column, vectors), tiles.row_blocks(b, m, vectors) as (row, f):
+        to = _element(b, tile, c, b.mul(row, ldc), column)
+        places = _element(b, tile, a, row), step, _element(b, tile, x, column), rows_of_x
+        b.call(f, [k, *places, adds, to, ldc, b.sub(n, column)])
 
 
 class _GatheredColumns(TileFunction):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends.control_flow import while_below
 from optgen.backends.llvm import splat
-from optgen.backends.llvm_types import I1, I32, I64, constant, vector
+from optgen.backends.llvm_types import I1, I32, I64, PTR, constant, vector
 from optgen.backends.target import Passes
 from optgen.linalg.own.tile import Tile
 
@@ -31,6 +33,7 @@ class TileFunction:
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
         self.b = ll.IRBuilder(self.function.append_basic_block("entry"))
+        self.zero = ll.Constant(self.kind, None)  # one for all uses: llvmlite writes its elements once
         self.intrinsics = {x.name: x for x in module.functions if x.is_declaration}
 
     def repeated(self, count: Any, sums: Sums, turn: Callable[[Any, Sums], Sums]) -> Sums:
@@ -55,7 +58,7 @@ class TileFunction:
         return registers
 
     def zeros(self) -> Sums:
-        return [[ll.Constant(self.kind, None)] * self.vectors for _ in range(self.rows)]
+        return [[self.zero] * self.vectors for _ in range(self.rows)]
 
     def plus_products(self, sums: Sums, column: list[Any], row: list[Any]) -> Sums:
         """The sums plus the products of the elements at the places `column` with the vectors `row`."""
@@ -91,8 +94,8 @@ class TileFunction:
                 self.masked_store(b.fadd(old, sum), place, last if ends else all)
 
     def masked_load(self, place: Any, mask: Any) -> Any:
-        size, zeros = I32(self.tile.word_bytes), ll.Constant(self.kind, None)
-        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, size, mask, zeros)
+        size = I32(self.tile.word_bytes)
+        return self.intrinsic(f"masked.load.{self.suffix}.p0", self.kind, place, size, mask, self.zero)
 
     def masked_store(self, x: Any, place: Any, mask: Any) -> None:
         self.intrinsic(f"masked.store.{self.suffix}.p0", VOID, x, place, I32(self.tile.word_bytes), mask)
@@ -111,3 +114,54 @@ class TileFunction:
 
     def moved(self, pointer: Any, by: Any) -> Any:
         return self.b.gep(pointer, [by], source_etype=self.tile.element)
+
+
+class Tiles:
+    """A table of the functions of a tile and of its parts: for 1, 2, ... vectors, those of 1, 2, 4, ... rows.
+
+    `make(module, tile, rows, vectors)` writes one of them; all have the same parameters. Loops call them by the table:
+    a loop for each of them would take LLVM longer than the functions.
+    """
+
+    def __init__(
+        self, module: ll.Module, tile: Tile, make: Callable[[ll.Module, Tile, int, int], TileFunction]
+    ) -> None:
+        self.tile, self.shifts = tile, range(tile.rows.bit_length())
+        functions = [make(module, tile, 1 << s, v + 1).function for v in range(tile.vectors) for s in self.shifts]
+        self.pointer, kind = functions[0].type, ll.ArrayType(PTR, len(functions))
+        self.table = ll.GlobalVariable(module, kind, "tiles")
+        self.table.linkage, self.table.global_constant = "internal", True
+        self.table.initializer = ll.Constant(kind, functions)
+
+    @contextmanager
+    def column_blocks(self, b: ll.IRBuilder, n: Any) -> Iterator[tuple[Any, Any]]:
+        """A loop over blocks of n columns: yields the first column and the number of vectors, as many as a tile has or
+        those that are left over."""
+        with self._blocks(b, n) as (column, left, to):
+            vectors = b.sdiv(b.add(left, I64(self.tile.lanes - 1)), I64(self.tile.lanes))
+            vectors = b.select(b.icmp_signed("<", vectors, I64(self.tile.vectors)), vectors, I64(self.tile.vectors))
+            yield column, vectors
+            b.store(b.add(column, b.mul(vectors, I64(self.tile.lanes))), to)
+
+    @contextmanager
+    def row_blocks(self, b: ll.IRBuilder, m: Any, vectors: Any) -> Iterator[tuple[Any, Any]]:
+        """A loop over blocks of m rows, as many as a tile has, then half of them, and so on: yields the first row and
+        the function for these rows of `vectors` vectors."""
+        with self._blocks(b, m) as (row, left, to):
+            shift: Any = I64(0)
+            for s in self.shifts[1:]:
+                shift = b.select(b.icmp_signed(">=", left, I64(1 << s)), I64(s), shift)
+            of_vectors = b.mul(b.sub(vectors, I64(1)), I64(len(self.shifts)))
+            place = b.gep(self.table, [b.add(of_vectors, shift)], source_etype=PTR)
+            yield row, b.load(place, typ=self.pointer)
+            b.store(b.add(row, b.shl(I64(1), shift)), to)
+
+    @staticmethod
+    @contextmanager
+    def _blocks(b: ll.IRBuilder, n: Any) -> Iterator[tuple[Any, Any, Any]]:
+        """Yields where a block begins, what is left from there on, and where the body stores the next one's begin."""
+        with b.goto_entry_block():
+            cell = b.alloca(I64)
+        b.store(I64(0), cell)
+        with while_below(b, cell, n) as start:
+            yield start, b.sub(n, start), cell
