@@ -129,13 +129,19 @@ def _gpu(arch: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
 
 
-def _optimize(text: str, target: CpuTarget, passes: Passes) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+@functools.cache
+def _machine(target: CpuTarget) -> llvm.TargetMachine:
+    """One for all modules: LLVM's description of the CPU, which it makes for the first one, takes a millisecond."""
     _initialize()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+    return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=features, opt=2, reloc="pic", codemodel="small"
     )
+
+
+def _optimize(text: str, target: CpuTarget, passes: Passes) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    machine = _machine(target)
     module = llvm.parse_assembly(text)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=2)
