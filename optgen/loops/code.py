@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def float_mode(*, flushes: bool = False) -> tuple[str, str, str]:
     return declare, begin, f"call void @{register.write}(ptr %caller.s)"
 
 
-def load(text: str, symbol: str, passes: Passes = "all") -> int:
-    """The address of the function `symbol` of LLVM IR, compiled after LLVM's `passes`."""
+def load(text: str, symbol: str, passes: Passes = "all", imports: Mapping[str, int] | None = None) -> int:
+    """The address of the function `symbol` of LLVM IR, compiled after LLVM's `passes`. `imports`: the addresses of
+    symbols that it declares and that the process does not have."""
     from optgen.objectcode import link
 
-    return link.link(build(text, passes), symbol)[symbol]
+    return link.link(build(text, passes), symbol, imports=imports)[symbol]

@@ -39,23 +39,41 @@ class Blas(NamedTuple):
 def module(root: Function, dtype: np.dtype, blas: Blas) -> str:
     """LLVM IR of `root` and all that it calls, as internal functions named `f.NAME`, for elements of `dtype`.
 
-    The first parameter of each is the address of GEMM.
+    The first parameter of each is the address of GEMM. Shared functions are declared; if `root` is one, the module has
+    what those declarations mean.
     """
     emitted: dict[str, tuple[Function, str]] = {}
     waiting = [root]
     while waiting:
         f = waiting.pop()
         known, _ = emitted.get(f.name, (None, ""))
-        if known is None:
+        if known is None and f.shared and f is not root:
+            emitted[f.name] = f, f"declare void @{shared_symbol(f, dtype)}({', '.join(_parameter_types(f))})"
+        elif known is None:
             emitter = _Emitter(f, dtype, blas)
             emitted[f.name] = f, emitter.emit()
             waiting += emitter.called
         elif known is not f:
             modules = f"{known.python.__module__} and {f.python.__module__}"
             raise TypeError(f"{root.name} calls two functions {f.name}, of {modules}: rename one")
-    text = "\n".join([*(text for _, text in emitted.values()), _TOTAL])
+    text = "\n".join([*(text for _, text in emitted.values()), _exported(root, dtype) if root.shared else "", _TOTAL])
     element, suffix = ("float", "f32") if dtype == np.float32 else ("double", "f64")
     return text.replace("{T}", element).replace("{S}", suffix)
+
+
+def shared_symbol(f: Function, dtype: np.dtype) -> str:
+    """The symbol of a shared function in object code. It has the type, as a caller's code may be the same for two."""
+    return f"shared_{f.name}_{dtype.name}"
+
+
+def _parameter_types(f: Function) -> list[str]:
+    return ["ptr", *(type for _, type in f.parameters)]
+
+
+def _exported(f: Function, dtype: np.dtype) -> str:
+    """LLVM IR of a shared function's symbol."""
+    parameters = ", ".join(f"{type} %p{i}" for i, type in enumerate(_parameter_types(f)))
+    return f"define void @{shared_symbol(f, dtype)}({parameters}) {{\ncall void @f.{f.name}({parameters})\nret void\n}}"
 
 
 class _Emitter:
@@ -245,7 +263,8 @@ class _Emitter:
             self.called.append(known)
             args = [self._typed(a, type) for a, (_, type) in zip(e.args, known.parameters, strict=True)]
             text = ", ".join(["ptr %gemm", *(f"{a.type} {a.text}" for a in args)])
-            return self._invoked(known.returns, f"@f.{known.name}({text})")
+            symbol = shared_symbol(known, self.dtype) if known.shared else f"f.{known.name}"
+            return self._invoked(known.returns, f"@{symbol}({text})")
         match name, [self._value(a) for a in e.args]:
             case (("min" | "max"), [a, b]):
                 if {a.type, b.type} != {INT}:

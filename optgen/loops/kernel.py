@@ -13,12 +13,13 @@ import numpy as np
 
 from optgen.loops import code, malloc, numpy_blas, trampoline
 from optgen.loops.checked import run_checked
-from optgen.loops.compile import module
+from optgen.loops.compile import module, shared_symbol
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
 
 POOL_MIN_WORK = 1 << 16
 """Less work than this, in additions of two elements, stays on the calling thread: to wake a thread takes longer."""
 _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
+_CALL_OF_GEMM = "call void %gemm("
 KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
 _instead: Callable[[LoopKernel, int, int, tuple[Any, ...], int], None] | None = None
@@ -107,8 +108,8 @@ class LoopKernel(Function):
             raise TypeError(f"{self.name}: arrays of {dtype} were passed to a kernel for float32 and float64")
         malloc.keep_freed_memory()
         text = self.text(dtype)
-        gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
-        address = code.load(text, f"native_{self.name}")
+        gemm = numpy_blas.gemm(dtype).address if _CALL_OF_GEMM in text else 0
+        address = code.load(text, f"native_{self.name}", imports=_shared(self, dtype))
         run = _with_blas_on_one_thread(runner(address)) if gemm else runner(address)
         if trampoline.install(LoopKernel, POOL_MIN_WORK):
             self._loaded.add(dtype, address, gemm, run)
@@ -130,6 +131,32 @@ class LoopKernel(Function):
         else:
             texts |= {"take": "br label %loop", "give": ""}
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
+
+
+def shared_by(f: Function) -> set[Function]:
+    """The shared functions that it calls, itself or by others that are not shared."""
+    called = f.called()
+    return {x for x in called if x.shared}.union(*(shared_by(x) for x in called if not x.shared))
+
+
+def shared_text(f: Function, dtype: np.dtype[Any]) -> str:
+    """The LLVM IR of a shared function for arrays of `dtype`. TypeError if it calls `gemm`, whose address is known only
+    where a kernel calls it itself."""
+    text = module(f, dtype, numpy_blas.gemm(dtype).types)
+    if _CALL_OF_GEMM in text:
+        raise TypeError(f"{f.name}: a shared function does not call gemm")
+    return text
+
+
+def _shared(f: Function, dtype: np.dtype[Any]) -> dict[str, int]:
+    """The addresses of the shared functions that it calls, by symbol."""
+    return {shared_symbol(x, dtype): _load_shared(x, dtype) for x in shared_by(f)}
+
+
+@functools.cache
+def _load_shared(f: Function, dtype: np.dtype[Any]) -> int:
+    """The address of a shared function for arrays of `dtype`."""
+    return code.load(shared_text(f, dtype), shared_symbol(f, dtype), imports=_shared(f, dtype))
 
 
 def kernel(function: Callable[..., Any]) -> LoopKernel:

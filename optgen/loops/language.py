@@ -6,8 +6,8 @@ A function may contain:
   elements are left over; `while`; `if`; `return` at the end;
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
-- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `packed_gemm`, `gathered_gemm`,
-  `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
+- min, max, abs, round, sqrt, float, int; calls of `@function`s, `@shared` ones, and of `gemm`, `packed_gemm`,
+  `gathered_gemm`, `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -162,6 +162,12 @@ class Function:
         types = {name: _TYPES.get(_name(type), "void") for name, type in function.__annotations__.items()}
         self.returns = types.pop("return")
         self.parameters = list(types.items())
+        self.shared = False
+
+    def called(self) -> list[Function]:
+        """The functions that it calls itself."""
+        known = map(self.python.__globals__.get, self.python.__code__.co_names)
+        return [f for f in known if isinstance(f, Function)]
 
     def tree(self) -> ast.FunctionDef:
         """The syntax. It is read when it is needed: most programs call few kernels."""
@@ -177,3 +183,15 @@ def _name(annotation: Any) -> str:
 def function(function: Callable[..., Any]) -> Function:
     """Decorator: a function that kernels can call."""
     return Function(function)
+
+
+def shared(function: Callable[..., None]) -> Function:
+    """Decorator: a function without a result that is compiled once for all kernels that call it, not in each of them.
+
+    It is for long functions. What a caller passes to it is not known when it is compiled, constants included.
+    """
+    f = Function(function)
+    if f.returns != "void":
+        raise TypeError(f"{f.name}: a shared function has no result")
+    f.shared = True
+    return f

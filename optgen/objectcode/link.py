@@ -23,21 +23,24 @@ def _jit() -> llvm.LLJIT:
     return llvm.create_lljit_compiler()
 
 
-def link(code: bytes, *symbols: str) -> Mapping[str, int]:
+def link(code: bytes, *symbols: str, imports: Mapping[str, int] | None = None) -> Mapping[str, int]:
     """Load one object file, with what it needs from the process; returns the addresses of `symbols`.
 
-    The same code is loaded only once: it takes pages of its own, and a process has a limited number of mappings.
+    `imports` are addresses of other symbols that it needs; a symbol has the same one in all calls. The same code is
+    loaded only once: it takes pages of its own, and a process has a limited number of mappings.
     """
     key = (hashlib.sha256(code).digest(), symbols)
     tracker = _linked.get(key)
     if tracker is None:
         # Several threads may load the same code. All of them use what the first one has loaded.
-        tracker = _linked.setdefault(key, _load(code, symbols))
+        tracker = _linked.setdefault(key, _load(code, symbols, imports or {}))
     return {symbol: tracker[symbol] for symbol in symbols}
 
 
-def _load(code: bytes, symbols: tuple[str, ...]) -> llvm.ResourceTracker:
+def _load(code: bytes, symbols: tuple[str, ...], imports: Mapping[str, int]) -> llvm.ResourceTracker:
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol, address in imports.items():
+        library.import_symbol(symbol, address)
     for symbol in symbols:
         library.export_symbol(symbol)
     return library.link(_jit(), f"optgen{next(_counter)}")

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from optgen.linalg import blocks  # noqa: F401 (its kernel is compiled, too)
 from optgen.loops import code
-from optgen.loops.kernel import KERNELS
+from optgen.loops.kernel import KERNELS, shared_by, shared_text
 from runtime import native
 
 
@@ -32,6 +32,8 @@ def main() -> None:
     jobs = [(kernel, np.dtype(dtype)) for kernel in KERNELS for dtype in (np.float32, np.float64)]
     for kernel, dtype in tqdm(jobs, "compiling", unit="kernel", leave=False):
         code.build(kernel.text(dtype))
+        for function in shared_by(kernel):
+            code.build(shared_text(function, dtype))
     print(f"{len(jobs)} kernels in {time.perf_counter() - start:.1f} s")
 
 

@@ -8,7 +8,7 @@ for each channel and place in the kernel; `fold` adds such columns to the image.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import NO_TRANS, TRANS, Array, Ints, function, gemm, short
+from optgen.loops.language import NO_TRANS, TRANS, Array, Ints, function, gemm, shared, short
 from runtime.native.vectors import accumulate, clear, copy
 
 # Indices into `g`, the geometry:
@@ -31,7 +31,7 @@ UNFOLD, FOLD = 0, 1
 """What `visit_windows` does. As a constant, once inlined, it leaves no branch."""
 
 
-@function
+@shared
 def unfold(image: Array, columns: Array, channels: int, start: int, count: int, g: Ints) -> None:
     """Write the columns of `count` output pixels from `start` on, whole rows or a part of one. Padding gives zeros."""
     visit_windows(UNFOLD, image, columns, channels, start, count, g)

@@ -12,8 +12,8 @@ import optgen
 from optgen.backends import target
 from optgen.loops import fallback_gemm, numpy_blas, trampoline
 from optgen.loops.compile import module
-from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
+from optgen.loops.kernel import kernel, shared_by, shared_text
+from optgen.loops.language import Array, Function, Ints, Words, function, gemm, shared, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
 from runtime.native.exponential import exp_nonpositive, log_from_1
@@ -140,6 +140,49 @@ def test_what_is_not_in_the_subset() -> None:
 
 
 other = Function(exp_nonpositive.python)
+
+
+@shared
+def halve(x: Array, n: int) -> None:
+    for i in range(n):
+        x[i] *= 0.5
+
+
+@function
+def quarter(x: Array, n: int) -> None:
+    halve(x, n)
+    halve(x, n)
+
+
+@kernel
+def of_shared(task: int, x: Array, n: int) -> None:
+    quarter(x + task * n, n)
+
+
+@kernel
+def of_shared_too(task: int, x: Array, n: int) -> None:
+    halve(x, n * (task + 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shared_functions(dtype: str) -> None:
+    """They are not in the code of kernels, whose text is the same for both types here."""
+    x = np.arange(40, dtype=dtype)
+    of_shared(2, 0, x, 20)
+    of_shared_too(1, 0, x, 40)
+    assert x.tolist() == (np.arange(40) / 8).tolist()
+    assert shared_by(of_shared) == shared_by(of_shared_too) == {halve}
+    assert "fmul" not in of_shared.text(np.dtype(dtype))
+
+
+def test_what_shared_functions_do_not() -> None:
+    def product(x: Array) -> None:
+        gemm(111, 111, 1, 1, 1, x, 1, x, 1, 0.0, x, 1)
+
+    with pytest.raises(TypeError, match="product: a shared function does not call gemm"):
+        shared_text(shared(product), np.dtype("float32"))
+    with pytest.raises(TypeError, match="a shared function has no result"):
+        shared(collatz.python)
 
 
 def test_two_functions_of_one_name() -> None:
