@@ -240,6 +240,8 @@ def test_calls_that_do_not_fit() -> None:
             call()
     with pytest.raises(TypeError, match=r"Concat takes Symbols, and got array.*ndarray"):
         mx.sym.concat(x, np.ones(3))
+    with pytest.raises(AttributeError, match="no attribute 'shape': only arrays have it"):
+        mx.sym.Variable("x").shape  # noqa: B018
     with pytest.raises(NotImplementedForSymbol):
         bool(x)
     with pytest.raises(AttributeError, match="no attribute 'Convolutoin'"):
