@@ -255,6 +255,8 @@ class MXIndexedRecordIO(MXRecordIO):
         for number, line in enumerate(Path(self.idx_path).read_bytes().splitlines(), 1):
             try:
                 key, offset = line.decode().strip().split("\t")[:2]
+                if not 0 <= int(offset) < 1 << 63:
+                    raise ValueError(offset)
                 self.idx[self.key_type(key)] = int(offset)
                 self.keys.append(self.key_type(key))
             except ValueError:

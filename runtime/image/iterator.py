@@ -250,7 +250,8 @@ class ImageIter(DataIter):
             value = label.asnumpy() if isinstance(label, NDArray) else np.asarray(label)
             if value.size != self.label_width:
                 raise MXNetError(
-                    f"{type(self).__name__}: a label of {value.size} numbers; label_width={self.label_width}"
+                    f"{type(self).__name__}: sample {i} of a batch has a label of {value.size} numbers; "
+                    f"label_width={self.label_width}"
                 )
             labels[i] = value.reshape(described.shape[1:])
         return DataBatch([data], [nd.array(labels, dtype=labels.dtype)], pad)

@@ -52,7 +52,11 @@ class Initializer:
         if isinstance(desc, InitDesc) and desc.global_init is None:
             desc.global_init = self
         if own:
-            create(own)._init_weight(desc, arr)
+            try:
+                initializer = create(own)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(f"the initializer of parameter '{desc}', {own!r}: {error}") from error
+            initializer._init_weight(desc, arr)
             return self._log(desc, own, arr)
         for endings, method in ENDINGS:
             if desc.endswith(endings):

@@ -115,7 +115,8 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
         labels, preds = _as_list(labels), _as_list(preds)
     sizes = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if sizes[0] != sizes[1]:
-        raise ArgumentError(f"Shape of labels {sizes[0]} does not match shape of predictions {sizes[1]}")
+        hint = "; the data has no labels" if sizes[0] == 0 else ""
+        raise ArgumentError(f"Shape of labels {sizes[0]} does not match shape of predictions {sizes[1]}{hint}")
     return labels, preds
 
 

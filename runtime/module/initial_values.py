@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 from runtime import ndarray as nd
@@ -24,8 +25,8 @@ def initial_values(
 
     `places` are the arrays that the values are for, `attributes` those of variables, of which `__init__` names an
     initializer. RuntimeError where `given` lacks a name, unless `allow_missing`. With that, ValueError where it has one
-    that is in no place, unless `allow_extra`: without, a misspelt name is missing, and parts of networks take the
-    values of the whole, as in MXNet.
+    that is in no place, or a warning where there is an initializer, unless `allow_extra`: without, a misspelt name is
+    missing, and parts of networks take the values of the whole, as in MXNet.
     """
     values = {}
     for name in sorted(names):
@@ -44,5 +45,8 @@ def initial_values(
             values[name] = value.tostype(x.stype)
     extra = [name for name in given or () if name not in places]
     if extra and allow_missing and not allow_extra:
-        raise ArgumentError(f"'{extra[0]}' is no parameter of the symbol{did_you_mean(extra[0], places)}")
+        problem = f"'{extra[0]}' is no parameter of the symbol{did_you_mean(extra[0], places)}"
+        if initializer is None:
+            raise ArgumentError(problem)
+        warnings.warn(f"{problem}; its value is not used (allow_extra=True says so)", stacklevel=3)
     return values

@@ -321,6 +321,17 @@ def _mults_of(sym: Any) -> dict[str, dict[Index, float]]:
         return {kind: {} for kind in kinds}
     attributes, arguments = sym.attr_dict(), set(sym.list_arguments())
     return {
-        kind: {name: float(own[kind]) for name, own in attributes.items() if name in arguments and kind in own}
+        kind: {
+            name: _factor(kind, name, own[kind])
+            for name, own in attributes.items()
+            if name in arguments and kind in own
+        }
         for kind in kinds
     }
+
+
+def _factor(kind: str, name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(f"{kind} of the variable '{name}' is '{text}': must be a number") from None

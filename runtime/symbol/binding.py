@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ def bind(
 ) -> Executor:
     """See `Symbol.bind`."""
     arguments, states = ([node.name for node in part] for part in variables(entries))
+    _check_distinct([*arguments, *states])
     given = _in_order("args", arguments, args, missing=False)
     grads = _in_order("args_grad", arguments, args_grad if args_grad is not None else {}, missing=True)
     kept = _in_order("aux_states", states, aux_states if aux_states is not None else {}, missing=False)
@@ -42,6 +44,15 @@ def bind(
     infer.shapes(entries, (), shapes, partial=True)  # raises an error that names what does not fit
     grads = [None if request == "null" else grad for grad, request in zip(grads, requests, strict=True)]
     return Executor(entries, ctx, given, grads, requests, kept, _contexts(entries, ctx, group2ctx))
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    """MXNetError where two variables have one name: arrays are given to names."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise MXNetError(
+            f"two variables of the graph are named '{twice}': give them names of their own, or use one Variable twice"
+        )
 
 
 def simple_bind(
@@ -58,6 +69,7 @@ def simple_bind(
 ) -> Executor:
     """See `Symbol.simple_bind`."""
     arguments, states = variables(entries)
+    _check_distinct([node.name for node in (*arguments, *states)])
     found = infer.shapes(entries, (), shapes, partial=False)
     if found[0] is None:
         raise MXNetError("simple_bind: the shapes given do not tell those of all arguments; see the warning")

@@ -259,10 +259,15 @@ class Symbol:
     def __bool__(self) -> NoReturn:
         self._refuse("bool")
 
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = ": only arrays have it; in a graph, reshape takes 0 and -1 for lengths" if name in _OF_VALUES else ""
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
     def _refuse(self, what: str) -> NoReturn:
         raise NotImplementedForSymbol(f"{what} needs values, and a Symbol has none: bind it to arrays, or use eval()")
 
 
+_OF_VALUES = {"context", "ctx", "dtype", "ndim", "shape", "size"}
 _REFUSED = "asnumpy asscalar copy as_in_context wait_to_read detach backward attach_grad"
 for _name in (*_REFUSED.split(), "__iadd__", "__isub__", "__imul__", "__itruediv__"):
     setattr(Symbol, _name, lambda self, *args, what=_name, **kwargs: self._refuse(what))

@@ -124,6 +124,8 @@ def test_parameters_given(tmp_path: Path) -> None:
     module.set_params({"other": nd.ones(1)}, {}, allow_missing=True, allow_extra=True)
     with pytest.raises(ValueError, match="'other' is no parameter of the symbol"):
         module.set_params({**values, "other": nd.ones(1)}, {}, allow_missing=True)
+    with pytest.warns(UserWarning, match="'other' is no parameter of the symbol.*; its value is not used"):
+        module.init_params(arg_params={"other": nd.ones(1)}, allow_missing=True, force_init=True)
     with pytest.raises(RuntimeError, match="no value is given for 'fc_weight': allow_missing=True"):
         module.set_params({"fc_bias": nd.ones(4)}, {})
     with pytest.raises(mx.MXNetError, match=r"'fc_bias' has shape \(4,\), and the value given \(5,\)"):

@@ -105,6 +105,10 @@ def test_damaged_files(tmp_path: Path, write: Callable[[Path], None], key: int, 
 
 
 def test_errors(tmp_path: Path) -> None:
+    for offset in ("-5", "99999999999999999999"):
+        (tmp_path / "bad.idx").write_text(f"0\t{offset}\n")
+        with pytest.raises(mx.MXNetError, match=rf"bad.idx', line 1: .*{offset}' is no key and offset"):
+            recordio.MXIndexedRecordIO(tmp_path / "bad.idx", DATA / "mxnet.rec", "r")
     (tmp_path / "bad.idx").write_text("0\t0\n1 8\n")
     with pytest.raises(mx.MXNetError, match=r"bad.idx', line 2: b'1 8' is no key and offset with a tab between"):
         recordio.MXIndexedRecordIO(tmp_path / "bad.idx", DATA / "mxnet.rec", "r")

@@ -135,3 +135,9 @@ def test_parameters_and_data_without_numbers() -> None:
         quantization.quantize_model(NET, {"c1_bias": bad}, {}, calib_mode="none")
     with pytest.raises(mx.MXNetError, match="'data' has NaN or infinity"):
         quantization._LayerOutputMinMaxCollector("int8").collect("data", bad)
+
+
+@pytest.mark.parametrize("ends", [(float("nan"), 1.0), (0.0, float("inf"))])
+def test_ranges_that_are_none(ends: tuple[float, float]) -> None:
+    with pytest.raises(mx.MXNetError, match="numbers of 8 bits are for a finite range, not for"):
+        mx.nd.contrib.quantize_v2(mx.nd.ones(2), min_calib_range=ends[0], max_calib_range=ends[1])

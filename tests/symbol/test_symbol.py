@@ -240,6 +240,8 @@ def test_calls_that_do_not_fit() -> None:
             call()
     with pytest.raises(TypeError, match=r"Concat takes Symbols, and got array.*ndarray"):
         mx.sym.concat(x, np.ones(3))
+    with pytest.raises(AttributeError, match="no attribute 'shape': only arrays have it"):
+        mx.sym.Variable("x").shape  # noqa: B018
     with pytest.raises(NotImplementedForSymbol):
         bool(x)
     with pytest.raises(AttributeError, match="no attribute 'Convolutoin'"):
@@ -460,3 +462,36 @@ def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
     executor.forward(is_train=True)
     executor.backward(mx.nd.ones((4,)))
     assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_two_variables_of_one_name_are_not_bound() -> None:
+    x = mx.sym.Variable("x")
+    assert (x + 2 * x).eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
+    y = x + 2 * mx.sym.Variable("x")
+    for use in (
+        lambda: y.eval(x=mx.nd.ones(2)),
+        lambda: y.bind(mx.cpu(), [mx.nd.ones(2), mx.nd.ones(2)]),
+        lambda: y.simple_bind(mx.cpu(), x=(2,)),
+    ):
+        with pytest.raises(mx.MXNetError, match="two variables of the graph are named 'x'"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"__init__": '["nonsense", {}]'}, "the initializer of parameter 'w', .*: unknown initializer 'nonsense'"),
+        ({"__init__": '["normal", {"sigmo": 1}]'}, "the initializer of parameter 'w', .*sigmo"),
+        ({"__init__": "[[["}, "the initializer of parameter 'w'"),
+        ({"__init__": '["one", {}]', "__lr_mult__": "much"}, "__lr_mult__ of .*'w'.*'much'"),
+        ({"__init__": '["one", {}]', "__wd_mult__": "[]"}, "__wd_mult__ of .*'w'.*"),
+    ],
+)
+def test_attributes_of_variables_that_mean_nothing(attributes: dict[str, str], message: str) -> None:
+    w = mx.sym.Variable("w", attr=attributes)
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), w, num_hidden=3, no_bias=True)
+    module = mx.mod.Module(net, label_names=[])
+    module.bind([("data", (2, 3))])
+    with pytest.raises(ValueError, match=message):
+        module.init_params()
+        module.init_optimizer()

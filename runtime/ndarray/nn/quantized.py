@@ -7,6 +7,7 @@ them on CPUs. Sums of products are of int32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,8 +35,11 @@ _RANGES = {"int8": 127.5, "uint8": 255.5, "int32": 2.0**31 - 1}
 
 
 def _extent(low: NDArray | float, high: NDArray | float) -> float:
-    """The largest magnitude of a range."""
-    return max(abs(float(low)), abs(float(high)))
+    """The largest magnitude of a range; MXNetError where an end is infinite or NaN."""
+    ends = float(low), float(high)
+    if not all(map(math.isfinite, ends)):
+        raise MXNetError(f"numbers of 8 bits are for a finite range, not for {ends[0]} to {ends[1]}")
+    return max(map(abs, ends))
 
 
 def _level(name: str, x: NDArray, low: NDArray | float, high: NDArray | float) -> float:
