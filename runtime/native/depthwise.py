@@ -289,28 +289,33 @@ def add_lanes(kept: Array, sums: Array) -> None:
 def convolve_weight(task: int, scratch: Array, y: Array, x: Array, w: Array, images: int, g: Ints) -> None:
     """The gradient of the weights of one group, summed over all images. One task for each group.
 
-    `scratch` holds the channels, the outputs, LANES sums for each weight of a filter, and compensated ones for each.
+    `scratch` holds the channels, the outputs, and for each weight LANES sums of some images and compensated ones of all.
     """
     weights = g[CHANNELS] * g[PLACES]
     outputs = scratch + (g[CHANNELS] * g[PHASES] * g[PHASE_PIXELS] + LANES)
     sums = outputs + g[FILTERS] * output_size(g)
-    kept = sums + weights * LANES
-    clear(kept, 2 * g[FILTERS] * weights * LANES)
+    kept = sums + g[FILTERS] * weights * LANES
+    clear(sums, 3 * g[FILTERS] * weights * LANES)
     size = whole(((g[OUT] - 1) * g[PHASE + 1] + g[OUT + 1] - 1) * g[PHASE + 2] + g[OUT + 2])
+    summed = 0
     for image in range(images):
         group = image * g[GROUPS] + task
         pad_channels(scratch, x + group * g[CHANNELS] * g[PIXELS], g)
         lay_outputs(outputs, y + group * g[FILTERS] * g[OUT_PIXELS], g)
         for f in range(g[FILTERS]):
             of = outputs + (f * output_size(g) + g[MARGIN])
-            clear(sums, weights * LANES)
+            to = sums + f * weights * LANES
             for at in range(0, size, CHUNK):
                 n = min(CHUNK, size - at)
                 for t in range(0, weights - 2, 3):
-                    dot_3(sums + t * LANES, of + at, scratch + at, g + (TAPS + t), n)
+                    dot_3(to + t * LANES, of + at, scratch + at, g + (TAPS + t), n)
                 for t in range(weights // 3 * 3, weights):
-                    dot_1(sums + t * LANES, of + at, scratch + (at + g[TAPS + t]), n)
-            for t in range(weights):
-                add_lanes(kept + (f * weights + t) * 2 * LANES, sums + t * LANES)
+                    dot_1(to + t * LANES, of + at, scratch + (at + g[TAPS + t]), n)
+        summed += size
+        if summed >= CHUNK or image == images - 1:
+            for t in range(g[FILTERS] * weights):
+                add_lanes(kept + t * 2 * LANES, sums + t * LANES)
+            clear(sums, g[FILTERS] * weights * LANES)
+            summed = 0
     for i in range(g[FILTERS] * weights):
         w[task * g[FILTERS] * weights + i] = total(kept + i * 2 * LANES, 2 * LANES)

@@ -99,7 +99,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     filters, channels = y.shape[1], x.shape[1]
     p = plan(channels, x.shape[2:], filters, window)
     w = np.empty((filters, channels // window.groups, *window.kernel), x.dtype)
-    sums = LANES * (w.size // filters + 2 * w.size // window.groups)
+    sums = LANES * 3 * w.size // window.groups
     native.convolve_weight(window.groups, _work(y, w), y, x, w, len(x), p.sizes, scratch=p.image + p.output + sums)
     return w
 
