@@ -43,11 +43,13 @@ OURS, PEERS = ("runtime", "hybridized"), ("pytorch", "mxnet")
 
 @dataclass(frozen=True)
 class Result:
-    """One network: seconds of an iteration by library, one sample a round, and from start to first iteration's end."""
+    """One network: seconds of an iteration by library, one sample a round, and from the start to the ends of the first
+    iteration and of the third."""
 
     network: str
     seconds: dict[str, list[float]]
     first: dict[str, float]
+    third: dict[str, float]
 
     def ratio(self, ours: str, peer: str) -> str:
         """Median of the paired ratios of our seconds to the peer's; "-" where there is no peer."""
@@ -82,22 +84,22 @@ def measure(network: str, args: argparse.Namespace, peers: dict[str, str]) -> Re
     """
     threads = processes.environment(args.threads)
     with contextlib.ExitStack() as stack:
-        running, first = {}, {}
+        running, first, third = {}, {}, {}
         for ours in OURS:
             cache = stack.enter_context(tempfile.TemporaryDirectory())
             environment = threads | {"OPTGEN_CACHE_DIR": cache, "PYTHONPATH": str(HERE.parent)}
             running[ours] = Process(sys.executable, SCRIPT, ours, network, environment=environment)
-            first[ours] = running[ours].read()
+            first[ours], third[ours] = running[ours].read(), running[ours].read()
         for peer, python in peers.items():
             running[peer] = Process(python, SCRIPT, peer, network, environment=threads)
-            first[peer] = running[peer].read()
+            first[peer], third[peer] = running[peer].read(), running[peer].read()
         seconds: dict[str, list[float]] = {name: [] for name in running}
         for _ in range(args.reps):
             for name, process in running.items():
                 seconds[name].append(process.ask(str(SAMPLE_SECONDS)))
         for process in running.values():
             process.close()
-    return Result(network, seconds, first)
+    return Result(network, seconds, first, third)
 
 
 # ---------------------------------------------------------------- reports
@@ -106,10 +108,10 @@ def measure(network: str, args: argparse.Namespace, peers: dict[str, str]) -> Re
 def table(results: Sequence[Result]) -> list[list[str]]:
     libraries = [*OURS, *(peer for peer in PEERS if any(peer in r.seconds for r in results))]
     pairs = [(ours, peer) for peer in libraries[len(OURS) :] for ours in OURS]
-    rows = [["network", *libraries, *(f"{ours}/{peer}" for ours, peer in pairs), "first iteration"]]
+    rows = [["network", *libraries, *(f"{ours}/{peer}" for ours, peer in pairs), "first iteration, third"]]
     for r in results:
         medians = [report.duration(statistics.median(r.seconds[name])) for name in libraries]
-        first = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in r.first.items())
+        first = ", ".join(f"{name} {seconds:.2f} s, {r.third[name]:.2f} s" for name, seconds in r.first.items())
         rows.append([r.network, *medians, *(r.ratio(*pair) for pair in pairs), first])
     return rows
 

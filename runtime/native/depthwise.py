@@ -289,7 +289,8 @@ def add_lanes(kept: Array, sums: Array) -> None:
 def convolve_weight(task: int, scratch: Array, y: Array, x: Array, w: Array, images: int, g: Ints) -> None:
     """The gradient of the weights of one group, summed over all images. One task for each group.
 
-    `scratch` holds the channels, the outputs, and for each weight LANES sums of some images and compensated ones of all.
+    `scratch` holds the channels, the outputs, and, for each weight, LANES sums of some images and compensated ones of
+    all.
     """
     weights = g[CHANNELS] * g[PLACES]
     outputs = scratch + (g[CHANNELS] * g[PHASES] * g[PHASE_PIXELS] + LANES)
