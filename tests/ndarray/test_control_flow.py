@@ -93,6 +93,7 @@ def test_small_functions() -> None:
         assert nd.contrib.div_sqrt_dim(nd.ones((2, 4))).asnumpy().tolist() == [[0.5] * 4] * 2
 
 
+@pytest.mark.cpu_only("blocks are traced for plans, which are of the CPU")
 def test_subgraphs_are_named_in_graphs_and_in_traces_of_hybridized_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     class Doubled(mx.gluon.HybridBlock):
         def hybrid_forward(self, F: Any, x: Any) -> Any:

@@ -16,6 +16,8 @@ from runtime.ndarray.ndarray import NDArray
 Shape = tuple[int, ...]
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
+LIMIT = 1 << 62
+"""All numbers of a window are below it, so that kernels can have them."""
 TILE_ELEMENTS = 1 << 16
 """Elements of the part of the matrix of windows that is used at a time: it fits into the L2 cache."""
 
@@ -96,20 +98,20 @@ def window_of(
 
 
 def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
-    """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
+    """One number for each axis, at least 1 (`pad` and `adj`: 0) and below 2^62; `default` where none is given."""
     if given == () and default is not None:
         return (default,) * axes
     least = 0 if default == 0 else 1
     values = given if type(given) is tuple else (given,) if isinstance(given, numeric_types) else tuple(given or ())
     if not values and default is not None:
         return (default,) * axes
-    if len(values) == axes and all([type(n) is int and n >= least for n in values]):
+    if len(values) == axes and all([type(n) is int and least <= n < LIMIT for n in values]):
         return values
     try:
         whole = tuple(map(operator.index, values))
     except TypeError:
         whole = ()
-    if len(whole) != axes or min(whole) < least:
+    if len(whole) != axes or min(whole) < least or max(whole) >= LIMIT:
         raise MXNetError(
             f"{name}: {what} must be {axes} whole numbers >= {least}, one for each spatial axis, not {given}"
         )
