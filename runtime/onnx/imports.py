@@ -37,15 +37,20 @@ def import_model(model_file: File) -> tuple[Symbol, dict[str, NDArray], dict[str
     return graph, *({key: x for key, x in arrays.items() if (key in states) is part} for part in (False, True))
 
 
-def get_model_metadata(model_file: File) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
-    """Names and shapes of inputs ('input_tensor_data') and outputs ('output_tensor_data'); open lengths are 0."""
+def get_model_metadata(model_file: File) -> dict[str, list[tuple[Any, ...]]]:
+    """Inputs ('input_tensor_data') as names, shapes and ONNX's numbers of types, and outputs ('output_tensor_data') as
+    names and shapes; open lengths are 0."""
     graph = _loaded(model_file).graph
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     return {
-        key: [(value.name, tuple(d.dim_value for d in value.type.tensor_type.shape.dim)) for value in values]
-        for key, values in (("input_tensor_data", inputs), ("output_tensor_data", graph.output))
+        "input_tensor_data": [(x.name, _shape(x), x.type.tensor_type.elem_type) for x in inputs],
+        "output_tensor_data": [(x.name, _shape(x)) for x in graph.output],
     }
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
 
 
 def _loaded(file: File) -> Any:

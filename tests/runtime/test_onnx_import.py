@@ -118,7 +118,7 @@ def test_networks_come_back(name: str, tmp_path: Path) -> None:
     block = mx.contrib.onnx.import_to_gluon(tmp_path / "net.onnx", mx.cpu())
     np.testing.assert_allclose(block(x).asnumpy(), y.asnumpy(), 1e-4, 1e-5)
     assert mx.onnx.get_model_metadata(tmp_path / "net.onnx") == {
-        "input_tensor_data": [("data", (2, 3, 64, 64))],
+        "input_tensor_data": [("data", (2, 3, 64, 64), onnx.TensorProto.FLOAT)],
         "output_tensor_data": [(onnx.load(tmp_path / "net.onnx").graph.output[0].name, (2, 10))],
     }
     trainer = gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.001})

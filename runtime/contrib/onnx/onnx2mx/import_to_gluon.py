@@ -19,7 +19,7 @@ def import_to_gluon(
 ) -> gluon.SymbolBlock:
     """The network of an ONNX file as a block, with its parameters in `ctx`; errors are those of `import_model`."""
     graph, arguments, states = import_model(model_file)
-    inputs = [sym.var(name) for name, _ in get_model_metadata(model_file)["input_tensor_data"]]
+    inputs = [sym.var(name) for name, *_ in get_model_metadata(model_file)["input_tensor_data"]]
     block = gluon.SymbolBlock(graph, inputs)
     values = {**arguments, **states}
     load_into(block.collect_params(), values, f"'{os.fspath(model_file)}'", ctx, cast_dtype=True, dtype_source="saved")
