@@ -16,6 +16,16 @@ from runtime.io.io import DataBatch, DataDesc
 from runtime.ndarray import NDArray
 
 
+def header_of(label: np.ndarray, name: str) -> int:
+    """The width of a label's header; MXNetError, which begins with `name`, where it and that of objects do not fit."""
+    header, width = label[:2].astype(np.float64) if label.size >= 2 else (0, 0)
+    if not (2 <= header <= label.size and 5 <= width < np.inf) or (label.size - int(header)) % int(width):
+        raise MXNetError(
+            f"{name}: a label of {label.size} numbers with a header of {header:g} and objects of {width:g}"
+        )
+    return int(header)
+
+
 class ImageDetIter(ImageIter):
     """Batches of images, with labels (batch_size, objects, numbers of an object); rows that no object fills are -1.
 
@@ -85,12 +95,7 @@ class ImageDetIter(ImageIter):
         raw = np.asarray(label.asnumpy() if isinstance(label, NDArray) else label, np.float32).ravel()
         if raw.size < 7:
             raise MXNetError(f"{self._name}: a label for detection has 7 numbers or more, not {raw.size}")
-        header, width = int(raw[0]), int(raw[1])
-        if header < 2 or width < 5 or header > raw.size or (raw.size - header) % width:
-            raise MXNetError(
-                f"{self._name}: a label of {raw.size} numbers with a header of {header} and objects of {width}"
-            )
-        objects = raw[header:].reshape(-1, width)
+        objects = raw[header_of(raw, self._name) :].reshape(-1, int(raw[1]))
         objects = objects[_has_area(objects)]
         if not len(objects):
             raise MXNetError(f"{self._name}: no object has an area")

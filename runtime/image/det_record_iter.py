@@ -11,12 +11,12 @@ import numpy as np
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.image.augmenters import Augmenter, HorizontalFlipAug, ResizeAug
+from runtime.image.det_iter import header_of
 from runtime.image.image import Size, copyMakeBorder, imresize
 from runtime.image.records import RecordsIter, sized, taken
 from runtime.image.warping import HLSJitterAug
 from runtime.io.io import DataBatch, DataDesc
 from runtime.ndarray import NDArray
-from runtime.recordio import unpack
 
 _LIMITS = ("crop_scales", "crop_aspect_ratios", "crop_overlaps", "crop_sample_coverages", "crop_object_coverages")
 
@@ -91,19 +91,15 @@ class ImageDetRecordIter(RecordsIter):
     def _longest_label(self) -> int:
         if self.imglist is not None:
             return max(label.size for label, _ in self.imglist.values())
-        widths = {np.size(unpack(file.read_at(at))[0].label) for file, at in self.seq}
+        widths = {np.size(self._record(file, at)[0].label) for file, at in self.seq}
         if self._width > 0 and widths != {self._width}:
             raise MXNetError(f"ImageDetRecordIter: label_width is {self._width}, and labels have {sorted(widths)}")
         return max(widths)
 
     def _augmented(self, data: NDArray, label: Any) -> tuple[NDArray, np.ndarray]:
         raw = np.asarray(label.asnumpy() if isinstance(label, NDArray) else label, np.float32).ravel()
-        header, width = (int(raw[0]), int(raw[1])) if raw.size >= 2 else (0, 0)
-        if header < 2 or width < 5 or header > raw.size or (raw.size - header) % width:
-            raise MXNetError(
-                f"{self._name}: a label of {raw.size} numbers with a header of {header} and objects of {width}"
-            )
-        data, objects = self._augmenter(data, raw[header:].reshape(-1, width))
+        header = header_of(raw, self._name)
+        data, objects = self._augmenter(data, raw[header:].reshape(-1, int(raw[1])))
         rows, columns, channels = data.shape
         numbers = np.concatenate([raw[:header], objects.ravel()])
         whole = nd.zeros((self.data_shape[1], self.data_shape[2], channels), dtype=data.dtype)

@@ -17,7 +17,7 @@ from runtime.image.augmenters import CreateAugmenter
 from runtime.image.image import imdecode
 from runtime.io.io import DataBatch, DataDesc, DataIter
 from runtime.ndarray import NDArray
-from runtime.recordio import MXIndexedRecordIO, MXRecordIO, unpack
+from runtime.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO, unpack
 
 _LABEL_TYPES = ("float32", "float64", "int32", "int64")
 
@@ -85,6 +85,7 @@ class ImageIter(DataIter):
         self.seq = self._sequence(shuffle, count("part_index", part_index, 0), count("num_parts", num_parts))
         self.auglist = CreateAugmenter(self.data_shape, **kwargs) if aug_list is None else list(aug_list)
         self._rolled: list[Any] = []  # samples that are left for the next round
+        self._name = "the image"  # what errors call the current one
         self.hard_reset()
 
     def _records(self, rec: str | os.PathLike[str] | None, idx: str | os.PathLike[str] | None) -> Any:
@@ -146,7 +147,7 @@ class ImageIter(DataIter):
                 raise StopIteration
             self._name = f"record {self.cur} of '{self.imgrec.uri}'"
             self.cur += 1
-            header, content = unpack(record)
+            header, content = self._unpacked(record)
             return header.label, content
         if self.cur >= len(self.seq):
             raise StopIteration
@@ -157,12 +158,19 @@ class ImageIter(DataIter):
             self._name = f"'{os.path.join(self.path_root, path)}'"
             return label, self.read_image(path)
         self._name = f"the record of key {key!r} of '{self.imgrec.uri}'"
-        header, content = unpack(self.imgrec.read_idx(key))
+        header, content = self._unpacked(self.imgrec.read_idx(key))
         if self.imglist is None:
             return header.label, content
         if key not in self.imglist:
             raise MXNetError(f"{self._name} has no line in the list of images")
         return self.imglist[key][0], content
+
+    def _unpacked(self, record: bytes) -> tuple[IRHeader, bytes]:
+        """The header and the content of the current record; MXNetError names it if it has none."""
+        try:
+            return unpack(record)
+        except MXNetError as error:
+            raise MXNetError(f"{self._name}: {error}") from None
 
     def read_image(self, fname: str) -> bytes:
         """The content of a file below `path_root`."""
@@ -211,6 +219,9 @@ class ImageIter(DataIter):
             return self.postprocess_data(data).asnumpy(), label
 
     def _augmented(self, data: NDArray, label: Any) -> tuple[NDArray, Any]:
+        size = np.size(label.asnumpy() if isinstance(label, NDArray) else label)
+        if size != self.label_width:
+            raise MXNetError(f"{self._name} has a label of {size} numbers; label_width={self.label_width}")
         return self.augmentation_transform(data), label
 
     # ------------------------------------------------------------ batches
@@ -248,11 +259,6 @@ class ImageIter(DataIter):
         labels = np.empty(described.shape, described.dtype)
         for i, (_, label) in enumerate(samples):
             value = label.asnumpy() if isinstance(label, NDArray) else np.asarray(label)
-            if value.size != self.label_width:
-                raise MXNetError(
-                    f"{type(self).__name__}: sample {i} of a batch has a label of {value.size} numbers; "
-                    f"label_width={self.label_width}"
-                )
             labels[i] = value.reshape(described.shape[1:])
         return DataBatch([data], [nd.array(labels, dtype=labels.dtype)], pad)
 

@@ -19,7 +19,7 @@ from runtime.image.augmenters import Augmenter
 from runtime.image.iterator import ImageIter
 from runtime.io.io import DataBatch, DataDesc, MXDataIter
 from runtime.ndarray import NDArray
-from runtime.recordio import MXIndexedRecordIO, MXRecordIO, unpack
+from runtime.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
 
 _MEANINGLESS = {
     *("preprocess_threads", "prefetch_buffer", "shuffle_chunk_size", "shuffle_chunk_seed"),
@@ -173,13 +173,19 @@ class RecordsIter(MXDataIter, ImageIter):
             raise StopIteration
         file, at = self.seq[self.cur]
         self.cur += 1
-        header, content = unpack(file.read_at(at))
-        self._name = f"the record of id {header.id} at offset {at} of '{file.uri}'"
+        header, content = self._record(file, at)
         if self.imglist is None:
             return header.label, content
         if header.id not in self.imglist:
             raise MXNetError(f"{self._name} has no line in the list of images")
         return self.imglist[header.id][0], content
+
+    def _record(self, file: MXRecordIO, at: int) -> tuple[IRHeader, bytes]:
+        """The header and the content of a record, which becomes the current one."""
+        self._name = f"the record at offset {at} of '{file.uri}'"
+        header, content = self._unpacked(file.read_at(at))
+        self._name = f"the record of id {header.id} at offset {at} of '{file.uri}'"
+        return header, content
 
     def imdecode(self, s: bytes) -> NDArray:
         """The pixels with as many channels as `data_shape` has."""

@@ -53,10 +53,9 @@ class Initializer:
             desc.global_init = self
         if own:
             try:
-                initializer = create(own)
+                create(own)._init_weight(desc, arr)
             except (TypeError, ValueError) as error:
                 raise ArgumentError(f"the initializer of parameter '{desc}', {own!r}: {error}") from error
-            initializer._init_weight(desc, arr)
             return self._log(desc, own, arr)
         for endings, method in ENDINGS:
             if desc.endswith(endings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from runtime.base import ArgumentError, did_you_mean
@@ -31,6 +32,8 @@ def set_config(**kwargs: Any) -> None:
     for key in kwargs:
         if key not in DEFAULTS:
             raise ArgumentError(f"profiler.set_config has no argument '{key}'{did_you_mean(key, DEFAULTS)}")
+    if not isinstance(kwargs.get("filename", ""), (str, os.PathLike)):  # a number would be that of an open file
+        raise ArgumentError(f"profiler.set_config: filename is a path, not {kwargs['filename']!r}")
     config.update(kwargs)
     _install()
 

@@ -31,6 +31,8 @@ def bind(
     group2ctx: Mapping[str, Context] | None = None,
 ) -> Executor:
     """See `Symbol.bind`."""
+    if not isinstance(ctx, Context):
+        raise ArgumentError(f"ctx is a Context, such as mx.cpu(), not {ctx!r}")
     arguments, states = ([node.name for node in part] for part in variables(entries))
     _check_distinct([*arguments, *states])
     given = _in_order("args", arguments, args, missing=False)
@@ -144,7 +146,7 @@ def _requests(names: Sequence[str], grad_req: str | Sequence[str] | Mapping[str,
     elif isinstance(grad_req, Mapping):
         found = [grad_req.get(name, "null") for name in names]
     else:
-        found = list(grad_req)
+        found = list(grad_req) if isinstance(grad_req, (list, tuple)) else []
     if len(found) != len(names) or any(x not in REQUESTS for x in found):
         raise ArgumentError(
             f"grad_req must be 'write', 'add' or 'null', for all or each of {', '.join(names)}: {grad_req!r}"

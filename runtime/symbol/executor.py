@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime import ndarray as nd
-from runtime.base import MXNetError, did_you_mean
+from runtime.base import ArgumentError, ArgumentTypeError, MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.core.generator import generator
 from runtime.ndarray import NDArray
@@ -170,6 +170,8 @@ class Executor:
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
         if grads is not None:
+            if not isinstance(grads, (list, tuple)) or not all(x is None or isinstance(x, NDArray) for x in grads):
+                raise ArgumentTypeError(f"backward takes gradients in NDArrays, not {_types(grads)}")
             for entry in self._entries[len(grads) :]:
                 if not is_loss(entry.node):
                     raise MXNetError(f"{len(grads)} gradients, but '{entry.name}' has none, and is no loss")
@@ -252,6 +254,7 @@ class Executor:
         for given, own in ((arg_params, self.arg_dict), (aux_params or {}, self.aux_dict)):
             for name, value in given.items():
                 if name in own:
+                    _check_value(name, value, own[name])
                     own[name][:] = value.astype(own[name].dtype).as_in_context(own[name].context)
                 elif not allow_extra_params:
                     raise ValueError(f"'{name}' is in no place of the graph{did_you_mean(name, own)}")
@@ -265,7 +268,7 @@ class Executor:
         """
         shapes, _, state_shapes = infer.shapes(self._entries, (), kwargs, partial=False)
         if shapes is None:
-            raise ValueError("the new shapes do not tell those of all arguments")
+            raise ValueError("reshape: the shapes given do not tell those of all arguments; see the warning")
         names = [node.name for node in self._arguments]
         args, grads = [], []
         for name, shape, x, grad in zip(names, shapes, self.arg_arrays, self.grad_arrays, strict=True):
@@ -292,6 +295,21 @@ class Executor:
         wanted = [node for node, grad, request in asked if grad is not None and request != "null"]
         total = needed(self._entries, self._nodes, arrays, wanted)
         return f"{listing(self._entries)}\nTotal {total >> 20} MB allocated"
+
+
+def _types(given: Any) -> str:
+    """The type of what was given, or the types of its elements."""
+    if isinstance(given, (list, tuple)):
+        return ", ".join(type(x).__name__ for x in given)
+    return type(given).__name__
+
+
+def _check_value(name: str, value: Any, own: NDArray) -> None:
+    """ArgumentError for a value that is no array, or has another shape than its place."""
+    if not isinstance(value, NDArray):
+        raise ArgumentTypeError(f"the value of '{name}' must be an NDArray, not {type(value).__name__}")
+    if value.shape != own.shape:
+        raise ArgumentError(f"'{name}' has shape {own.shape}, and the value given {value.shape}")
 
 
 def _handle(x: NDArray) -> NDArray:

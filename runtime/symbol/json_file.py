@@ -7,14 +7,15 @@ in it is evaluated: an attribute is a string until its operator reads it.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NoReturn
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, did_you_mean
 from runtime.symbol.attributes import HIDDEN, parse_shape, stored_key
 from runtime.symbol.graph import Entry, Node, initialize, order, rebuilt
-from runtime.symbol.table import find
+from runtime.symbol.table import Operator, find
 from runtime.util import is_np_shape
 
 VERSION = 10901
@@ -166,6 +167,7 @@ def _operation(
         if len(entries) != len(named):
             raise MXNetError(f"{op} takes {len(named)} inputs here, not {len(entries)}")
     own = {}
+    _warn_of_unknown(operator, name, attributes, [key for key, _ in named])
     for key, text in attributes.items():
         target = next((x for x, (k, _) in zip(entries, named, strict=True) if _of_input(key, k)), None)
         if target is not None and target.node.operator is None:  # version 0.8: `weight_lr_mult`
@@ -173,6 +175,15 @@ def _operation(
         else:
             own[stored_key(key)] = text
     return Node(operator, name, own, tuple(entries), subgraphs)
+
+
+def _warn_of_unknown(operator: Operator, name: str, attributes: Mapping[str, str], inputs: Sequence[str]) -> None:
+    """Warn of attributes that nothing reads: one that is misspelt would be left out in silence."""
+    for key in attributes:
+        hidden = key in HIDDEN or key.startswith("__") or any(_of_input(key, x) for x in inputs)
+        if not (operator.open or hidden or key in operator.attributes):
+            hint = did_you_mean(key, operator.attributes)
+            warnings.warn(f"'{name}': {operator.name} has no attribute '{key}'{hint}; it is not used", stacklevel=2)
 
 
 def _of_input(key: str, name: str) -> bool:

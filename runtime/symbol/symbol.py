@@ -20,6 +20,10 @@ from runtime.symbol.graph import Entry, Node, listing, order, rebuilt, variables
 from runtime.symbol.json_file import from_json, to_json
 
 
+class _OnlyOfArrays(NotImplementedForSymbol, AttributeError):
+    """An attribute of arrays that was read of a symbol. Blocks add their names to it, and `hasattr` is false."""
+
+
 class Symbol:
     """One output or several of a graph. Python's symbols, and the methods of NDArray, make symbols of symbols."""
 
@@ -260,8 +264,10 @@ class Symbol:
         self._refuse("bool")
 
     def __getattr__(self, name: str) -> NoReturn:
-        hint = ": only arrays have it; in a graph, reshape takes 0 and -1 for lengths" if name in _OF_VALUES else ""
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+        problem = f"'{type(self).__name__}' object has no attribute '{name}'"
+        if name in _OF_VALUES:
+            raise _OnlyOfArrays(f"{problem}: only arrays have it; in a graph, reshape takes 0 and -1 for lengths")
+        raise AttributeError(problem)
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotImplementedForSymbol(f"{what} needs values, and a Symbol has none: bind it to arrays, or use eval()")

@@ -160,6 +160,9 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     sparse = mx.sym.dot(mx.sym.var("data"), mx.sym.var("w", stype="row_sparse"))
     with pytest.raises(AssertionError, match="the parameter 'w' is row_sparse, and must be dense"):
         gluon.SymbolBlock(sparse, mx.sym.var("data"))
+    shapeless = mx.sym.relu(mx.sym.var("w", attr={"__shape__": "(4.5, 3)"}))
+    with pytest.raises(ValueError, match=r"__shape__ of the variable 'w' is '\(4.5, 3\)': must be of whole numbers"):
+        gluon.SymbolBlock(shapeless, mx.sym.var("data"))
     with pytest.raises(ValueError, match="SymbolBlock takes data, and got 2 inputs"):
         block(nd.ones((1, 3)), nd.ones((1, 3)))
 
@@ -245,3 +248,17 @@ def test_parameters_of_a_graph_are_saved_without_the_name_of_its_block(tmp_path:
     second.load_parameters(tmp_path / "params")
     x = mx.nd.ones((1, 3))
     assert (first(x).asnumpy() == second(x).asnumpy()).all()
+
+
+class Flattened(nn.HybridBlock):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return x.reshape((x.shape[0], -1))
+
+
+def test_shapes_in_graphs_are_refused_with_the_name_of_the_block(tmp_path: Path) -> None:
+    net = Flattened(prefix="flat_")
+    net.hybridize()
+    net(nd.ones((2, 3)))
+    with pytest.raises(AttributeError, match=r"no attribute 'shape': only arrays have it.*\(in Flattened 'flat_?'\)"):
+        net.export(str(tmp_path / "net"))
+    assert not list(tmp_path.iterdir()) and not hasattr(mx.sym.var("x"), "shape")

@@ -245,6 +245,49 @@ def test_an_iterator_over_records_draws_from_its_own_generator(tmp_path: Path) -
     assert random.getstate() == state
 
 
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (b"short", "a packed record begins with 24 bytes of a header, and this one has 5"),
+        ((9).to_bytes(4, "little") + bytes(20), "a packed record of 9 labels has 60 bytes at least, and this one 24"),
+        (recordio.pack((0, 0.0, 1, 0), b"GIF89a"), "no picture of a known format: its 6 bytes begin b'GIF89a'"),
+    ],
+)
+def test_records_in_the_middle_that_hold_no_picture(tmp_path: Path, record: bytes, words: str) -> None:
+    whole = recordio.pack((0, 0.0, 0, 0), content(pillow.new("RGB", (4, 4)), format="png"))
+    with recordio.MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as file:
+        for key, packed in enumerate((whole, record)):
+            file.write_idx(key, packed)
+    at = int((tmp_path / "x.idx").read_text().split()[-1])
+    path = tmp_path / "x.rec"
+    for name, iterator in (
+        ("record 1 of", image.ImageIter(2, (3, 4, 4), path_imgrec=path)),
+        ("key 1 of", image.ImageIter(2, (3, 4, 4), path_imgrec=path, path_imgidx=tmp_path / "x.idx")),
+        (f"offset {at} of", mx.io.ImageRecordIter(path, (3, 4, 4), 2)),
+    ):
+        with pytest.raises(mx.MXNetError, match=rf"{name} '.*x\.rec'.*{words}"):
+            next(iterator)
+    with pytest.raises(mx.MXNetError, match=rf"x\.rec', sample 1: .*{words}"):
+        mx.gluon.data.vision.ImageRecordDataset(path)[1]
+
+
+@pytest.mark.parametrize("numbers", [(np.nan, 5), (2, np.inf), (-2, 5), (2, 0), (1e30, 5)])
+def test_labels_of_objects_whose_headers_do_not_fit(tmp_path: Path, numbers: tuple[float, float]) -> None:
+    written(tmp_path / "x.rec", [[*numbers, 0, 0, 0, 1, 1]])
+    for read in (
+        lambda: image.ImageDetIter(1, (3, 6, 8), tmp_path / "x.rec"),
+        lambda: next(mx.io.ImageDetRecordIter(tmp_path / "x.rec", (3, 6, 8), 1)),
+    ):
+        with pytest.raises(mx.MXNetError, match=r"x\.rec': a label of 7 numbers with a header of .* and objects of"):
+            read()
+
+
+def test_labels_of_other_lengths_name_their_records(tmp_path: Path) -> None:
+    written(tmp_path / "x.rec", [0.0, [1, 2, 3]])
+    with pytest.raises(mx.MXNetError, match=r"the record of id 1 at .*x\.rec' has a label of 3 numbers; label_width=1"):
+        next(mx.io.ImageRecordIter(tmp_path / "x.rec", (3, 6, 8), 2))
+
+
 def test_records_of_objects(tmp_path: Path) -> None:
     labels = [[2, 5, *(x for j in range(n) for x in (j, 0.1 * j, 0.2, 0.5 + 0.1 * j, 0.8))] for n in (1, 3)]
     pixels = written(tmp_path / "x.rec", labels)

@@ -149,6 +149,8 @@ def test_parts_that_a_program_names(tmp_path: Path) -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="set_config has no argument 'file_name'; did you mean 'filename'"):
         profiler.set_config(file_name="x")
+    with pytest.raises(ValueError, match="set_config: filename is a path, not 1"):
+        profiler.set_config(filename=1)
     with pytest.raises(ValueError, match="state is 'run' or 'stop', not 'go'"):
         profiler.set_state("go")
     with pytest.raises(AssertionError, match="sort_by is one of"):

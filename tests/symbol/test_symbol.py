@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def test_children_internals_and_outputs() -> None:
         mx.sym.relu(parts)
 
 
+@pytest.mark.filterwarnings("ignore:'fc'. FullyConnected has no attribute 'group'")
 def test_attributes_and_scopes() -> None:
     with mx.AttrScope(group="4", __data__="great"):
         data = mx.sym.Variable("data", attr={"group": "1", "force_mirroring": "True"}, lr_mult=2)
@@ -368,6 +370,10 @@ CONV = {"kernel": (3, 3), "num_filter": 4}
         ("Convolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
         ("Convolution", CONV | {"num_group": 2}, "3 channels and 4 filters cannot be cut into num_group = 2"),
         ("Deconvolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
+        ("Deconvolution", CONV | {"adj": (1,)}, r"adj is \(1,\), and must have one number, at least 0, for each axis"),
+        ("Deconvolution", CONV | {"adj": (-1, 0)}, r"adj is \(-1, 0\), and must have one number, at least 0"),
+        ("Deconvolution", CONV | {"adj": (0, 1)}, r"adj \(0, 1\) must be smaller than stride \(1, 1\)"),
+        ("Deconvolution", CONV | {"target_shape": (9, 11)}, r"target_shape \(9, 11\) is too big: .* it is \(10, 10\)"),
         ("Convolution", CONV | {"pad": (-1, 0)}, r"pad is \(-1, 0\), and must be at least 0"),
         ("Convolution", CONV | {"stride": (2,)}, r"stride is \(2,\), and must have one number for each axis"),
         ("Convolution", CONV | {"dilate": "(None, 1)"}, r"dilate is \(None, 1\)"),
@@ -464,6 +470,34 @@ def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
     assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
+def test_arrays_that_do_not_fit_are_named() -> None:
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(2, 3))
+    executor.forward(is_train=True)
+    for call, message in (
+        (lambda: executor.copy_params_from({"fc_bias": mx.nd.ones(3)}), r"'fc_bias' has shape \(4,\), .* given \(3,\)"),
+        (lambda: executor.copy_params_from({"fc_bias": np.ones(4)}), "value of 'fc_bias' must be .* not ndarray"),
+        (lambda: executor.backward(np.ones((2, 4))), "backward takes gradients in NDArrays, not ndarray"),
+        (lambda: executor.backward([1.0]), "backward takes gradients in NDArrays, not float"),
+        (lambda: net.simple_bind(mx.cpu(), x=(2, 3), grad_req=3), "grad_req must be 'write', 'add' or 'null', .*: 3"),
+        (lambda: net.bind("cpu", {}), "ctx is a Context, such as mx.cpu.., not 'cpu'"),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            call()
+
+
+def test_attributes_that_nothing_reads() -> None:
+    node = {"op": "relu", "name": "r", "inputs": [[0, 0]]}
+
+    def load(**attributes: str) -> None:
+        mx.sym.load_json(json.dumps({"nodes": [NODE, node | {"attrs": attributes}], "heads": [[1, 0]]}))
+
+    with warnings.catch_warnings(action="error"):
+        load(__own__="1", ctx_group="a")
+    with pytest.warns(UserWarning, match="'r': relu has no attribute 'slope'.*; it is not used"):
+        load(slope="2")
+
+
 def test_two_variables_of_one_name_are_not_bound() -> None:
     x = mx.sym.Variable("x")
     assert (x + 2 * x).eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
@@ -483,6 +517,7 @@ def test_two_variables_of_one_name_are_not_bound() -> None:
         ({"__init__": '["nonsense", {}]'}, "the initializer of parameter 'w', .*: unknown initializer 'nonsense'"),
         ({"__init__": '["normal", {"sigmo": 1}]'}, "the initializer of parameter 'w', .*sigmo"),
         ({"__init__": "[[["}, "the initializer of parameter 'w'"),
+        ({"__init__": '["constant", {"value": "x"}]'}, "the initializer of parameter 'w', .*cannot write 'x'"),
         ({"__init__": '["one", {}]', "__lr_mult__": "much"}, "__lr_mult__ of .*'w'.*'much'"),
         ({"__init__": '["one", {}]', "__wd_mult__": "[]"}, "__wd_mult__ of .*'w'.*"),
     ],

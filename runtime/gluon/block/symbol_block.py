@@ -68,7 +68,10 @@ class SymbolBlock(HybridBlock):
         if stored != "default":
             raise ArgumentError(f"SymbolBlock: the parameter '{node.name}' is {stored}, and must be dense")
         text = node.attributes.get("__shape__")
-        shape = None if text is None else tuple(symbol.attributes.parse_shape(text))
+        try:
+            shape = None if text is None else tuple(symbol.attributes.parse_shape(text))
+        except ValueError as error:
+            raise ArgumentError(f"__shape__ of the variable '{node.name}' is '{text:.60}': {error}") from None
         wanted = {"grad_req": "null"} if state else {}
         return self.params.get(node.name, shape=shape, dtype=dtype, allow_deferred_init=True, **wanted)
 

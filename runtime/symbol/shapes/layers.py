@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product
+from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product, text
 
 
 def fully_connected(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
@@ -87,17 +87,31 @@ def deconvolution(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shap
     data, y = inputs[0], outputs[0]
     if data is None:
         return inputs, outputs
-    adj = values["adj"] or (0,) * len(kernel)
-    spatial: Iterable[int] = (
-        -1 if length == -1 else s * (length - 1) + d * (k - 1) + 1 - 2 * p + a
-        for length, k, s, d, p, a in zip(data[2:], kernel, stride, dilate, pad, adj, strict=True)
-    )
     if len(data) != len(kernel) + 2:
         raise ValueError(f"data of {len(data)} axes does not fit a kernel {kernel}")
+    whole = [
+        -1 if length == -1 else s * (length - 1) + d * (k - 1) + 1
+        for length, k, s, d in zip(data[2:], kernel, stride, dilate, strict=True)
+    ]
     _share(values, data[1])
     weight = merged(inputs[1], (data[1], filters // values["num_group"], *kernel))
-    y = merged(y, (data[0], filters, *(values["target_shape"] or spatial)))
+    y = merged(y, (data[0], filters, *_transposed(values, whole, stride, pad)))
     return [data, weight, *[merged(bias, (filters,)) for bias in inputs[2:]]], [y]
+
+
+def _transposed(values: Values, whole: Sequence[int], stride: Shape, pad: Shape) -> Shape:
+    """The lengths of what a Deconvolution gives, which are `whole` without padding."""
+    adj, target = values["adj"] or (0,) * len(whole), values["target_shape"]
+    for name, lengths in (("adj", adj), ("target_shape", target)):
+        if lengths and (len(lengths) != len(whole) or None in lengths or min(lengths) < 0):
+            raise ValueError(f"{name} is {lengths}, and must have one number, at least 0, for each axis of the kernel")
+    if target and any(target):
+        if any(wanted > full != -1 for wanted, full in zip(target, whole, strict=True)):
+            raise ValueError(f"target_shape {target} is too big: without padding it is {text(tuple(whole))}")
+        return target
+    if any(a >= s for a, s in zip(adj, stride, strict=True)):
+        raise ValueError(f"adj {adj} must be smaller than stride {stride}")
+    return tuple(-1 if n == -1 else n - 2 * p + a for n, p, a in zip(whole, pad, adj, strict=True))
 
 
 def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:

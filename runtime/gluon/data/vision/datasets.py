@@ -192,8 +192,9 @@ class ImageRecordDataset(RecordFileDataset):
         self._transform = transform
 
     def __getitem__(self, idx: int) -> Any:
-        header, content = unpack(super().__getitem__(idx))
+        record = super().__getitem__(idx)
         try:
+            header, content = unpack(record)
             picture = image.imdecode(content, self._flag)
         except MXNetError as error:
             raise MXNetError(f"'{self.filename}', sample {idx}: {error}") from None
