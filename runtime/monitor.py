@@ -69,7 +69,7 @@ class Monitor:
     def toc_print(self) -> None:
         """`toc`, to Python's root logger."""
         for step, name, value in self.toc():
-            logging.info("Batch: %7d %30s %s", step, name, value)
+            logging.info("Batch: %7d %-30s %s", step, name, value)
 
     def _look(self, name: str, x: NDArray) -> None:
         if self.activated and self.re_prog.match(name):
@@ -82,4 +82,4 @@ def _norm(x: NDArray) -> NDArray:
 
 def _text(value: NDArray | Sequence[NDArray]) -> str:
     values = [value] if isinstance(value, NDArray) else value
-    return "".join(f"{x.asnumpy().reshape(())[()] if x.size == 1 else x.asnumpy()}\t" for x in values)
+    return "".join(str(x.asnumpy().reshape(())[()] if x.size == 1 else x.asnumpy()) + "\t" for x in values)

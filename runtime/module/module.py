@@ -273,6 +273,10 @@ class Module(BaseModule):
         self._arg_params, self._aux_params = arg_params, aux_params
         return arg_params, aux_params
 
+    def _sync_params_from_devices(self) -> None:
+        """`get_params`, by the name that programs call before they read `_arg_params`."""
+        self.get_params()
+
     # ------------------------------------------------------------ optimizer
 
     def init_optimizer(
@@ -295,7 +299,7 @@ class Module(BaseModule):
             return
         params, _ = self.get_params()
         store, on_store = updates.choose(kvstore, len(self._context), params)
-        self._optimizer = self._made(optimizer, optimizer_params, store)
+        self._optimizer = self._made(optimizer, optimizer_params, store, self._symbol)
         self._kvstore, self._update_on_kvstore = store, on_store
         self._updaters = [] if on_store else [get_updater(self._optimizer) for _ in self._context]
         if store is not None:
@@ -305,16 +309,14 @@ class Module(BaseModule):
             self.load_optimizer_states(self._states_file)
             self._states_file = None
 
-    def _made(self, given: Any, params: Any, store: Any) -> optimizer.Optimizer:
-        """The optimizer, which knows the parameters' names and attributes."""
+    def _made(self, given: Any, params: Any, store: Any, sym: Symbol | None) -> optimizer.Optimizer:
+        """The optimizer, which knows the parameters' names, and their attributes where `sym` is given."""
         size = self._group("init_optimizer").batch_size
         if store is not None and "dist" in store.type and "_sync" in store.type:
             size *= store.num_workers
         names = dict(enumerate(self._param_names))
         if isinstance(given, str):
-            return optimizer.create(
-                given, sym=self._symbol, param_idx2name=names, **({"rescale_grad": 1 / size} | dict(params))
-            )
+            return optimizer.create(given, sym=sym, param_idx2name=names, **({"rescale_grad": 1 / size} | dict(params)))
         if not isinstance(given, optimizer.Optimizer):
             raise TypeError(f"optimizer is a name or an Optimizer, not {type(given).__name__}")
         if given.rescale_grad != 1 / size:

@@ -17,7 +17,7 @@ from runtime.ndarray import NDArray
 from runtime.ndarray.creation import blank
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
-from runtime.symbol.gradients import is_loss, needed, on_the_way
+from runtime.symbol.gradients import needed, needs_none, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
 
 if TYPE_CHECKING:
@@ -159,9 +159,9 @@ class Executor:
         """Compute the gradients of the arguments into `grad_arrays`, given those of the outputs, by default 1.
 
         They are converted to the context and the dtype of their outputs. Losses among the operators, as SoftmaxOutput,
-        need none, and ignore them: those of the last outputs may be left out if these are losses. What is given for
-        more outputs than there are is ignored. After `forward(is_train=False)` the graph is computed again, in the mode
-        of that call.
+        need none, and ignore them: those of the last outputs may be left out if these are losses, or pass no gradient
+        on, as BlockGrad. What is given for more outputs than there are is ignored. After `forward(is_train=False)` the
+        graph is computed again, in the mode of that call.
         """
         if self._recorded is None:
             with generator.replayed(self._draws):
@@ -169,18 +169,18 @@ class Executor:
         if isinstance(out_grads, Mapping):
             out_grads = [out_grads[entry.name] for entry in self._entries]
         grads = [out_grads] if isinstance(out_grads, NDArray) else out_grads
+        passing = on_the_way(self._entries, self._nodes, self._arguments)
         if grads is not None:
             if not isinstance(grads, (list, tuple)) or not all(x is None or isinstance(x, NDArray) for x in grads):
                 raise ArgumentTypeError(f"backward takes gradients in NDArrays, not {_types(grads)}")
             for entry in self._entries[len(grads) :]:
-                if not is_loss(entry.node):
+                if entry.node in passing and not needs_none(entry.node):
                     raise MXNetError(f"{len(grads)} gradients, but '{entry.name}' has none, and is no loss")
             grads = [*grads, *[None] * len(self._entries)]
         for x in self._marked:
             x._node.fresh = False
         for grad, own in self._converted:
             own[:] = grad
-        passing = on_the_way(self._entries, self._nodes, self._arguments)
         heads = [
             (y, None if grads is None or grads[i] is None else grads[i].as_in_context(y.context).astype(y.dtype, False))
             for i, (y, entry) in enumerate(zip(self._recorded, self._entries, strict=True))
@@ -289,12 +289,12 @@ class Executor:
         return SYMBOL_MAKERS["symbol"](self._entries)
 
     def debug_str(self) -> str:
-        """The graph as text, and the memory that the outputs of its operations take."""
+        """The graph as text, and in the last line but one the memory that the outputs of its operations take."""
         arrays = dict(zip((*self._arguments, *self._states), (*self.arg_arrays, *self.aux_arrays), strict=True))
         asked = zip(self._arguments, self.grad_arrays, self._requests, strict=True)
         wanted = [node for node, grad, request in asked if grad is not None and request != "null"]
         total = needed(self._entries, self._nodes, arrays, wanted)
-        return f"{listing(self._entries)}\nTotal {total >> 20} MB allocated"
+        return f"{listing(self._entries)}Total {total >> 20} MB allocated\nTotal 0 TempSpace resource requested\n"
 
 
 def _types(given: Any) -> str:

@@ -87,3 +87,8 @@ def _passes(node: Node, below: Node) -> bool:
 
 def is_loss(node: Node) -> bool:
     return node.operator is not None and node.operator.name in LOSSES
+
+
+def needs_none(node: Node) -> bool:
+    """Whether the gradient of the output means nothing: that of a loss, or of a barrier, which may follow one."""
+    return is_loss(node) or (node.operator is not None and node.operator.name == "BlockGrad")

@@ -170,10 +170,20 @@ def variables(entries: Iterable[Entry]) -> tuple[list[Node], list[Node]]:
 
 
 def listing(entries: Sequence[Entry]) -> str:
-    """The graph as text, a node a line."""
-    lines = []
-    for node in order(entries):
-        kind = "Variable" if node.operator is None else node.operator.name
-        inputs = ", ".join(entry.name for entry in node.inputs)
-        lines.append(f"{kind} {node.name}({inputs}) {node.attributes or ''}".rstrip())
-    return "\n".join([*lines, f"outputs: {', '.join(entry.name for entry in entries)}"])
+    """The graph as text, in the form that MXNet's `debug_str` has."""
+    lines = ["Symbol Outputs:", *(f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(entries))]
+    nodes = order(entries)
+    if len(nodes) == 1 and nodes[0].operator is None:
+        return f"Variable:{nodes[0].name}\n"
+    for node in nodes:
+        if node.operator is None:
+            lines.append(f"Variable:{node.name}")
+            continue
+        lines += ["-" * 20, f"Op:{node.operator.name}, Name={node.name}"]
+        lines += ["Inputs:"] * bool(node.inputs)
+        for i, ((source, k), (_, state)) in enumerate(zip(node.inputs, node.input_names, strict=True)):
+            version = f" version={int(state)}" if source.operator is None else ""
+            lines.append(f"\targ[{i}]={source.name}({k}){version}")
+        lines += ["Attrs:"] * bool(node.attributes)
+        lines += [f"\t{key}={value}" for key, value in sorted(node.attributes.items())]
+    return "\n".join(lines) + "\n"

@@ -197,7 +197,7 @@ class Symbol:
         files.write(fname, self.tojson(remove_amp_cast).encode())
 
     def debug_str(self) -> str:
-        """The graph as text, a node a line."""
+        """The graph as text: its outputs, and each node with what it reads and its attributes."""
         return listing(self._entries)
 
     def _gen_atomic_symbol(self) -> Symbol:

@@ -42,6 +42,18 @@ def test_training_is_the_equation(contexts: int) -> None:
         SVRGModule(loss, ["data"], ["label"])
 
 
+def test_attributes_multiply_no_rates() -> None:
+    """As in MXNet, whose module makes its optimizer without the symbol."""
+    weight = mx.sym.Variable("w", lr_mult=10.0, shape=(1, 3))
+    loss = mx.sym.LinearRegressionOutput(
+        mx.sym.FullyConnected(mx.sym.Variable("data"), weight, num_hidden=1, no_bias=True), mx.sym.Variable("label")
+    )
+    batches = mx.io.NDArrayIter(np.ones((4, 3)), np.ones((4, 1)), 4, label_name="label")
+    module = SVRGModule(loss, ["data"], ["label"], update_freq=1)
+    module.fit(batches, None, "mse", optimizer_params={"learning_rate": 0.1}, initializer=mx.init.Zero(), num_epoch=1)
+    np.testing.assert_allclose(module.get_params()[0]["w"].asnumpy(), [[0.1] * 3], rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["sgd", "adam"])
 def test_states_are_saved(name: str, tmp_path: Path) -> None:
     loss = mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc"))

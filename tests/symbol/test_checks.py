@@ -76,10 +76,41 @@ def test_memory_of_an_executor() -> None:
         x = x * x
     shape = (1 << 18,)
     totals = [
-        graph.simple_bind(mx.cpu(), grad_req=request, x=shape).debug_str().split()[-3]
+        graph.simple_bind(mx.cpu(), grad_req=request, x=shape).debug_str().split("\n")[-3].split()[1]
         for graph, request in ((x, "write"), (x, "null"), (mx.sym.stop_gradient(x), "write"))
     ]
     assert totals == ["10", "2", "2"]
+
+
+def test_the_text_of_a_graph() -> None:
+    """MXNet's form: outputs, and nodes with what they read, auxiliary states in version 1, and their attributes."""
+    assert X.debug_str() == "Variable:x\n"
+    net = mx.sym.split(mx.sym.BatchNorm(X, fix_gamma=False, name="norm"), num_outputs=2, name="cut")[1]
+    text = """Symbol Outputs:
+    output[0]=cut(1)
+Variable:x
+Variable:norm_gamma
+Variable:norm_beta
+Variable:norm_moving_mean
+Variable:norm_moving_var
+--------------------
+Op:BatchNorm, Name=norm
+Inputs:
+    arg[0]=x(0) version=0
+    arg[1]=norm_gamma(0) version=0
+    arg[2]=norm_beta(0) version=0
+    arg[3]=norm_moving_mean(0) version=1
+    arg[4]=norm_moving_var(0) version=1
+Attrs:
+    fix_gamma=False
+--------------------
+Op:SliceChannel, Name=cut
+Inputs:
+    arg[0]=norm(0)
+Attrs:
+    num_outputs=2
+"""
+    assert net.debug_str() == text.replace("    ", "\t")
 
 
 def test_the_graph_of_an_executor() -> None:
@@ -97,6 +128,21 @@ def test_losses_need_no_gradient() -> None:
         assert executor.grad_dict["x"].asnumpy().tolist() == [19, 19]
     with pytest.raises(mx.MXNetError, match=r"0 gradients, but '_mulscalar[0-9]+_output' has none, and is no loss"):
         executor.backward([])
+
+
+def test_outputs_without_gradient_need_none() -> None:
+    """Gradients of the last outputs may be left out where none passes: MXNet's actor and critic gives two for four."""
+    outputs = mx.sym.Group([2 * X, mx.sym.MakeLoss(X * Y), mx.sym.BlockGrad(X * 3), mx.sym.argmax(X, axis=0), Y + 1])
+    executor = outputs.bind(mx.cpu(), [mx.nd.ones(2), mx.nd.full(2, 5)], [mx.nd.zeros(2), mx.nd.zeros(2)])
+    executor.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match=r"1 gradients, but '_plusscalar[0-9]+_output' has none, and is no loss"):
+        executor.backward([mx.nd.ones(2)])
+    executor = mx.sym.Group([outputs[i] for i in range(4)]).bind(
+        mx.cpu(), [mx.nd.ones(2), mx.nd.full(2, 5)], [mx.nd.zeros(2), mx.nd.zeros(2)]
+    )
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.ones(2)])
+    assert executor.grad_dict["x"].asnumpy().tolist() == [7, 7]
 
 
 def test_losses_behind_a_barrier_have_their_gradient() -> None:
@@ -312,3 +358,15 @@ def test_slices_of_lengths_that_are_not_known() -> None:
     assert mx.sym.slice_axis(X, axis=1, begin=-3, end=None).infer_shape_partial(x=(0, 10))[1] == [(0, 3)]
     with pytest.raises(mx.MXNetError, match="is empty"):
         mx.sym.slice_axis(X, axis=0, begin=2, end=2).infer_shape(x=(5,))
+
+
+def test_what_a_monitor_prints(caplog: pytest.LogCaptureFixture) -> None:
+    """A name to the left, and numbers of float32 with their digits alone."""
+    executor = (X * 3).bind(mx.cpu(), [mx.nd.array([0.1])])
+    monitor = mx.mon.Monitor(1, stat_func=lambda x: x, pattern="x")
+    monitor.install(executor)
+    with caplog.at_level("INFO"):
+        monitor.tic()
+        executor.forward()
+        monitor.toc_print()
+    assert caplog.messages == [f"Batch: {1:7d} {'x':30s} 0.1\t"]

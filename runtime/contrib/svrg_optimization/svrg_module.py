@@ -20,7 +20,8 @@ class SVRGModule(Module):
     """A Module that updates by g(w) - g(v) + G(v), where g are gradients of a batch, and G of all batches on average.
 
     v are the weights when `update_full_grads` was called last, which `fit` does every `update_freq` epochs. Before the
-    first call updates are those of a Module. The other arguments are those of Module.
+    first call updates are those of a Module. Multipliers of rates among the attributes of variables are ignored, as
+    MXNet does. The other arguments are those of Module.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class SVRGModule(Module):
         train_data.reset()
         self._full = [[None if total is None else total / batches for total in block] for block in sums]
 
-    def _made(self, given: Any, params: Any, store: Any) -> Optimizer:
-        return _SVRGOptimizer(super()._made(given, params, store))
+    def _made(self, given: Any, params: Any, store: Any, sym: Symbol | None) -> Optimizer:
+        return _SVRGOptimizer(super()._made(given, params, store, None))
 
     def _train(self, epoch: int, data: DataIter, *args: Any) -> None:
         if epoch % self.update_freq == 0:
