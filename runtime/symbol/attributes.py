@@ -11,6 +11,7 @@ import numpy as np
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.dtypes import element_type
+from runtime.initializer import Initializer
 
 _ITEM = re.compile(r"((?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf|nan|None))L?")
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
@@ -63,7 +64,9 @@ class Attribute:
 
 
 def text_of(value: Any) -> str:
-    """The string of a value of unknown type: numbers as Python writes them, tuples as `(1, 2)`."""
+    """The string of a value of unknown type: numbers as Python writes them, tuples as `(1, 2)`, initializers dumped."""
+    if isinstance(value, Initializer):
+        return value.dumps()
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (tuple, list)):

@@ -24,7 +24,7 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
     scoped = AttrScope.current.get(kwargs.pop("attr", None))
     kwargs.pop("out", None)
     inputs, named, texts = _sorted_arguments(operator, args, kwargs)
-    texts = {stored_key(key): value for key, value in scoped.items()} | texts
+    texts = {stored_key(key): text_of(value) for key, value in scoped.items()} | texts
     if "num_args" in operator.attributes:
         texts.setdefault("num_args", str(len(inputs) + len(named)))
     values = operator.values(texts)

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.attribute import AttrScope
 from runtime.initializer import Initializer
 from runtime.symbol import _internal
-from runtime.symbol.attributes import number_of_dtype, parse_shape, stored_key
+from runtime.symbol.attributes import number_of_dtype, parse_shape, stored_key, text_of
 from runtime.symbol.graph import Entry, Node
 from runtime.symbol.symbol import Symbol
 
@@ -32,7 +32,7 @@ def Variable(
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable must be a string, not {type(name).__name__}")
-    texts = {stored_key(key): value for key, value in AttrScope.current.get(dict(attr or {})).items()}
+    texts = {stored_key(key): text_of(value) for key, value in AttrScope.current.get(dict(attr or {})).items()}
     for key, value in {
         "shape": shape,
         "lr_mult": lr_mult,

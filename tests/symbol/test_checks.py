@@ -370,3 +370,14 @@ def test_what_a_monitor_prints(caplog: pytest.LogCaptureFixture) -> None:
         executor.forward()
         monitor.toc_print()
     assert caplog.messages == [f"Batch: {1:7d} {'x':30s} 0.1\t"]
+
+
+def test_initializers_among_attributes_are_text() -> None:
+    """gluoncv's FeatureExpander gives `attr` an Initializer, and its networks are exported."""
+    choice = mx.init.Xavier(magnitude=2)
+    for net in (
+        mx.sym.Convolution(X, num_filter=2, kernel=(1, 1), no_bias=True, name="c", attr={"__init__": choice}),
+        mx.sym.FullyConnected(X, mx.sym.var("c_weight", attr={"__init__": choice}), num_hidden=2, no_bias=True),
+    ):
+        assert net.attr_dict()["c_weight"]["__init__"] == choice.dumps()
+        assert mx.sym.load_json(net.tojson()).tojson() == net.tojson()
