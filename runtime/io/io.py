@@ -103,20 +103,22 @@ class DataIter:
 
     def iter_next(self) -> bool:
         """Move to the next batch. Returns whether there is one."""
-        raise NotImplementedError(f"{type(self).__name__} must define iter_next, getdata, getlabel and getpad, or next")
+        raise NotImplementedError(f"{type(self).__name__} must define iter_next and getdata, or next")
 
     def getdata(self) -> list[NDArray]:
         raise NotImplementedError(f"{type(self).__name__} must define getdata")
 
-    def getlabel(self) -> list[NDArray]:
-        raise NotImplementedError(f"{type(self).__name__} must define getlabel")
+    def getlabel(self) -> list[NDArray] | None:
+        """The labels of the batch; iterators of samples without labels need not define it."""
+        return None
 
     def getindex(self) -> Any:
         """The sample numbers of the batch, if they are known."""
         return None
 
     def getpad(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define getpad")
+        """How many of the batch's samples fill it up only, by default none."""
+        return 0
 
 
 class MXDataIter(DataIter):

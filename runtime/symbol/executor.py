@@ -215,7 +215,10 @@ class Executor:
         assert self._monitor is not None
         passed = [x for x in self._passed if x[0] in passing]
         arrays = [x for _, _, x in passed]
+        states = [x.copy() for x in self.aux_arrays]
         found = autograd.grad([y for y, _ in heads], arrays, [g for _, g in heads], retain_graph=True)
+        for own_state, state in zip(self.aux_arrays, states, strict=True):
+            own_state[:] = state  # running averages have moved in `backward`, and would a second time
         gradients: dict[Node, list[NDArray]] = {}
         for (node, _, _), gradient in zip(passed, found, strict=True):
             gradients.setdefault(node, []).append(gradient)

@@ -227,3 +227,19 @@ def test_errors() -> None:
     with pytest.raises(TypeError, match="NDArrayIter: 'data': cannot make an array"):
         io.NDArrayIter("words")
     assert str(io.DataBatch([nd.ones((2, 3))])) == "DataBatch: data shapes: [(2, 3)] label shapes: None"
+
+
+def test_iterators_need_no_labels() -> None:
+    """Generators of GANs define what is drawn alone."""
+
+    class Drawn(io.DataIter):
+        provide_data, provide_label = (("rand", (2, 3)),), ()
+
+        def iter_next(self) -> bool:
+            return True
+
+        def getdata(self) -> list[nd.NDArray]:
+            return [nd.ones((2, 3))]
+
+    batch = Drawn(2).next()
+    assert batch.data[0].shape == (2, 3) and batch.label is None and batch.pad == 0

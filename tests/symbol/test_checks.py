@@ -381,3 +381,16 @@ def test_initializers_among_attributes_are_text() -> None:
     ):
         assert net.attr_dict()["c_weight"]["__init__"] == choice.dumps()
         assert mx.sym.load_json(net.tojson()).tojson() == net.tojson()
+
+
+def test_running_averages_move_once_under_a_monitor() -> None:
+    found = []
+    for watched in (False, True):
+        executor = mx.sym.BatchNorm(X, name="norm").simple_bind(mx.cpu(), x=(4, 2))
+        executor.aux_dict["norm_moving_var"][:] = 1
+        if watched:
+            executor.set_monitor_callback(lambda name, x: None)
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((4, 2)))
+        found.append(executor.aux_dict["norm_moving_var"].asnumpy().tolist())
+    np.testing.assert_allclose(found, [[0.9, 0.9]] * 2, rtol=1e-6)
