@@ -199,6 +199,11 @@ class NDArrayIter(DataIter):
         """The descriptions of the labels of a batch."""
         return self._describe(self.label)
 
+    @property
+    def data_list(self) -> list[NDArray]:
+        """The arrays of all samples, data before labels. Writing to them changes the batches that follow."""
+        return [x for _, x in self.data + self.label]
+
     def _describe(self, arrays: list[tuple[str, NDArray]]) -> list[DataDesc]:
         a = self._axis
         return [

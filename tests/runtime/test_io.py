@@ -243,3 +243,11 @@ def test_iterators_need_no_labels() -> None:
 
     batch = Drawn(2).next()
     assert batch.data[0].shape == (2, 3) and batch.label is None and batch.pad == 0
+
+
+def test_labels_are_written_between_rounds() -> None:
+    """Deep embedded clustering gives its samples new targets by `data_list`."""
+    batches = io.NDArrayIter({"data": np.zeros((4, 2))}, {"label": np.zeros((4, 3))}, 2)
+    batches.data_list[1][:] = 7
+    assert [x.shape for x in batches.data_list] == [(4, 2), (4, 3)]
+    assert [batch.label[0].asnumpy().mean() for batch in batches] == [7, 7]
