@@ -14,10 +14,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-Call = Callable[..., Any]
-Shape = tuple[int, ...]
+if TYPE_CHECKING:  # MXNet's interpreter may be Python 3.8, which has no such subscripts
+    Call = Callable[..., Any]
+    Shape = tuple[int, ...]
 
 
 class Layer(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -25,8 +26,9 @@ class Process:
         )  # fmt: skip
 
     def ask(self, line: str) -> float:
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: `read` says so
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
         return self.read()
 
     def read(self) -> float:
