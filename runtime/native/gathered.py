@@ -1,83 +1,88 @@
 """Convolution and its two adjoints as products whose rows are gathered: no matrix of windows is made.
 
-Images are copied with their channels last and their padding around them. Then what is under a place of the kernel is,
+A task copies a box of an image, padding included, with its channels last. Then what is under a place of the kernel is,
 for each pixel, a run of consecutive elements, and tables say where: a window is the sum of the place of a pixel and the
-offsets of the kernel. `optgen.linalg.own.gathered` has the products. `g` has the sizes and the tables, which
-`ndarray.nn.gathered` makes:
+offsets of the kernel. `optgen.linalg.own.gathered` has the products. A box, a block of pixels and what is computed of
+them stay in the second cache. `g` has the sizes and the tables, which `ndarray.nn.gathered` makes:
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, turn
+from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, shared, turn
 from runtime.native.vectors import accumulate, clear, copy, rectify
 
-IMAGES, IMAGE_SIZE = 0, 1  # images, and the elements of one with its padding
-TOGETHER, BLOCKS, BLOCK = 2, 3, 4  # images of a block, or blocks of an image; the pixels of a block in an image
-GROUPS, GROUP_STEP, GROUP_PANELS = 5, 6, 7  # groups, the channels of one, and the elements of its panels
-COLUMNS, SPLITS, SPLIT = 8, 9, 10  # columns of the product of a group; tasks that share them; columns of each
-RUN, PIXELS, PHASES = 11, 12, 13  # elements of a run; pixels of a result; its phases
-TABLES = 14  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns
-ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES = 14, 15, 16, 17, 18, 19
+IMAGES, TOGETHER, BLOCKS = 0, 1, 2  # images; those of a block; blocks of an image
+GROUPS, CHANNELS, GROUP_PANELS = 3, 4, 5  # groups, the channels of one, and the elements of its panels
+COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks that share them; columns of each
+RUN, PIXELS, PHASES = 9, 10, 11  # elements of a run; pixels of a result; its phases
+IMAGE, BOX = 12, 13  # the elements of a channel of an image, and of the box of an image
+TABLES = 14  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns,
+ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES, BLOCK, COPY = 14, 15, 16, 17, 18, 19, 20, 21  # blocks, and of `copy_box`
 
-# Indices into the sizes of `channels_last`:
-CHANNELS, DEPTH, HEIGHT, WIDTH = 0, 1, 2, 3  # an image
-WHOLE_DEPTH, WHOLE_HEIGHT, WHOLE_WIDTH = 4, 5, 6  # with its padding
-BEFORE, STEP = 7, 10  # padding before the first of each axis; every how manieth plane, and row, is copied
-PIXEL, LINES, PARTS = 12, 13, 14  # elements of a pixel; rows of a task, and tasks of an image
-COLUMN_PLACES = 15  # of the pixels of a row
+FIRST, COUNT, START = 0, 1, 2  # of a block: its first pixel, its pixels, and where its box begins, along each axis,
+LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
+
+# Indices into the sizes of `copy_box`. Planes, rows and columns are counted with the padding, unless it is an image's:
+DEPTH, HEIGHT, WIDTH = 0, 1, 2  # an image
+BEFORE, STEP = 3, 6  # padding before the first of each axis; every how manieth plane, and row, is copied
+PIXEL, LINE, BOX_ROWS = 8, 9, 10  # elements of a pixel and of a row of a box; rows of a plane of a box
+COLUMN_PLACES = 11  # of the pixels of consecutive rows of an image
 
 LANES = 16
-"""The filters that lie side by side in what `filters_last` makes."""
+"""The channels that `copy_box` copies at a time."""
 
 
 @function
-def source_row(row: int, g: Ints) -> int:
-    """The row of the image that becomes this row, counted through all planes; -1 for padding."""
-    d = row // g[WHOLE_HEIGHT] * g[STEP] - g[BEFORE]
-    h = row % g[WHOLE_HEIGHT] * g[STEP + 1] - g[BEFORE + 1]
-    source = -1
-    if d >= 0 and d < g[DEPTH] and h >= 0 and h < g[HEIGHT]:
-        source = d * g[HEIGHT] + h
-    return source
+def first_inside(start: int, before: int, step: int) -> int:
+    """How many of the planes, rows or columns of a box come before the image."""
+    return (max(before - start * step, 0) + step - 1) // step
 
 
-@kernel
-def channels_last(task: int, x: Array, to: Array, code: int, g: Ints) -> None:
-    """Images (channels, depth, height, width) as (depth, height, width, channels), with padding around them. One task
-    for some rows of each image."""
-    image = task // g[PARTS]
-    first = task % g[PARTS] * g[LINES]
-    last = min(first + g[LINES], g[WHOLE_DEPTH] * g[WHOLE_HEIGHT])
-    line = g[WHOLE_WIDTH] * g[PIXEL]
-    before = g[BEFORE + 2] * g[PIXEL]
-    after = before + g[WIDTH] * g[PIXEL]
-    plane = g[DEPTH] * g[HEIGHT] * g[WIDTH]
-    lines = to + image * g[WHOLE_DEPTH] * g[WHOLE_HEIGHT] * line
-    for row in range(first, last):
-        if source_row(row, g) >= 0:
-            clear(lines + row * line, before)
-            clear(lines + (row * line + after), line - after)
-        else:
-            clear(lines + row * line, line)
-    for c in range(0, g[CHANNELS], LANES):  # each channel is read in the order of memory
-        for row in range(first, last):
-            source = source_row(row, g)
-            if source >= 0:
-                turn(
-                    code, x + ((image * g[CHANNELS] + c) * plane + source * g[WIDTH]), plane,
-                    lines + (row * line + before + c), g + COLUMN_PLACES, min(LANES, g[CHANNELS] - c), g[WIDTH],
-                )  # fmt: skip
+@function
+def first_behind(start: int, before: int, step: int, size: int, length: int) -> int:
+    """How many come before the end of the image, whose length is `size`; all of them are `length`."""
+    return min((max(size + before - start * step, 0) + step - 1) // step, length)
 
 
-@kernel
-def filters_last(task: int, y: Array, to: Array, filters: int, images: int, pixels: int, code: int, g: Ints) -> None:
-    """LANES filters at a time, their pixels of all images, with these filters last. One task for each image."""
-    for f in range(0, filters, LANES):
-        turn(
-            code, y + (task * filters + f) * pixels, pixels, to + (f * images + task * LANES) * pixels, g,
-            min(LANES, filters - f), pixels,
-        )  # fmt: skip
+@shared
+def copy_box(
+    x: Array, to: Array, channels: int, plane: int, row: int, column: int, planes: int, rows: int, columns: int,
+    code: int, g: Ints,
+) -> None:  # fmt: skip
+    """A box of an image (channels, depth, height, width) as (planes, rows, columns, channels), with zeros for padding.
+    It begins at a plane, a row and a column."""
+    left = first_inside(column, g[BEFORE + 2], 1)
+    right = max(first_behind(column, g[BEFORE + 2], 1, g[WIDTH], columns), left)
+    low = first_inside(row, g[BEFORE + 1], g[STEP + 1])
+    high = first_behind(row, g[BEFORE + 1], g[STEP + 1], g[HEIGHT], rows)
+    margin = left * g[PIXEL]
+    middle = right * g[PIXEL]
+    end = columns * g[PIXEL]
+    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    each = 1  # rows that are copied at a time: all, if they are consecutive
+    if g[STEP + 1] == 1 and right - left == g[WIDTH]:
+        each = max(high - low, 1)
+    for p in range(planes):
+        lines = to + p * g[BOX_ROWS] * g[LINE]
+        d = (plane + p) * g[STEP] - g[BEFORE]
+        inside = 0
+        if d >= 0 and d < g[DEPTH] and low < high:
+            inside = 1
+            for r in range(low, high):
+                clear(lines + r * g[LINE], margin)
+                clear(lines + (r * g[LINE] + middle), end - middle)
+            source = x + (d * g[HEIGHT] * g[WIDTH] + column + left - g[BEFORE + 2])
+            for c in range(0, channels, LANES):  # each channel is read in the order of memory
+                for r in range(low, high, each):
+                    turn(
+                        code, source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH]), size,
+                        lines + (r * g[LINE] + margin + c), g + COLUMN_PLACES, min(LANES, channels - c),
+                        each * (right - left),
+                    )  # fmt: skip
+        for r in range(rows):
+            if inside == 0 or r < low or r >= high:
+                clear(lines + r * g[LINE], end)
 
 
 @kernel
@@ -95,20 +100,27 @@ def pack_filters(
 
 @kernel
 def pack_channels(
-    task: int, w: Array, panels: Array, width: int, blocks: int, filters: int, channels: int, places: int, code: int,
-    g: Ints,
+    task: int, w: Array, panels: Array, width: int, blocks: int, filters: int, channels: int, places: int, share: int,
+    code: int, g: Ints,
 ) -> None:  # fmt: skip
     """Panels that have a line for each channel, of weights (groups, filters, channels, places): place j of block b goes
-    to g[b*places + j], and from there on there are lines of each filter. One task for each filter."""
-    group = task // filters
+    to g[b*places + j], and from there on there are lines of each filter. One task for `share` filters of a panel."""
+    shares = (filters + share - 1) // share
+    low = task % shares * share
+    b = task // shares % blocks
+    group = task // shares // blocks
     size = blocks * width * filters * places
-    for b in range(blocks):
-        of = w + (task * channels + b * width) * places
-        to = panels + (group * size + task % filters * width)
-        if b == blocks - 1:
+    count = min(width, channels - b * width)
+    for f in range(low, min(low + share, filters)):
+        of = w + ((group * filters + f) * channels + b * width) * places
+        to = panels + (group * size + f * width)
+        if count < width:
             for j in range(places):
                 clear(to + g[b * places + j], width)
-        turn(code, of, places, to, g + b * places, min(width, channels - b * width), places)
+        if places == 1:
+            copy(to + g[b], of, count)
+        else:
+            turn(code, of, places, to, g + b * places, count, places)
 
 
 @kernel
@@ -116,68 +128,91 @@ def convolve(
     task: int, scratch: Array, x: Array, panels: Array, bias: Array, y: Array, has_bias: int, relu: int, code: int,
     turn_code: int, g: Ints,
 ) -> None:  # fmt: skip
-    """y, channels first, from images with their channels last: the sum of products with the panels, plus bias; if
-    `relu`, its positive part. One task for some columns of each block of pixels of each group."""
+    """y, (images, groups, columns, pixels), from images (images, groups, channels, ...): the sum of products with the
+    panels, plus bias; if `relu`, its positive part. One task for some columns of each block of pixels of each group."""
     column = task % g[SPLITS] * g[SPLIT]
     group = task // g[SPLITS] % g[GROUPS]
-    block = task // g[SPLITS] // g[GROUPS]
-    first = block // g[BLOCKS] * g[TOGETHER]
-    start = block % g[BLOCKS] * g[BLOCK]
+    of_all = task // g[SPLITS] // g[GROUPS]
+    first = of_all // g[BLOCKS] * g[TOGETHER]
+    block = g + (g[BLOCK] + of_all % g[BLOCKS] * BLOCK_SIZE)
     images = min(g[TOGETHER], g[IMAGES] - first)
-    pixels = min(g[BLOCK], g[PIXELS] - start)
     columns = min(g[SPLIT], g[COLUMNS] - column)
+    for i in range(images):
+        of = x + ((first + i) * g[GROUPS] + group) * g[CHANNELS] * g[IMAGE]
+        copy_box(
+            of, scratch + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
+            block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
+        )  # fmt: skip
+    result = scratch + g[TOGETHER] * g[BOX]
     if has_bias == 1:
-        for i in range(images * pixels):
-            copy(scratch + i * g[SPLIT], bias + (group * g[COLUMNS] + column), columns)
-    rows = x + (first * g[IMAGE_SIZE] + group * g[GROUP_STEP])
+        for i in range(images * block[COUNT]):
+            copy(result + i * g[SPLIT], bias + (group * g[COLUMNS] + column), columns)
     for r in range(g[PHASES]):
         phase = g + (g[PHASE] + 3 * r)
-        segment = g + (g[SEGMENTS] + (block % g[BLOCKS] * g[PHASES] + r) * 2)
+        segment = g + (g[SEGMENTS] + (of_all % g[BLOCKS] * g[PHASES] + r) * 2)
         at = group * g[GROUP_PANELS] + phase[2] + column * phase[1] * g[RUN]
         gathered_gemm(
-            code, segment[1] * images, columns, g[RUN], phase[1], rows, g + (g[ROWS] + segment[0]),
-            g + (g[OFFSETS] + phase[0]), panels + at, has_bias, scratch, g + (g[TO] + segment[0]),
+            code, segment[1] * images, columns, g[RUN], phase[1], scratch, g + (g[ROWS] + segment[0]),
+            g + (g[OFFSETS] + phase[0]), panels + at, has_bias, result, g + (g[TO] + segment[0]),
         )  # fmt: skip
     if relu == 1:
-        for i in range(images * pixels):
-            rectify(scratch + i * g[SPLIT], columns)
+        for i in range(images * block[COUNT]):
+            rectify(result + i * g[SPLIT], columns)
     for i in range(images):
-        to = y + ((((first + i) * g[GROUPS] + group) * g[COLUMNS] + column) * g[PIXELS] + start)
-        turn(turn_code, scratch + i * pixels * g[SPLIT], g[SPLIT], to, g + g[PLACES], pixels, columns)
+        to = y + ((((first + i) * g[GROUPS] + group) * g[COLUMNS] + column) * g[PIXELS] + block[FIRST])
+        turn(turn_code, result + i * block[COUNT] * g[SPLIT], g[SPLIT], to, g + g[PLACES], block[COUNT], columns)
 
 
 @kernel
 def convolve_weight(
-    task: int, y: Array, x: Array, parts: Array, filters: int, share: int, blocks: int, code: int, g: Ints
+    task: int, scratch: Array, y: Array, x: Array, parts: Array, w: Array, count: int, blocks: int, step: int,
+    code: int, turn_code: int, g: Ints,
 ) -> None:  # fmt: skip
-    """parts[p] = the gradient of the weights, (groups, filters, runs), that `blocks` blocks of pixels give, of y as of
-    `filters_last`. One task for `share` filters, a multiple of LANES, of each group of each part."""
-    shares = (filters + share - 1) // share
-    low = task % shares * share
-    group = task // shares % g[GROUPS]
-    part = task // shares // g[GROUPS]
+    """The gradient of the weights, of y (images, groups, filters, pixels) and x (images, groups, channels, ...).
+
+    parts[p] = what `blocks` blocks of pixels give, (groups, filters, runs). Of a single part, w is it, (groups,
+    filters, channels, places). One task for some filters, the columns of `g`, of each group of each part.
+    """
+    low = task % g[SPLITS] * g[SPLIT]
+    filters = min(g[SPLIT], g[COLUMNS] - low)
+    group = task // g[SPLITS] % g[GROUPS]
+    part = task // g[SPLITS] // g[GROUPS]
     runs = g[PHASE] + 1
     row = g[runs] * g[RUN]
-    count = (g[IMAGES] + g[TOGETHER] - 1) // g[TOGETHER] * g[BLOCKS]
-    to = parts + (part * g[GROUPS] + group) * filters * row
+    of_part = (part * g[GROUPS] + group) * g[COLUMNS] + low
+    lines = scratch + g[TOGETHER] * g[BOX]
     adds = 0
-    for block in range(part * blocks, min(part * blocks + blocks, count)):
-        first = block // g[BLOCKS] * g[TOGETHER]
-        start = block % g[BLOCKS] * g[BLOCK]
-        pixels = min(g[TOGETHER], g[IMAGES] - first) * min(g[BLOCK], g[PIXELS] - start)
-        image = x + (first * g[IMAGE_SIZE] + group * g[GROUP_STEP])
-        for o in range(g[runs]):
-            for f in range(low, min(low + share, filters), LANES):
-                lines = y + ((group * filters + f) * g[IMAGES] * g[PIXELS] + (first * g[PIXELS] + start) * LANES)
-                gathered_sum(
-                    code, min(LANES, filters - f), g[RUN], pixels, lines, LANES, image + g[g[OFFSETS] + o],
-                    g + (g[ROWS] + start), adds, to + (f * row + o * g[RUN]), row,
+    for b in range(part * blocks, min(part * blocks + blocks, count)):
+        first = b // g[BLOCKS] * g[TOGETHER]
+        block = g + (g[BLOCK] + b % g[BLOCKS] * BLOCK_SIZE)
+        images = min(g[TOGETHER], g[IMAGES] - first)
+        for i in range(images):
+            image = (first + i) * g[GROUPS] + group
+            of = x + image * g[CHANNELS] * g[IMAGE]
+            copy_box(
+            of, scratch + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
+            block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
+        )  # fmt: skip
+            for f in range(0, filters, LANES):
+                turn(
+                    turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
+                    lines + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
                 )  # fmt: skip
+        segment = g + (g[SEGMENTS] + b % g[BLOCKS] * 2)
+        for o in range(g[runs]):
+            gathered_sum(
+                code, filters, g[RUN], images * block[COUNT], lines, step, scratch + g[g[OFFSETS] + o],
+                g + (g[ROWS] + segment[0]), adds, parts + (of_part * row + o * g[RUN]), row,
+            )  # fmt: skip
         adds = 1
+    if blocks >= count:
+        for f in range(filters):
+            at = (of_part + f) * row
+            turn(turn_code, parts + at, g[CHANNELS], w + at, g + g[TO], row // g[CHANNELS], g[CHANNELS])
 
 
 @kernel
-def finish_weight(
+def sum_weight(
     task: int, scratch: Array, parts: Array, w: Array, count: int, size: int, channels: int, places: int, code: int,
     g: Ints,
 ) -> None:  # fmt: skip

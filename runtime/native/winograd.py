@@ -10,26 +10,28 @@ outputs are A' [(B' d B) * (G k G')] A, with
          [0 -1  1  0]        [1/2 -1/2  1/2]
          [0  1  0 -1]        [ 0    0    1 ]
 
-Summed over channels, each of the 16 elements is a product of two matrices. Images have their channels last
-(`gathered.channels_last`), so that a tile is transformed for many channels at once, and the 16 matrices of a block of
-tiles stay in the cache. "Tile row" is a row of tiles of an image, counted through all images. `g` holds the sizes and
-tables:
+Summed over channels, each of the 16 elements is a product of two matrices. A task copies boxes of the images with their
+channels last (`gathered.copy_box`), so that a tile is transformed for many channels at once, and the 16 matrices of a
+block of tiles stay in the cache. "Tile row" is a row of tiles of an image, counted through all images. `g` holds the
+sizes and tables:
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, gathered_gemm, short, turn
+from runtime.native.gathered import copy_box
 from runtime.native.vectors import accumulate, rectify
 
 IMAGES, CHANNELS, FILTERS = 0, 1, 2
 OUT_HEIGHT, OUT_WIDTH = 3, 4
 DOWN, ACROSS = 5, 6  # rows of tiles of an image; tiles of a row
-PIXEL, LINE = 7, 8  # elements from one pixel of the padded image to the next, and from one row to the next
+PIXEL, LINE = 7, 8  # elements from one pixel of a box to the next, and from one row to the next
 ROWS, BLOCK = 9, 10  # tile rows of a task; filters that are computed at a time
 RUN, RUNS = 11, 12  # channels of a run; runs of a pixel
-TABLES = 13  # where the tables begin: rows of transforms, rows of products, runs, filters of an output
-TILE_ROWS, PRODUCT_ROWS, OFFSETS, PLACES = 13, 14, 15, 16
+IMAGE, WIDTH = 13, 14  # elements of a channel of an image; pixels of a row with its padding
+TABLES = 15  # where the tables begin: rows of transforms, rows of products, runs, filters of an output, and those of
+TILE_ROWS, PRODUCT_ROWS, OFFSETS, PLACES, COPY = 15, 16, 17, 18, 19  # `copy_box`
 
 
 @function
@@ -135,12 +137,21 @@ def convolve(
     last = min(first + g[ROWS], g[IMAGES] * g[DOWN])
     tiles = g[ROWS] * g[ACROSS]
     matrix = tiles * g[PIXEL]
-    for row in range(first, last):
-        of = x + (row // g[DOWN] * (2 * g[DOWN] + 2) + row % g[DOWN] * 2) * g[LINE]
-        for t in range(g[ACROSS]):
-            transform(of + 2 * t * g[PIXEL], scratch + ((row - first) * g[ACROSS] + t) * g[PIXEL], matrix, g)
     products = scratch + 16 * matrix
     pixels = products + 16 * tiles * g[BLOCK]
+    box = pixels + 4 * g[ACROSS] * g[BLOCK]
+    for image in range(first // g[DOWN], (last + g[DOWN] - 1) // g[DOWN]):
+        low = max(first - image * g[DOWN], 0)
+        high = min(last - image * g[DOWN], g[DOWN])
+        copy_box(
+            x + image * g[CHANNELS] * g[IMAGE], box, g[CHANNELS], 0, 2 * low, 0, 1, 2 * (high - low) + 2, g[WIDTH],
+            turn_code, g + g[COPY],
+        )  # fmt: skip
+        tile = scratch + (image * g[DOWN] + low - first) * g[ACROSS] * g[PIXEL]
+        for row in range(high - low):
+            for t in range(g[ACROSS]):
+                of = box + (2 * row * g[LINE] + 2 * t * g[PIXEL])
+                transform(of, tile + (row * g[ACROSS] + t) * g[PIXEL], matrix, g)
     plane = g[OUT_HEIGHT] * g[OUT_WIDTH]
     for f in range(0, g[FILTERS], g[BLOCK]):
         filters = min(g[BLOCK], g[FILTERS] - f)

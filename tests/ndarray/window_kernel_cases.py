@@ -67,7 +67,7 @@ def gathered_convolutions(dtype: str) -> None:
     for n, channels, filters, image, window in (
         (3, 2, 5, (5, 6), Window((3, 2), (2, 1), (1, 1), (1, 1))),
         (2, 17, 3, (3, 4), Window((1, 2), (2, 1), (0, 1), (1, 2))),
-        (1, 1, 2, (17, 16), Window((2, 1), (1, 1), (0, 0), (1, 1))),
+        (1, 1, 2, (31, 20), Window((2, 1), (1, 1), (0, 0), (1, 1))),
         (2, 32, 32, (3,), Window((2,), (2,), (0,), (1,), 2)),
         (1, 2, 1, (3, 2, 4), Window((2, 1, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1))),
     ):
@@ -132,8 +132,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     gathered_convolutions: [
-        *(f"gathered.{f}" for f in ("channels_last", "filters_last", "pack_filters", "pack_channels")),
-        *(f"gathered.{f}" for f in ("convolve", "convolve_weight", "finish_weight")),
+        *(f"gathered.{f}" for f in ("pack_filters", "pack_channels", "convolve", "convolve_weight", "sum_weight")),
     ],
     pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],

@@ -45,7 +45,6 @@ def pays(images: int, channels: int, filters: int, g: Geometry, window: Window) 
 class Plan(NamedTuple):
     """The sizes of one convolution as the kernels take them, and what follows from them."""
 
-    padded: gathered.Padded
     sizes: np.ndarray
     tasks: int
     scratch: int
@@ -56,18 +55,20 @@ def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, width: 
     """For n images with `channels` channels and outputs with `filters`; panels have `width` lines."""
     outputs = _outputs(image, pad)
     down, across = _tiles(outputs)
-    padded = gathered.padded(channels, (1, *image), (1, 2 * down + 2, 2 * across + 2), (0, *pad), (1, 1, 1))
-    block = gathered.block_length(filters, MAX_FILTERS, width)
-    most = max(1, BLOCK_ELEMENTS // (16 * (padded.pixel + block) * across))
+    boxes = gathered.Boxes(channels, (1, *image), (0, *pad), (1, 1, 1))
+    block, pixel = gathered.block_length(filters, MAX_FILTERS, width), boxes.pixel
+    most = max(1, BLOCK_ELEMENTS // (16 * (pixel + block) * across))
     tasks = -(-max(gathered.MIN_TASKS, -(-n * down // most)) // EVEN) * EVEN
     rows = -(-n * down // tasks)
+    box = 1, 2 * min(rows, down) + 2, 2 * across + 2
     tiles = np.arange(rows * across)
     run, [offsets] = gathered.short_runs(channels, [np.zeros(1, np.int64)])
-    tables = [tiles * padded.pixel, tiles * block, offsets, np.arange(block) * math.prod(outputs)]
+    tables = [tiles * pixel, tiles * block, offsets, np.arange(block) * math.prod(outputs), boxes.sizes(box)]
     places = np.cumsum([native.TABLES + len(tables), *map(len, tables)])[:-1]
-    sizes = [n, channels, filters, *outputs, down, across, padded.pixel, padded.shape[2] * padded.pixel, rows, block]
-    g = np.concatenate([sizes, [run, len(offsets)], places, *tables]).astype(np.int64)
-    return Plan(padded, g, -(-n * down // rows), 16 * len(tiles) * (padded.pixel + block) + 4 * across * block)
+    sizes = [n, channels, filters, *outputs, down, across, pixel, box[2] * pixel, rows, block, run, len(offsets)]
+    g = np.concatenate([sizes, [math.prod(image), box[2]], places, *tables]).astype(np.int64)
+    scratch = 16 * len(tiles) * (pixel + block) + 4 * across * block + math.prod(box) * pixel
+    return Plan(g, -(-n * down // rows), scratch)
 
 
 def _tiles(outputs: Shape) -> Shape:
@@ -140,11 +141,8 @@ def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape, dilate: Shape = (1,
     filters, channels = w.shape[:2]
     width = panel_width(w.dtype)
     blocks = -(-channels // width)
-    panels = np.empty(blocks * width * filters * 9, w.dtype)
     order = _turned_order(blocks, filters * width)
-    copies.pack_channels(
-        filters, w.size, w, panels, width, blocks, filters, channels, 9, gathered.code_of("turn", w), order
-    )
+    panels = gathered.packed_channels(w, blocks * width * filters * 9, 1, order)
     return _product(y, panels, None, channels, blocks, tuple(2 - p for p in pad))
 
 
@@ -171,7 +169,7 @@ def _product(
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
     y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)
     native.convolve(
-        p.tasks, 2 * 4 * y.size * channels // FLOPS, gathered.copied(p.padded, x), u, bias, y, int(bias is not None), 0,
+        p.tasks, 2 * 4 * y.size * channels // FLOPS, x, u, bias, y, int(bias is not None), 0,
         u.size // 16, gathered.code_of("gathered_gemm", x), gathered.code_of("turn", x), p.sizes, scratch=p.scratch,
     )  # fmt: skip
     return y
