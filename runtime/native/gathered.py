@@ -16,9 +16,9 @@ IMAGES, TOGETHER, BLOCKS = 0, 1, 2  # images; those of a block; blocks of an ima
 GROUPS, CHANNELS, GROUP_PANELS = 3, 4, 5  # groups, the channels of one, and the elements of its panels
 COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks that share them; columns of each
 RUN, PIXELS, PHASES = 9, 10, 11  # elements of a run; pixels of a result; its phases
-IMAGE, BOX = 12, 13  # the elements of a channel of an image, and of the box of an image
-TABLES = 14  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns,
-ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES, BLOCK, COPY = 14, 15, 16, 17, 18, 19, 20, 21  # blocks, and of `copy_box`
+IMAGE, BOX, LARGEST = 12, 13, 14  # elements of a channel of an image, and of a box; the most pixels of a block
+TABLES = 15  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns,
+ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES, BLOCK, COPY = 15, 16, 17, 18, 19, 20, 21, 22  # blocks, and of `copy_box`
 
 FIRST, COUNT, START = 0, 1, 2  # of a block: its first pixel, its pixels, and where its box begins, along each axis,
 LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
@@ -170,8 +170,8 @@ def convolve_weight(
 ) -> None:  # fmt: skip
     """The gradient of the weights, of y (images, groups, filters, pixels) and x (images, groups, channels, ...).
 
-    parts[p] = what `blocks` blocks of pixels give, (groups, filters, runs). Of a single part, w is it, (groups,
-    filters, channels, places). One task for some filters, the columns of `g`, of each group of each part.
+    parts[p] = what `blocks` blocks of pixels give, (groups, filters, runs). If that is all `count` blocks, w is it,
+    (groups, filters, channels, places). One task for some filters, the columns of `g`, of each group of each part.
     """
     low = task % g[SPLITS] * g[SPLIT]
     filters = min(g[SPLIT], g[COLUMNS] - low)
@@ -179,8 +179,13 @@ def convolve_weight(
     part = task // g[SPLITS] // g[GROUPS]
     runs = g[PHASE] + 1
     row = g[runs] * g[RUN]
-    of_part = (part * g[GROUPS] + group) * g[COLUMNS] + low
-    lines = scratch + g[TOGETHER] * g[BOX]
+    first_filter = (part * g[GROUPS] + group) * g[COLUMNS] + low
+    sums = scratch + 0
+    lines = sums + g[SPLIT] * row
+    if blocks < count:
+        sums = parts + first_filter * row
+        lines = scratch + 0
+    boxes = lines + g[TOGETHER] * g[LARGEST] * step
     adds = 0
     for b in range(part * blocks, min(part * blocks + blocks, count)):
         first = b // g[BLOCKS] * g[TOGETHER]
@@ -190,9 +195,9 @@ def convolve_weight(
             image = (first + i) * g[GROUPS] + group
             of = x + image * g[CHANNELS] * g[IMAGE]
             copy_box(
-            of, scratch + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
-            block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
-        )  # fmt: skip
+                of, boxes + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
+                block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
+            )  # fmt: skip
             for f in range(0, filters, LANES):
                 turn(
                     turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
@@ -201,14 +206,16 @@ def convolve_weight(
         segment = g + (g[SEGMENTS] + b % g[BLOCKS] * 2)
         for o in range(g[runs]):
             gathered_sum(
-                code, filters, g[RUN], images * block[COUNT], lines, step, scratch + g[g[OFFSETS] + o],
-                g + (g[ROWS] + segment[0]), adds, parts + (of_part * row + o * g[RUN]), row,
+                code, filters, g[RUN], images * block[COUNT], lines, step, boxes + g[g[OFFSETS] + o],
+                g + (g[ROWS] + segment[0]), adds, sums + o * g[RUN], row,
             )  # fmt: skip
         adds = 1
     if blocks >= count:
         for f in range(filters):
-            at = (of_part + f) * row
-            turn(turn_code, parts + at, g[CHANNELS], w + at, g + g[TO], row // g[CHANNELS], g[CHANNELS])
+            turn(
+                turn_code, sums + f * row, g[CHANNELS], w + (first_filter + f) * row, g + g[TO], row // g[CHANNELS],
+                g[CHANNELS],
+            )  # fmt: skip
 
 
 @kernel

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from optgen.backends.control_flow import loop
+from optgen.backends.control_flow import loop, while_below
 from optgen.backends.llvm import splat
 from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
 from optgen.linalg.own.packed import choose, line_at, tile_of
@@ -28,8 +28,8 @@ from optgen.linalg.own.tile_function import PASSES, VOID, Sums, TileFunction, Ti
 from optgen.loops import code
 
 CHUNK = 384
-"""About so many products are added up before they are added to the result: the panels of a tile's columns for so many
-fit into the first or second cache."""
+"""About so many products are added up before they are added to the result: what rows and columns have for so many fits
+into the second cache."""
 
 
 def _element(b: ll.IRBuilder, tile: Tile, x: Any, *indices: Any) -> Any:
@@ -47,32 +47,26 @@ def _emit_gemm(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, count: Any, a: Any, rows_of_a: Any,
     offsets: Any, panels: Any, adds: Any, c: Any, rows_of_c: Any,
 ) -> None:  # fmt: skip
-    """For a block of columns and a chunk of the sums, whose panels stay in the cache, all rows."""
+    """For a chunk of the sums, whose part of a stays in the second cache, and for a block of columns, whose panels do
+    so too, all rows."""
     length = b.mul(count, k)
     fitting = b.sdiv(I64(CHUNK), choose(b, ">", k, I64(1)))
     chunk = choose(b, ">", fitting, I64(1))
-    done = b.alloca(I64)
     tiles = Tiles(module, tile, _GatheredRows)
-    with tiles.column_blocks(b, n) as (column, vectors):
-        lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(tile.vectors)]
-        b.store(I64(0), done)
-        body, after = b.append_basic_block("chunk"), b.append_basic_block("done")
-        b.branch(body)
-        b.position_at_end(body)
-        o = b.load(done, typ=I64)
+    done = b.alloca(I64)
+    b.store(I64(0), done)
+    with while_below(b, done, choose(b, ">", count, I64(1))) as o:  # one chunk if there are none, as it sets c to 0
         size = choose(b, "<", b.sub(count, o), chunk)
         before = b.mul(b.mul(o, k), I64(tile.width))
-        across = [_element(b, tile, x, before) for x in lines]
-        added = b.or_(adds, o)
-        with tiles.row_blocks(b, m, vectors) as (row, f):
-            tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
-            here = b.gep(offsets, [o], source_etype=I64)
-            to = _element(b, tile, c, column)
-            b.call(f, [size, k, a, tables[0], here, *across, added, to, tables[1], b.sub(n, column)])
-        next = b.add(o, size)
-        b.store(next, done)
-        b.cbranch(b.icmp_signed("<", next, count), body, after)
-        b.position_at_end(after)
+        here = b.gep(offsets, [o], source_etype=I64)
+        with tiles.column_blocks(b, n) as (column, vectors):
+            lines = [line_at(b, tile, panels, b.add(column, I64(v * tile.lanes)), length) for v in range(tile.vectors)]
+            across = [_element(b, tile, x, before) for x in lines]
+            with tiles.row_blocks(b, m, vectors) as (row, f):
+                tables = [b.gep(x, [row], source_etype=I64) for x in (rows_of_a, rows_of_c)]
+                to = _element(b, tile, c, column)
+                b.call(f, [size, k, a, tables[0], here, *across, b.or_(adds, o), to, tables[1], b.sub(n, column)])
+        b.store(b.add(o, chunk), done)
 
 
 class _GatheredRows(TileFunction):

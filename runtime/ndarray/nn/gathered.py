@@ -151,7 +151,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     t = _of_weights(n, channels, x.shape[2:], filters, window)
     each, places = channels // window.groups, math.prod(window.kernel)
     count, size = -(-t.blocks // t.chunk), filters * each * places
-    parts, w = np.empty((count, size), x.dtype), np.empty((filters, each, *window.kernel), x.dtype)
+    parts, w = np.empty((count, size) if count > 1 else 0, x.dtype), np.empty((filters, each, *window.kernel), x.dtype)
     code = code_of("turn", y)
     native.convolve_weight(
         count * t.tasks, 2 * y.size * each * places // FLOPS, y, x, parts, w, t.blocks, t.chunk, t.step,
@@ -376,7 +376,8 @@ def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Windo
         b, n, rows, [window.groups, each, 0, columns, splits, share, run, math.prod(rows.pixels), 1],
         np.arange(each) * places, offsets, [0, len(offsets[0]), 0], np.arange(b.pixels) * step,
     )  # fmt: skip
-    scratch = b.together * (b.box + b.pixels * step)
+    sums = share * each * places if chunk >= in_all else 0
+    scratch = b.together * (b.box + b.pixels * step) + sums
     return WeightProduct(g, window.groups * splits, scratch, step, in_all, chunk)
 
 
@@ -403,7 +404,7 @@ def _tables(
     """The sizes and the tables, one after the other."""
     tables = [b.rows, to, np.concatenate(offsets), phases, b.segments, places, b.table, b.sizes]
     at = np.cumsum([native.TABLES + len(tables), *map(len, tables)])[:-1]
-    sizes = [n, b.together, b.each, *numbers, math.prod(rows.boxes.image), b.box]
+    sizes = [n, b.together, b.each, *numbers, math.prod(rows.boxes.image), b.box, b.pixels]
     return np.concatenate([sizes, at, *tables]).astype(np.int64)
 
 
