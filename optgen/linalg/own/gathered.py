@@ -142,9 +142,10 @@ class _GatheredColumns(TileFunction):
 def _emit_turn(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, x: Any, ldx: Any, to: Any, places: Any, rows: Any, columns: Any
 ) -> None:  # fmt: skip
-    """Squares of as many elements as a vector has, in registers; at the margins, with masks."""
+    """Squares of as many elements as a vector has, in registers; at the margins, with masks. What is written is
+    consecutive for as long as it can be."""
     square = _Square(module, tile)
-    with loop(b, I64(0), rows, tile.lanes) as i, loop(b, I64(0), columns, tile.lanes) as j:
+    with loop(b, I64(0), columns, tile.lanes) as j, loop(b, I64(0), rows, tile.lanes) as i:
         here, there = _element(b, tile, x, b.mul(i, ldx), j), b.gep(places, [j], source_etype=I64)
         b.call(square.function, [here, ldx, _element(b, tile, to, i), there, b.sub(rows, i), b.sub(columns, j)])
 
