@@ -31,6 +31,8 @@ COLUMN_PLACES = 11  # of the pixels of consecutive rows of an image
 
 LANES = 16
 """The channels that `copy_box` copies at a time."""
+PANELS = 4
+"""The panels that `pack_channels` packs at a time: it reads a few lines of the cache of each filter."""
 
 
 @function
@@ -104,23 +106,26 @@ def pack_channels(
     code: int, g: Ints,
 ) -> None:  # fmt: skip
     """Panels that have a line for each channel, of weights (groups, filters, channels, places): place j of block b goes
-    to g[b*places + j], and from there on there are lines of each filter. One task for `share` filters of a panel."""
+    to g[b*places + j], and from there on there are lines of each filter. One task for `share` filters of PANELS
+    panels."""
     shares = (filters + share - 1) // share
     low = task % shares * share
-    b = task // shares % blocks
-    group = task // shares // blocks
+    several = (blocks + PANELS - 1) // PANELS
+    first = task // shares % several * PANELS
+    group = task // shares // several
     size = blocks * width * filters * places
-    count = min(width, channels - b * width)
     for f in range(low, min(low + share, filters)):
-        of = w + ((group * filters + f) * channels + b * width) * places
-        to = panels + (group * size + f * width)
-        if count < width:
-            for j in range(places):
-                clear(to + g[b * places + j], width)
-        if places == 1:
-            copy(to + g[b], of, count)
-        else:
-            turn(code, of, places, to, g + b * places, count, places)
+        for b in range(first, min(first + PANELS, blocks)):
+            of = w + ((group * filters + f) * channels + b * width) * places
+            to = panels + (group * size + f * width)
+            count = min(width, channels - b * width)
+            if count < width:
+                for j in range(places):
+                    clear(to + g[b * places + j], width)
+            if places == 1:
+                copy(to + g[b], of, count)
+            else:
+                turn(code, of, places, to, g + b * places, count, places)
 
 
 @kernel

@@ -1,9 +1,10 @@
-"""Convolutions whose kernels are single pixels: products with the images as they are, whose channels come first."""
+"""Convolutions whose kernels are single pixels: products with the images as they are, whose channels come first. Where
+they move by several pixels, the images that they meet are copied before."""
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, gathered_sum, packed_gemm, turn
+from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, short, turn
 from runtime.native.gathered import LANES
 from runtime.native.vectors import clear, copy
 
@@ -12,7 +13,39 @@ BLOCK = 480
 CHUNK = 64
 """The channels that are added up at a time: so much of BLOCK pixels stays in the second cache."""
 SUMMED = 256
-"""The pixels whose products are added up before they are added to the gradient of the weights."""
+"""About so many pixels are added up before they are added to the gradient of the weights."""
+
+
+# Indices into `g`:
+DEPTH, HEIGHT, WIDTH = 0, 1, 2  # an image
+OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH = 3, 4, 5  # every how manieth plane, row and column of it
+STEP = 6  # these three numbers
+
+
+@kernel
+def pick(task: int, x: Array, y: Array, g: Ints) -> None:
+    """y = every so manieth plane, row and column of x. One task for each channel of each image."""
+    to = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    for row in range(g[OUT_DEPTH] * g[OUT_HEIGHT]):
+        d = row // g[OUT_HEIGHT] * g[STEP]
+        h = row % g[OUT_HEIGHT] * g[STEP + 1]
+        of = x + ((task * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH]
+        for i in short(g[OUT_WIDTH]):
+            to[row * g[OUT_WIDTH] + i] = of[i * g[STEP + 2]]
+
+
+@kernel
+def spread(task: int, y: Array, x: Array, g: Ints) -> None:
+    """The transpose of `pick`: y is there in x, and zeros are elsewhere."""
+    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    clear(x + task * size, size)
+    of = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    for row in range(g[OUT_DEPTH] * g[OUT_HEIGHT]):
+        d = row // g[OUT_HEIGHT] * g[STEP]
+        h = row % g[OUT_HEIGHT] * g[STEP + 1]
+        to = x + ((task * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH]
+        for i in short(g[OUT_WIDTH]):
+            to[i * g[STEP + 2]] = of[row * g[OUT_WIDTH] + i]
 
 
 @kernel
@@ -58,30 +91,36 @@ def multiply(
 
 @kernel
 def convolve_weight(
-    task: int, scratch: Array, y: Array, x: Array, parts: Array, images: int, of_part: int, groups: int, channels: int,
-    share: int, filters: int, pixels: int, width: int, turn_code: int, code: int, places: Ints,
+    task: int, scratch: Array, y: Array, x: Array, parts: Array, images: int, of_part: int, together: int, groups: int,
+    channels: int, share: int, filters: int, pixels: int, width: int, turn_code: int, code: int, g: Ints,
 ) -> None:  # fmt: skip
     """parts[p] = the gradient of the weights (groups, filters, channels) that `of_part` images give. One task for
-    `share` channels of each group of each part."""
+    `share` channels of each group of each part.
+
+    `together` images are added up at a time, or SUMMED pixels of one. g has SUMMED places of pixels in panels, and then
+    the places of filters in y, the places of filters in parts, and those of images in y.
+    """
     shares = (channels + share - 1) // share
     low = task % shares * share
     count = min(share, channels - low)
     group = task // shares % groups
     part = task // shares // groups
     to = parts + (task // shares * filters * channels + low)
+    end = min(part * of_part + of_part, images)
     adds = 0
-    for i in range(part * of_part, min(part * of_part + of_part, images)):
-        image = i * groups + group
+    for first in range(part * of_part, end, together):
+        several = min(together, end - first)
         for start in range(0, pixels, SUMMED):
             n = min(SUMMED, pixels - start)
+            k = several * n
             for c in range(0, count, width):
                 if c + width > count:
-                    clear(scratch + c * n, width * n)
-                turn(
-                    turn_code, x + ((image * channels + low + c) * pixels + start), pixels, scratch + c * n, places,
-                    min(width, count - c), n,
-                )  # fmt: skip
-            packed_gemm(
-                code, filters, count, n, y + (image * filters * pixels + start), pixels, 1, scratch, adds, to, channels
-            )
+                    clear(scratch + c * k, width * k)
+                for i in range(several):
+                    of = x + ((((first + i) * groups + group) * channels + low + c) * pixels + start)
+                    turn(turn_code, of, pixels, scratch + (c * k + i * n * width), g, min(width, count - c), n)
+            gathered_gemm(
+                code, filters, count, n, several, y + ((first * groups + group) * filters * pixels + start),
+                g + SUMMED, g + (SUMMED + 2 * filters), scratch, adds, to, g + (SUMMED + filters),
+            )  # fmt: skip
             adds = 1

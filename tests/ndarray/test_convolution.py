@@ -117,7 +117,7 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
         (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
         (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),
         (9, 70, 33, (23, 22), dict(kernel=(1, 1))),
-        (2, 130, 1100, (7, 7), dict(kernel=(1, 1))),
+        (2, 130, 1100, (7, 9), dict(kernel=(1, 1))),
         (3, 60, 30, (3, 5, 6), dict(kernel=(1, 1, 1), num_group=3)),
         (2, 7, 20, (1000,), dict(kernel=(1,))),
     ],

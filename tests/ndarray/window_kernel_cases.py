@@ -87,6 +87,10 @@ def pointwise_convolutions(dtype: str) -> None:
         y = pointwise.convolve(x, w, numbers(dtype, filters), window)
         pointwise.convolve_image(y, w, window)
         pointwise.weight_parts(y, x, window)
+    for image, stride in (((5,), (2,)), ((4, 6), (1, 3)), ((3, 4, 5), (2, 2, 3))):
+        window = Window(*((k,) * len(image) for k in (1,)), stride, *((k,) * len(image) for k in (0, 1)))
+        y, _ = pointwise.picked(numbers(dtype, 2, 3, *image), window)
+        pointwise.spread(y, window, image)
 
 
 def winograd_convolutions(dtype: str) -> None:
@@ -134,7 +138,9 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     gathered_convolutions: [
         *(f"gathered.{f}" for f in ("pack_filters", "pack_channels", "convolve", "convolve_weight", "sum_weight")),
     ],
-    pointwise_convolutions: [f"pointwise.{f}" for f in ("pack_channels", "multiply", "convolve_weight")],
+    pointwise_convolutions: [
+        *(f"pointwise.{f}" for f in ("pick", "spread", "pack_channels", "multiply", "convolve_weight")),
+    ],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [

@@ -54,6 +54,8 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
     if window.groups > 1 and depthwise.pays(x.shape[1], len(w), window):
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
+    if pointwise.skips(window):
+        x, window = pointwise.picked(x, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     products = len(x) * g.pixels * w.size
     if products >= MIN_PRODUCTS:
@@ -81,12 +83,15 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     channels = w.shape[1] * window.groups
     if window.groups > 1 and depthwise.pays(channels, len(w), window):
         return depthwise.convolve_image(y, w, window, image)
+    if pointwise.skips(window):
+        of_pixels = _convolve_image.forward(y, w, window=pointwise.every_pixel(window), image=y.shape[2:])
+        return pointwise.spread(of_pixels, window, image)
     g = geometry(channels, image, len(w), window)
     products = y.size * g.rows
     if products >= MIN_PRODUCTS:
         if winograd.pays(len(y), channels, len(w), g, window):
             return winograd.convolve_image(y, w, window.pad, window.dilate)
-        if pointwise.pays(math.prod(image), window, pointwise.FILLED_OF_IMAGE):
+        if pointwise.pays(math.prod(image), window):
             return pointwise.convolve_image(y, w, window)
         if gathered.pays(w.shape[1], len(w) // window.groups, image, window):
             return gathered.convolve_image(y, w, window, image)
@@ -108,6 +113,8 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     filters, channels = y.shape[1], x.shape[1]
     if window.groups > 1 and depthwise.pays(channels, filters, window):
         return depthwise.convolve_weight(y, x, window)
+    if pointwise.skips(window):
+        x, window = pointwise.picked(x, window)
     g = geometry(channels, x.shape[2:], filters, window)
     products = y.size * g.rows
     if products >= MIN_PRODUCTS:

@@ -135,10 +135,10 @@ def packed_channels(w: np.ndarray, size: int, groups: int, places: np.ndarray) -
     panels, width = np.empty(size, w.dtype), panel_width(w.dtype)
     channels, filters = w.shape[1], len(w) // groups
     blocks, kernel = -(-channels // width), math.prod(w.shape[2:])
+    tasks = groups * -(-blocks // native.PANELS) * -(-filters // FILTERS_PER_TASK)
     native.pack_channels(
-        groups * blocks * -(-filters // FILTERS_PER_TASK), w.size, w, panels, width, blocks, filters, channels, kernel,
-        FILTERS_PER_TASK, code_of("turn", w), places,
-    )  # fmt: skip
+        tasks, w.size, w, panels, width, blocks, filters, channels, kernel, FILTERS_PER_TASK, code_of("turn", w), places
+    )
     return panels
 
 

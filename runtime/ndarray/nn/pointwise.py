@@ -1,10 +1,12 @@
-"""Convolution with kernels of single pixels, without stride and padding, and its two adjoints: see `native.pointwise`.
+"""Convolution with kernels of single pixels, without padding, and its two adjoints: see `native.pointwise`.
 
-Small images are left to `gathered`, whose rows are pixels of several images.
+One with a stride is one without, of the pixels that it meets. Small images are left to `gathered`, whose rows are
+pixels of several images.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -12,15 +14,12 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import pointwise as native
-from runtime.native.panels import code as packed_product
 from runtime.native.panels import panel_width
 from runtime.ndarray.nn import gathered
-from runtime.ndarray.nn.windows import Window
+from runtime.ndarray.nn.windows import Shape, Window
 
 FILLED = 0.8
-"""The least part of the vectors that is to be filled with pixels;"""
-FILLED_OF_IMAGE = 0.75
-"""for gradients of images, the same: the other way is slower there."""
+"""The least part of the vectors that is to be filled with pixels."""
 MIN_PIXELS = 48
 """Fewer do not fill the widest tile, and are added to the gradient of the weights too often."""
 PARTS = 8
@@ -31,11 +30,11 @@ SHARE = 48
 """The channels of a task are a multiple of this: the columns of a tile."""
 
 
-def pays(pixels: int, window: Window, filled: float = FILLED) -> bool:
+def pays(pixels: int, window: Window) -> bool:
     """Whether this is the way to compute a convolution of images with so many pixels."""
     if not _single(window) or pixels < MIN_PIXELS:
         return False
-    return pixels >= filled * -(-pixels // copies.LANES) * copies.LANES
+    return pixels >= FILLED * -(-pixels // copies.LANES) * copies.LANES
 
 
 def pays_for_weight(pixels: int, window: Window) -> bool:
@@ -45,6 +44,36 @@ def pays_for_weight(pixels: int, window: Window) -> bool:
 
 def _single(window: Window) -> bool:
     return max(*window.kernel, *window.stride) == 1 and max(window.pad) == 0
+
+
+def skips(window: Window) -> bool:
+    """Whether the kernel is a single pixel that does not meet all pixels of an image."""
+    return max(window.kernel) == 1 < max(window.stride) and max(window.pad) == 0
+
+
+def picked(x: np.ndarray, window: Window) -> tuple[np.ndarray, Window]:
+    """The pixels of images (n, channels, ...) that such a kernel meets, and the window over them."""
+    y = np.empty((*x.shape[:2], *window.outputs(x.shape[2:])), x.dtype)
+    native.pick(len(x) * x.shape[1], x.size, x, y, _steps(x.shape[2:], window))
+    return y, every_pixel(window)
+
+
+def spread(y: np.ndarray, window: Window, image: Shape) -> np.ndarray:
+    """The transpose of `picked`: images with y where such a kernel meets them, and zeros elsewhere."""
+    x = np.empty((*y.shape[:2], *image), y.dtype)
+    native.spread(len(y) * y.shape[1], x.size, y, x, _steps(image, window))
+    return x
+
+
+def every_pixel(window: Window) -> Window:
+    """The window without its stride."""
+    return window._replace(stride=(1,) * len(window.stride))
+
+
+@functools.lru_cache(maxsize=256)
+def _steps(image: Shape, window: Window) -> np.ndarray:
+    lead = (1,) * (3 - len(image))
+    return np.array([*lead, *image, *lead, *window.outputs(image), *lead, *window.stride], np.int64)
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
@@ -91,10 +120,21 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     share, of_part = channels, -(-n // PARTS)
     if groups * filters * channels >= SPLIT_WEIGHTS:
         share, of_part = -(-channels // (PARTS * SHARE)) * SHARE, n
+    together = min(of_part, max(1, native.SUMMED // pixels))
     parts = np.empty((-(-n // of_part), groups * filters, channels), x.dtype)
     native.convolve_weight(
-        len(parts) * groups * -(-channels // share), 2 * y.size * channels // FLOPS, y, x, parts, n, of_part, groups,
-        channels, share, filters, pixels, width, gathered.code_of("turn", x), packed_product(x.dtype),
-        gathered.places_of(native.SUMMED, width), scratch=-(-share // width) * width * native.SUMMED,
+        len(parts) * groups * -(-channels // share), 2 * y.size * channels // FLOPS, y, x, parts, n, of_part, together,
+        groups, channels, share, filters, pixels, width, gathered.code_of("turn", x),
+        gathered.code_of("gathered_gemm", x), _places(width, groups, filters, channels, pixels, together),
+        scratch=-(-share // width) * width * min(native.SUMMED, pixels) * together,
     )  # fmt: skip
     return parts
+
+
+@functools.lru_cache(maxsize=256)
+def _places(width: int, groups: int, filters: int, channels: int, pixels: int, together: int) -> np.ndarray:
+    """The tables that `native.convolve_weight` takes."""
+    tables = (
+        (native.SUMMED, width), (filters, pixels), (filters, channels), (together, groups * filters * pixels)
+    )  # fmt: skip
+    return np.concatenate([gathered.places_of(*x) for x in tables])
