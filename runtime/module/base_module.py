@@ -11,11 +11,10 @@ from typing import Any
 from runtime import metric
 from runtime import ndarray as nd
 from runtime.base import MXNetError, _as_list
-from runtime.context import cpu
 from runtime.initializer import Initializer, Uniform
 from runtime.io import DataBatch, DataDesc, DataIter, NDArrayIter
 from runtime.metric import EvalMetric
-from runtime.model import BatchEndParam
+from runtime.model import BatchEndParam, by_kind, with_kinds
 from runtime.ndarray import NDArray
 from runtime.symbol import Symbol
 
@@ -180,19 +179,11 @@ class BaseModule:
 
     def save_params(self, fname: str | os.PathLike[str]) -> None:
         """Write parameters and auxiliary states to a file, as `arg:name` and `aux:name`."""
-        arg_params, aux_params = self.get_params()
-        arrays = {f"arg:{name}": x.as_in_context(cpu()) for name, x in arg_params.items()}
-        nd.save(os.fspath(fname), arrays | {f"aux:{name}": x.as_in_context(cpu()) for name, x in aux_params.items()})
+        nd.save(fname, with_kinds(*self.get_params()))
 
     def load_params(self, fname: str | os.PathLike[str]) -> None:
         """Read what `save_params` wrote."""
-        found: dict[str, Params] = {"arg": {}, "aux": {}}
-        for key, x in nd.load(os.fspath(fname)).items():
-            kind, _, name = key.partition(":")
-            if kind not in found or not name:
-                raise MXNetError(f"'{os.fspath(fname)}': '{key}' is neither 'arg:' nor 'aux:' and a name")
-            found[kind][name] = x
-        self.set_params(found["arg"], found["aux"])
+        self.set_params(*by_kind(fname))
 
     # ------------------------------------------------------------ over iterators
 
