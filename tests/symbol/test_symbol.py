@@ -65,8 +65,12 @@ def test_attributes_and_scopes() -> None:
     for other in (pickle.loads(pickle.dumps(fc)), copy.deepcopy(fc), mx.sym.load_json(fc.tojson())):
         assert other.tojson() == fc.tojson() and other.attr_dict() == fc.attr_dict()
     changed = copy.copy(fc)
-    changed._set_attr(__mood__="angry")
+    changed._set_attr(__mood__="angry", num_hidden="5")
     assert fc.attr("__mood__") is None and changed.attr("__mood__") == "angry"
+    assert changed.infer_shape(data=(3, 4))[1] == [(3, 5)] and fc.infer_shape(data=(3, 4))[1] == [(3, 2)]
+    with pytest.raises(MXNetError, match="num_hidden is 'five', and must be a whole number"):
+        changed._set_attr(num_hidden="five")
+    assert changed.attr("num_hidden") == "5"
 
 
 def test_partly_known_shapes_go_both_ways() -> None:
@@ -104,6 +108,10 @@ def test_shapes_that_contradict_or_do_not_follow() -> None:
             r"stride is \(0, 0\), and must be at least 1",
         ),
         (mx.sym.Pooling(x, kernel=(9, 9)), "a kernel of 9 is larger"),
+        (mx.sym.Pooling(x, kernel=(2,)), r"data of 4 axes does not fit a kernel \(2,\)"),
+        (mx.sym.slice_axis(x, axis=7, begin=0, end=1), "axis 7 is none of 4 axes"),
+        (mx.sym.SwapAxis(x, dim1=0, dim2=4), "axis 4 is none of 4 axes"),
+        (mx.sym.BatchNorm(x, axis=-5), "axis -5 is none of 4 axes"),
         (mx.sym.Reshape(x, shape=(-1, -1)), "cannot be reshaped"),
     ):
         with pytest.raises(MXNetError, match=message):
@@ -237,6 +245,11 @@ def test_calls_that_do_not_fit() -> None:
         (lambda: mx.sym.Activation(x, act_type="relo"), "act_type is 'relo', and must be .*did you mean 'relu'"),
         (lambda: mx.sym.Convolution(x, kernel=("a", 3), num_filter=1), "must be a tuple of numbers"),
         (lambda: mx.sym.Cast(x, dtype="float31"), "must be an element type"),
+        (lambda: mx.sym.var("x", stype="dense"), "stype is 'default', 'row_sparse', 'csr', not 'dense'"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), nd.ones(2)), "scalar is '.* and must be a number"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), 1, True, 2), "takes data, scalar, is_int, and got 4 arguments"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), scale=nd.ones(2)), "no argument 'scale'"),
+        (lambda: nd._internal._plus_scalar(2, 1), "data must be an NDArray, not int"),
     ):
         with pytest.raises(MXNetError, match=message):
             call()
