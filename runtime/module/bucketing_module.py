@@ -129,9 +129,9 @@ class BucketingModule(BaseModule):
             self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
             return
         kept = self.get_params() if self.binded and self.params_initialized else self._loaded
-        self._reset()
         module = self._made(self._default_bucket_key)
         module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self._reset()
         self._buckets[self._default_bucket_key] = self._curr_module = module
         self._curr_bucket_key = self._default_bucket_key
         self.binded, self.for_training, self.inputs_need_grad = True, for_training, inputs_need_grad
