@@ -1,4 +1,4 @@
-"""Augmenters for detection: functions of an image and its objects, and an iterator over such images.
+"""Augmenters for detection: functions of an image and its objects, and `CreateDetAugmenter`, which lists them.
 
 Objects are rows of an array of float32, `(class, left, top, right, bottom, ...)`, in fractions of width and height.
 """

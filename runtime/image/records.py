@@ -163,10 +163,11 @@ class RecordsIter(MXDataIter, ImageIter):
         super()._rewind()
 
     def reset(self) -> None:
-        if self._continues:
-            self._ended = self._continues = False
+        if self._continues and self.cur < len(self.seq):
+            self._ended = False
         else:
             self._start()
+        self._continues = False
 
     def next_sample(self) -> tuple[Any, bytes]:
         if self.cur >= len(self.seq):

@@ -205,8 +205,8 @@ def test_records_are_normalized_as_by_mxnet(tmp_path: Path) -> None:
 def test_rounds_of_records(tmp_path: Path) -> None:
     written(tmp_path / "x.rec", [float(i) for i in range(7)])
 
-    def rounds(**kwargs: object) -> list[list[tuple[list[float], int]]]:
-        it = mx.io.ImageRecordIter(tmp_path / "x.rec", (1, 6, 8), 3, and_mirror=False, **kwargs)
+    def rounds(batch_size: int = 3, **kwargs: object) -> list[list[tuple[list[float], int]]]:
+        it = mx.io.ImageRecordIter(tmp_path / "x.rec", (1, 6, 8), batch_size, and_mirror=False, **kwargs)
         found = []
         for _ in range(3):
             found.append([(b.label[0].asnumpy().tolist(), b.pad) for b in it])
@@ -220,6 +220,7 @@ def test_rounds_of_records(tmp_path: Path) -> None:
     ]
     assert rounds(round_batch=False) == [[([0, 1, 2], 0), ([3, 4, 5], 0), ([6, 0, 1], 2)]] * 3
     assert rounds(num_parts=2, part_index=1) == [[([3, 4, 5], 0)]] * 3  # there is no index
+    assert rounds(6, num_parts=2) == [[([0, 1, 2, 0, 1, 2], 3)]] * 3  # more than there are
     (first, *_), (second, *_), _ = rounds(shuffle=True, seed=4)
     assert rounds(shuffle=True, seed=4)[0][0] == first != second != rounds(shuffle=True, seed=5)[0][0]
     (tmp_path / "x.lst").write_text("".join(f"{i}\t{10 * i}\tx\n" for i in range(6)))
