@@ -8,6 +8,7 @@ import json
 import random
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import runtime as mx
 from runtime import image, nd, recordio
-from runtime.image import warping
+from runtime.image import draws, warping
 from tests.process import run
 from tests.runtime.peers import pictures
 
@@ -244,6 +245,13 @@ def test_an_iterator_over_records_draws_from_its_own_generator(tmp_path: Path) -
     together = [[x.data[0].asnumpy() for x in rows] for rows in zip(a, b, c, strict=True)]
     assert len(together) == 3 and all((x == y).all() and (x != z).any() for x, y, z in together)
     assert random.getstate() == state
+    threads = mx.io.PrefetchingIter(
+        [mx.io.ImageRecordIter(tmp_path / "x.rec", (3, 4, 5), 2, seed_aug=s, **several) for s in (3, 4)]
+    )
+    for (x, _, z), batch in zip(together, threads, strict=True):
+        assert (batch.data[0].asnumpy() == x).all() and (batch.data[1].asnumpy() == z).all()
+    with draws.Draws(1).in_place(), ThreadPoolExecutor() as pool:
+        assert pool.submit(lambda: draws.source.python).result() is random is not draws.source.python
 
 
 @pytest.mark.parametrize(
