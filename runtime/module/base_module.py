@@ -53,6 +53,22 @@ class BaseModule:
             if not done:
                 raise NotReady(f"{what} comes after {step}: call {type(self).__name__}.{step} first")
 
+    def _is_bound(self, force_rebind: bool) -> bool:
+        """Whether `bind` leaves the module as it is, of which it warns: it is bound, and not to be bound anew."""
+        stays = self.binded and not force_rebind
+        if stays:
+            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        return stays
+
+    def _has_optimizer(self, force_init: bool) -> bool:
+        """Whether `init_optimizer` leaves the optimizer as it is, of which it warns."""
+        stays = self.optimizer_initialized and not force_init
+        if stays:
+            self.logger.warning(
+                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
+            )
+        return stays
+
     # ------------------------------------------------------------ what a subclass defines
 
     @property
