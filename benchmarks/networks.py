@@ -138,7 +138,7 @@ def gluon_dcgan(mx: Any, hybridize: bool) -> Callable[[], float]:
 
 
 def pytorch(name: str) -> Callable[[], float]:
-    """The same."""
+    """One iteration, which gives the loss, by PyTorch."""
     import torch
     from torch import nn
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from runtime import ndarray as nd
 from runtime import symbol as sym
 from runtime.base import MXNetError
 from runtime.ndarray import NDArray, serialization
@@ -47,25 +46,29 @@ def save_checkpoint(
     """Write `prefix-symbol.json`, unless `symbol` is None, and `prefix-0001.params` (epoch 1)."""
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast)
-    arrays = {f"arg:{name}": x for name, x in arg_params.items()}
-    arrays |= {f"aux:{name}": x for name, x in aux_params.items()}
     file = f"{prefix}-{epoch:04d}.params"
-    serialization.save_params(file, arrays)
+    serialization.save_params(file, with_kinds(arg_params, aux_params))
     logging.info('Saved checkpoint to "%s"', file)
 
 
 def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
     """Arguments and auxiliary states in `prefix-0001.params` (epoch 1)."""
-    name = f"{prefix}-{epoch:04d}.params"
-    loaded = nd.load(name)
-    if not isinstance(loaded, dict):
-        raise MXNetError(f"'{os.fspath(name)}' is a list of arrays, without the names of parameters")
+    return by_kind(f"{prefix}-{epoch:04d}.params")
+
+
+def with_kinds(arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """Arguments and auxiliary states by the names that files have: `arg:name` and `aux:name`."""
+    return {f"arg:{name}": x for name, x in arg_params.items()} | {f"aux:{name}": x for name, x in aux_params.items()}
+
+
+def by_kind(file: str | os.PathLike[str]) -> tuple[Params, Params]:
+    """Arguments and auxiliary states in a file, by their own names; MXNetError for a name that is neither's."""
     found: dict[str, Params] = {"arg": {}, "aux": {}}
-    for key, x in loaded.items():
-        kind, _, rest = key.partition(":")
-        if kind not in found or not rest:
-            raise MXNetError(f"'{name}': '{key}' is neither 'arg:' nor 'aux:' and a name")
-        found[kind][rest] = x
+    for key, x in serialization.load_named(file).items():
+        kind, _, name = key.partition(":")
+        if kind not in found or not name:
+            raise MXNetError(f"'{os.fspath(file)}': '{key}' is neither 'arg:' nor 'aux:' and a name")
+        found[kind][name] = x
     return found["arg"], found["aux"]
 
 

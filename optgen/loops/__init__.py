@@ -26,8 +26,8 @@ Decisions, and the measurements that they rest on, each made by hand when the de
 4):
 
 - LLVM IR from Python functions, and not Numba: its kernels take seconds to compile cold, and its threads do not survive
-  forks or calls from several Python threads. Here all kernels of `runtime`, for both types, compile in 4 s (`python -m
-  runtime.native`), and the first iteration of LeNet from an empty cache takes 1.1 s, imports included.
+  forks or calls from several Python threads. Here all kernels that `runtime` had, for both types, compiled in 4 s
+  (`python -m runtime.native`), and the first iteration of LeNet from an empty cache took 1.1 s, imports included.
 - GEMM is that of BLAS: it reaches 90 GFLOP/s, all that this processor can do. It runs on the thread that calls it.
   There is one pool of threads only: those of BLAS spin for a while after each product, on cores that kernels need.
 - A call of a kernel costs .4 us, by native code that reads NumPy's arrays where they are; with ctypes it was 4 to 6, as

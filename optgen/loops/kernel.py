@@ -55,8 +55,9 @@ class LoopKernel(Function):
 
     def in_python(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         """The call made by ctypes: where there is no `trampoline`, or some argument is not what it knows."""
-        if trampoline.checking.value and _instead is not None:
-            return _instead(self, tasks, work, arguments, scratch)
+        instead = _instead  # read once: another thread may leave `with instead(...)` meanwhile
+        if trampoline.checking.value and instead is not None:
+            return instead(self, tasks, work, arguments, scratch)
         # As in `prepared`: a function of both would be one more Python call in each call of a kernel.
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))

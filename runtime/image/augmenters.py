@@ -7,7 +7,6 @@ Draws come from Python's `random` and from `numpy.random`, as in MXNet, in the s
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, counts
+from runtime.image.draws import source
 from runtime.image.image import (
     Size,
     _get_interp_method,
@@ -82,7 +82,7 @@ class RandomOrderAug(SequentialAug):
     """Augmenters one after the other, in an order that is drawn each time."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        random.shuffle(self.ts)
+        source.python.shuffle(self.ts)
         return super().__call__(src)
 
 
@@ -161,7 +161,7 @@ class HorizontalFlipAug(Augmenter):
         self.p = p
 
     def __call__(self, src: NDArray) -> NDArray:
-        return nd.flip(src, axis=1) if random.random() < self.p else src
+        return nd.flip(src, axis=1) if source.python.random() < self.p else src
 
 
 # ---------------------------------------------------------------- colours
@@ -179,7 +179,7 @@ class CastAug(Augmenter):
 
 
 def _factor(amount: float) -> float:
-    return 1 + random.uniform(-amount, amount)
+    return 1 + source.python.uniform(-amount, amount)
 
 
 def _gray(src: NDArray) -> NDArray:
@@ -230,7 +230,7 @@ class HueJitterAug(Augmenter):
         self.hue = hue
 
     def __call__(self, src: NDArray) -> NDArray:
-        angle = random.uniform(-self.hue, self.hue) * np.pi
+        angle = source.python.uniform(-self.hue, self.hue) * np.pi
         c, s = np.cos(angle), np.sin(angle)
         turn = _FROM_YIQ @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ _TO_YIQ
         return nd.dot(src, nd.array(turn.T, src.context, src.dtype))
@@ -252,7 +252,7 @@ class LightingAug(Augmenter):
         self.alphastd, self.eigval, self.eigvec = alphastd, np.asarray(eigval), np.asarray(eigvec)
 
     def __call__(self, src: NDArray) -> NDArray:
-        noise = (self.eigvec * np.random.normal(0, self.alphastd, size=3)) @ self.eigval
+        noise = (self.eigvec * source.numpy.normal(0, self.alphastd, size=3)) @ self.eigval
         return src + nd.array(noise, src.context, src.dtype)
 
 
@@ -275,7 +275,7 @@ class RandomGrayAug(Augmenter):
         self.p = p
 
     def __call__(self, src: NDArray) -> NDArray:
-        if random.random() >= self.p:
+        if source.python.random() >= self.p:
             return src
         return nd.dot(src, nd.array([[0.21] * 3, [0.72] * 3, [0.07] * 3], src.context, src.dtype))
 

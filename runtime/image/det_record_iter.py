@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.image.augmenters import Augmenter, HorizontalFlipAug, ResizeAug
 from runtime.image.det_iter import header_of
+from runtime.image.draws import source
 from runtime.image.image import Size, copyMakeBorder, imresize
 from runtime.image.records import RecordsIter, sized, taken
 from runtime.image.warping import HLSJitterAug
@@ -138,24 +138,24 @@ class _Augmenter:
 
     def __call__(self, src: NDArray, objects: np.ndarray) -> tuple[NDArray, np.ndarray]:
         for probability, augmenter in self.first:
-            if random.random() < probability:
+            if source.python.random() < probability:
                 src = augmenter(src)
         objects = objects.copy()
-        if random.random() < self.mirrored:
+        if source.python.random() < self.mirrored:
             src = HorizontalFlipAug(1)(src)
             objects[:, [1, 3]] = 1 - objects[:, [3, 1]]
-        if random.random() < self.padded and self.most > 1:
+        if source.python.random() < self.padded and self.most > 1:
             src, objects = self._in_larger(src, objects)
-        if random.random() < self.cropped and self.samplers:
+        if source.python.random() < self.cropped and self.samplers:
             src, objects = self._part(src, objects)
         return self._resized(src), objects
 
     def _in_larger(self, src: NDArray, objects: np.ndarray) -> tuple[NDArray, np.ndarray]:
         """The image at a drawn place of one of a drawn size."""
-        scale = random.uniform(1, self.most)
+        scale = source.python.uniform(1, self.most)
         rows, columns = src.shape[:2]
         more = [int(n * scale) - n for n in (rows, columns)]
-        top, left = (random.randint(0, n) for n in more)
+        top, left = (source.python.randint(0, n) for n in more)
         whole = (columns + more[1], rows + more[0])
         src = copyMakeBorder(src, top, more[0] - top, left, more[1] - left, value=self.fill)
         objects[:, [1, 3]] = (objects[:, [1, 3]] * columns + left) / whole[0]
@@ -165,7 +165,7 @@ class _Augmenter:
     def _part(self, src: NDArray, objects: np.ndarray) -> tuple[NDArray, np.ndarray]:
         """A crop that one of the samplers, in a drawn order, finds; the image as it is, if none does."""
         rows, columns = src.shape[:2]
-        for sampler in random.sample(self.samplers, len(self.samplers)):
+        for sampler in source.python.sample(self.samplers, len(self.samplers)):
             found = sampler(objects, columns / rows)
             if found is not None:
                 (left, top, right, bottom), objects = found
@@ -191,7 +191,7 @@ class _FactorAug(Augmenter):
         self.amount = amount
 
     def __call__(self, src: NDArray) -> NDArray:
-        changed = np.rint(src.asnumpy() * (1 + random.uniform(-self.amount, self.amount)))
+        changed = np.rint(src.asnumpy() * (1 + source.python.uniform(-self.amount, self.amount)))
         return nd.array(changed.clip(0, 255), dtype=src.dtype)
 
 
@@ -224,13 +224,13 @@ class _Sampler:
         return None
 
     def _box(self, aspect: float) -> Box:
-        scale = random.uniform(*self.scales)
+        scale = source.python.uniform(*self.scales)
         if scale <= 0:
             return 0.0, 0.0, 1.0, 1.0
         least, most = max(self.ratios[0] / aspect, scale**2), min(self.ratios[1] / aspect, 1 / scale**2)
-        root = random.uniform(least, max(least, most)) ** 0.5
+        root = source.python.uniform(least, max(least, most)) ** 0.5
         width, height = min(1.0, scale * root), min(1.0, scale / root)
-        left, top = random.uniform(0, 1 - width), random.uniform(0, 1 - height)
+        left, top = source.python.uniform(0, 1 - width), source.python.uniform(0, 1 - height)
         return left, top, left + width, top + height
 
     def _is_within_limits(self, box: Box, objects: np.ndarray) -> bool:

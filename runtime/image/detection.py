@@ -1,4 +1,4 @@
-"""Augmenters for detection: functions of an image and its objects, and an iterator over such images.
+"""Augmenters for detection: functions of an image and its objects, and `CreateDetAugmenter`, which lists them.
 
 Objects are rows of an array of float32, `(class, left, top, right, bottom, ...)`, in fractions of width and height.
 """
@@ -6,7 +6,6 @@ Objects are rows of an array of float32, `(class, left, top, right, bottom, ...)
 from __future__ import annotations
 
 import json
-import random
 import warnings
 from collections.abc import Sequence
 from math import sqrt
@@ -24,6 +23,7 @@ from runtime.image.augmenters import (
     colours,
     plain,
 )
+from runtime.image.draws import source
 from runtime.image.image import copyMakeBorder, fixed_crop
 from runtime.ndarray import NDArray
 
@@ -78,9 +78,9 @@ class DetRandomSelectAug(DetAugmenter):
         return [type(self).__name__.lower(), [augmenter.dumps() for augmenter in self.aug_list]]
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
-        if random.random() < self.skip_prob:
+        if source.python.random() < self.skip_prob:
             return src, label
-        random.shuffle(self.aug_list)
+        source.python.shuffle(self.aug_list)
         return self.aug_list[0](src, label)
 
 
@@ -92,7 +92,7 @@ class DetHorizontalFlipAug(DetAugmenter):
         self.p = p
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Sample:
-        if random.random() >= self.p:
+        if source.python.random() >= self.p:
             return src, label
         mirrored = label.copy()
         mirrored[:, 1], mirrored[:, 3] = 1 - label[:, 3], 1 - label[:, 1]
@@ -160,14 +160,14 @@ class DetRandomCropAug(_RandomBoxAug):
     def _drawn(self, height: int, width: int) -> tuple[int, int, int, int] | None:
         """Column, row, width and height of a part; None if the draw is none."""
         least, largest = self._limits(height, width)
-        ratio = random.uniform(*self.aspect_ratio_range)
+        ratio = source.python.uniform(*self.aspect_ratio_range)
         h, tallest = round(sqrt(least / ratio)), round(sqrt(largest / ratio))
         if round(tallest * ratio) > width:
             tallest = int((width + 0.4999999) / ratio)
         tallest = min(tallest, height)
         h = min(h, tallest)
         if h < tallest:
-            h = random.randint(h, tallest)
+            h = source.python.randint(h, tallest)
         if round(h * ratio) * h < least:  # by rounding
             h += 1
         if round(h * ratio) * h > largest:
@@ -175,8 +175,8 @@ class DetRandomCropAug(_RandomBoxAug):
         w = round(h * ratio)
         if not (least <= w * h <= largest and 0 < w <= width and 0 < h <= height):
             return None
-        y = random.randint(0, height - h)
-        return random.randint(0, width - w), y, w, h
+        y = source.python.randint(0, height - h)
+        return source.python.randint(0, width - w), y, w, h
 
     def _kept(self, label: np.ndarray, box: tuple[int, int, int, int], height: int, width: int) -> np.ndarray | None:
         """The objects in a part; None if it has too little of one, or none."""
@@ -243,20 +243,20 @@ class DetRandomPadAug(_RandomBoxAug):
     def _drawn(self, height: int, width: int) -> tuple[int, int] | None:
         """Width and height; None if the draw is hardly larger than the image."""
         least, largest = self._limits(height, width)
-        ratio = random.uniform(*self.aspect_ratio_range)
+        ratio = source.python.uniform(*self.aspect_ratio_range)
         h, tallest = round(sqrt(least / ratio)), round(sqrt(largest / ratio))
         if round(h * ratio) < width:
             h = int((width + 0.499999) / ratio)
         h = min(max(h, height), tallest)
         if h < tallest:
-            h = random.randint(h, tallest)
+            h = source.python.randint(h, tallest)
         w = round(h * ratio)
         return (w, h) if h - height >= 2 and w - width >= 2 else None
 
     def _padded(self, src: NDArray, label: np.ndarray, w: int, h: int) -> Sample:
         height, width = src.shape[:2]
-        y = random.randint(0, h - height)
-        x = random.randint(0, w - width)
+        y = source.python.randint(0, h - height)
+        x = source.python.randint(0, w - width)
         moved = label.copy()
         moved[:, [1, 3]] = (moved[:, [1, 3]] * width + x) / w
         moved[:, [2, 4]] = (moved[:, [2, 4]] * height + y) / h

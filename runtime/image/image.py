@@ -6,7 +6,6 @@ Draws come from Python's `random` and from `numpy.random`, as in MXNet, in the s
 from __future__ import annotations
 
 import os
-import random
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count, numeric_types
 from runtime.core import interpolation, pictures
+from runtime.image.draws import source
 from runtime.ndarray import NDArray
 from runtime.ndarray.image import rotate
 
@@ -107,7 +107,7 @@ def _get_interp_method(interp: int, sizes: Sequence[int] = ()) -> int:
             return interpolation.CUBIC
         return interpolation.AREA if height < rows and width < columns else interpolation.LINEAR
     if interp == 10:
-        return random.randint(0, 4)
+        return source.python.randint(0, 4)
     if interp not in range(5):
         raise ArgumentError(f"interp is 0 to 4, 9 or 10, not {interp!r}")
     return interp
@@ -154,7 +154,7 @@ def random_crop(src: NDArray, size: Size, interp: int = 2) -> Crop:
 def _drawn_part(src: NDArray, part: Size, size: Size, interp: int) -> Crop:
     rows, columns = src.shape[:2]
     w, h = part
-    x0, y0 = random.randint(0, columns - w), random.randint(0, rows - h)
+    x0, y0 = source.python.randint(0, columns - w), source.python.randint(0, rows - h)
     return fixed_crop(src, x0, y0, w, h, size, interp), (x0, y0, w, h)
 
 
@@ -182,8 +182,8 @@ def random_size_crop(
     low, high = (area, 1.0) if isinstance(area, numeric_types) else area
     rows, columns = src.shape[:2]
     for _ in range(10):
-        wanted = random.uniform(low, high) * rows * columns
-        shape = np.exp(random.uniform(*np.log(ratio)))
+        wanted = source.python.uniform(low, high) * rows * columns
+        shape = np.exp(source.python.uniform(*np.log(ratio)))
         w, h = round(np.sqrt(wanted * shape)), round(np.sqrt(wanted / shape))
         if 0 < w <= columns and 0 < h <= rows:
             return _drawn_part(src, (w, h), size, interp)
@@ -270,5 +270,5 @@ def random_rotate(
 ) -> NDArray:
     """`imrotate` by an angle, for each image of a batch, that is drawn between the two, in degrees."""
     if src.ndim == 3:
-        return imrotate(src, float(np.random.uniform(*angle_limits)), zoom_in, zoom_out)
-    return imrotate(src, nd.array(np.random.uniform(*angle_limits, size=len(src))), zoom_in, zoom_out)
+        return imrotate(src, float(source.numpy.uniform(*angle_limits)), zoom_in, zoom_out)
+    return imrotate(src, nd.array(source.numpy.uniform(*angle_limits, size=len(src))), zoom_in, zoom_out)

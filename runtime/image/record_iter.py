@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from runtime.image.augmenters import (
     colours,
 )
 from runtime.image.det_record_iter import ImageDetRecordIter
+from runtime.image.draws import source
 from runtime.image.image import Size, imresize
 from runtime.image.records import RecordsIter, sized, taken
 from runtime.image.warping import BorderAug, HLSJitterAug, WarpAug
@@ -164,6 +164,6 @@ class _SquareCropAug(Augmenter):
         rows, columns = src.shape[:2]
         if min(rows, columns) < self.most:
             raise ArgumentError(f"ImageRecordIter: max_crop_size {self.most} is more than an image of {columns}x{rows}")
-        side = random.randint(self.least, self.most)
-        y, x = (random.randint(0, n - side) if self.drawn else (n - side) // 2 for n in (rows, columns))
+        side = source.python.randint(self.least, self.most)
+        y, x = (source.python.randint(0, n - side) if self.drawn else (n - side) // 2 for n in (rows, columns))
         return imresize(src[y : y + side, x : x + side], *self.size, self.interp)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, counts, did_you_mean
 from runtime.core import pictures
 from runtime.image.augmenters import Augmenter
+from runtime.image.draws import Draws, source
 from runtime.image.iterator import ImageIter
 from runtime.io.io import DataBatch, DataDesc, MXDataIter
 from runtime.ndarray import NDArray
@@ -47,28 +47,6 @@ def taken(name: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict
         if key not in known and key not in _MEANINGLESS:
             raise ArgumentError(f"{name} has no argument '{key}'{did_you_mean(key, [*known, *_MEANINGLESS])}")
     return {key: given.get(key, value) for key, value in known.items()}
-
-
-class _Draws:
-    """States of the generators of Python's `random` and of `numpy.random` that belong to one iterator."""
-
-    def __init__(self, seed: int) -> None:
-        self._states = random.Random(seed).getstate(), np.random.RandomState(seed % 2**32).get_state()
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """A context in which `random` and `numpy.random` draw from these states."""
-        self._exchange()
-        try:
-            yield
-        finally:
-            self._exchange()
-
-    def _exchange(self) -> None:
-        others = random.getstate(), np.random.get_state()
-        random.setstate(self._states[0])
-        np.random.set_state(self._states[1])
-        self._states = others
 
 
 class RecordsIter(MXDataIter, ImageIter):
@@ -110,7 +88,7 @@ class RecordsIter(MXDataIter, ImageIter):
         if self._dtype not in (np.float32, np.uint8, np.int8):
             raise ArgumentError(f"{name}: dtype is float32, uint8 or int8, not {self._dtype}")
         self._order = random.Random(reading["seed"])
-        self._draws = _Draws(reading["seed_aug"] or 0)
+        self._draws = Draws(reading["seed_aug"] or 0)
         self._round, self._continues = reading["round_batch"], False
         self._read: DataBatch | None = None
         super().__init__(
@@ -163,10 +141,11 @@ class RecordsIter(MXDataIter, ImageIter):
         super()._rewind()
 
     def reset(self) -> None:
-        if self._continues:
-            self._ended = self._continues = False
+        if self._continues and self.cur < len(self.seq):
+            self._ended = False
         else:
             self._start()
+        self._continues = False
 
     def next_sample(self) -> tuple[Any, bytes]:
         if self.cur >= len(self.seq):
@@ -270,14 +249,14 @@ class RecordsIter(MXDataIter, ImageIter):
         data = data if self._dtype == np.uint8 else data - self._mean
         mirrored = np.full(len(data), bool(normal["mirror"]))
         if normal["rand_mirror"]:
-            mirrored |= np.random.random_sample(len(data)) < 0.5
+            mirrored |= source.numpy.random_sample(len(data)) < 0.5
         data[mirrored] = data[mirrored][..., ::-1]
         if self._dtype == np.uint8:
             return np.rint(data).clip(0, 255)
         if self._dtype == np.int8:
             return np.ceil(data - 0.5).clip(-128, 127)
         contrast, light = (
-            np.random.uniform(-normal[name], normal[name], (len(data), 1, 1, 1)) if normal[name] else 0.0
+            source.numpy.uniform(-normal[name], normal[name], (len(data), 1, 1, 1)) if normal[name] else 0.0
             for name in ("max_random_contrast", "max_random_illumination")
         )
         return (data * (1 + contrast) + light) * normal["scale"] / _colours(normal, "std", data.shape[1])

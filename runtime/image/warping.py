@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 
 from runtime import ndarray as nd
 from runtime.image.augmenters import Augmenter
+from runtime.image.draws import source
 from runtime.image.image import copyMakeBorder
 from runtime.ndarray import NDArray
 
@@ -44,9 +44,9 @@ class WarpAug(Augmenter):
         self.aspects, self.sizes, self.fill = aspects, sizes, fill
 
     def __call__(self, src: NDArray) -> NDArray:
-        shear = random.uniform(-self.shear, self.shear)
-        angle = math.radians(self.rotate if self.rotate > 0 else random.randint(-self.angle, self.angle))
-        scale, ratio = random.uniform(*self.scales), random.uniform(*self.aspects)
+        shear = source.python.uniform(-self.shear, self.shear)
+        angle = math.radians(self.rotate if self.rotate > 0 else source.python.randint(-self.angle, self.angle))
+        scale, ratio = source.python.uniform(*self.scales), source.python.uniform(*self.aspects)
         cos, sin, high = math.cos(angle), math.sin(angle), 2 * scale / (1 + ratio)
         wide = ratio * high
         matrix = np.array(
@@ -98,7 +98,7 @@ class HLSJitterAug(Augmenter):
         self.limits = (hue, lightness, saturation)
 
     def __call__(self, src: NDArray) -> NDArray:
-        change = [int(random.uniform(-limit, limit)) for limit in self.limits]
+        change = [int(source.python.uniform(-limit, limit)) for limit in self.limits]
         hls = _hls(src.asnumpy().astype(np.float32))
         most = np.array([180, 255, 255], np.float32)
         return nd.array(np.rint(_rgb(np.clip(hls + change, 0, most))), src.context, src.dtype)

@@ -31,7 +31,6 @@ class _RowsIter(MXDataIter):
             raise MXNetError(f"{type(self).__name__}: {len(data)} samples, but {len(label)} labels")
         self._data, self._label = data, label
         self._round = round_batch
-        self._order = np.arange(len(data))
         self._next = 0
         self._rows = np.empty(0, np.int64)
         self.provide_data = [self._described("data", data)]
@@ -42,12 +41,12 @@ class _RowsIter(MXDataIter):
 
     def reset(self) -> None:
         past = self._next - len(self._data)
-        self._next = past if self._round and past > 0 else 0
+        self._next = past % len(self._data) if self._round and past > 0 else 0
 
     def iter_next(self) -> bool:
         if self._next >= len(self._data):
             return False
-        self._rows = self._order[np.arange(self._next, self._next + self.batch_size) % len(self._data)]
+        self._rows = np.arange(self._next, self._next + self.batch_size) % len(self._data)
         self._next += self.batch_size
         return True
 

@@ -11,11 +11,10 @@ from typing import Any
 from runtime import metric
 from runtime import ndarray as nd
 from runtime.base import MXNetError, _as_list
-from runtime.context import cpu
 from runtime.initializer import Initializer, Uniform
 from runtime.io import DataBatch, DataDesc, DataIter, NDArrayIter
 from runtime.metric import EvalMetric
-from runtime.model import BatchEndParam
+from runtime.model import BatchEndParam, by_kind, with_kinds
 from runtime.ndarray import NDArray
 from runtime.symbol import Symbol
 
@@ -53,6 +52,22 @@ class BaseModule:
         ):
             if not done:
                 raise NotReady(f"{what} comes after {step}: call {type(self).__name__}.{step} first")
+
+    def _is_bound(self, force_rebind: bool) -> bool:
+        """Whether `bind` leaves the module as it is, of which it warns: it is bound, and not to be bound anew."""
+        stays = self.binded and not force_rebind
+        if stays:
+            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        return stays
+
+    def _has_optimizer(self, force_init: bool) -> bool:
+        """Whether `init_optimizer` leaves the optimizer as it is, of which it warns."""
+        stays = self.optimizer_initialized and not force_init
+        if stays:
+            self.logger.warning(
+                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
+            )
+        return stays
 
     # ------------------------------------------------------------ what a subclass defines
 
@@ -180,19 +195,11 @@ class BaseModule:
 
     def save_params(self, fname: str | os.PathLike[str]) -> None:
         """Write parameters and auxiliary states to a file, as `arg:name` and `aux:name`."""
-        arg_params, aux_params = self.get_params()
-        arrays = {f"arg:{name}": x.as_in_context(cpu()) for name, x in arg_params.items()}
-        nd.save(os.fspath(fname), arrays | {f"aux:{name}": x.as_in_context(cpu()) for name, x in aux_params.items()})
+        nd.save(fname, with_kinds(*self.get_params()))
 
     def load_params(self, fname: str | os.PathLike[str]) -> None:
         """Read what `save_params` wrote."""
-        found: dict[str, Params] = {"arg": {}, "aux": {}}
-        for key, x in nd.load(os.fspath(fname)).items():
-            kind, _, name = key.partition(":")
-            if kind not in found or not name:
-                raise MXNetError(f"'{os.fspath(fname)}': '{key}' is neither 'arg:' nor 'aux:' and a name")
-            found[kind][name] = x
-        self.set_params(found["arg"], found["aux"])
+        self.set_params(*by_kind(fname))
 
     # ------------------------------------------------------------ over iterators
 

@@ -125,13 +125,12 @@ class BucketingModule(BaseModule):
         """Make the arrays of the default bucket, for batches of these shapes."""
         if shared_module is not None:
             raise ArgumentError("a BucketingModule shares its arrays with no other module")
-        if self.binded and not force_rebind:
-            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        if self._is_bound(force_rebind):
             return
         kept = self.get_params() if self.binded and self.params_initialized else self._loaded
-        self._reset()
         module = self._made(self._default_bucket_key)
         module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self._reset()
         self._buckets[self._default_bucket_key] = self._curr_module = module
         self._curr_bucket_key = self._default_bucket_key
         self.binded, self.for_training, self.inputs_need_grad = True, for_training, inputs_need_grad
@@ -206,10 +205,7 @@ class BucketingModule(BaseModule):
         force_init: bool = False,
     ) -> None:
         self._need("init_optimizer")
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning(
-                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
-            )
+        if self._has_optimizer(force_init):
             return
         default = self._buckets[self._default_bucket_key]
         default.init_optimizer(kvstore, optimizer, optimizer_params, force_init)

@@ -83,7 +83,7 @@ class DataParallelExecutorGroup:
             raise ArgumentError(f"the batch must have one size in all data, not {sizes}")
         self.batch_size: int = data[0] if data else 0
         self.slices = parts_of(self.batch_size, self.workload)
-        self._splits = {
+        self._splits: dict[str, list[Split]] = {
             x.name: [(_axis(x), self._scaled(part, sizes.get(x.name, 0))) for part in self.slices]
             for x in (*self.data_shapes, *self.label_shapes)
         }
@@ -149,7 +149,7 @@ class DataParallelExecutorGroup:
         try:
             self._describe(data_shapes, label_shapes)
             self.execs = [self._reshaped(k) for k in range(len(self.execs))]
-        except (MXNetError, ValueError):
+        except Exception:
             self._describe(*before)
             raise
 

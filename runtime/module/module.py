@@ -177,8 +177,7 @@ class Module(BaseModule):
 
         A module that is bound is left as it is, unless `force_rebind`.
         """
-        if self.binded and not force_rebind:
-            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        if self._is_bound(force_rebind):
             return
         if inputs_need_grad and not for_training:
             raise ArgumentError("inputs_need_grad needs for_training=True")
@@ -292,10 +291,7 @@ class Module(BaseModule):
         `updates.choose` says. Gradients are divided by the size of the batch, unless `rescale_grad` is given.
         """
         self._need("init_optimizer")
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning(
-                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
-            )
+        if self._has_optimizer(force_init):
             return
         params, _ = self.get_params()
         store, on_store = updates.choose(kvstore, len(self._context), params)

@@ -64,8 +64,7 @@ class PythonModule(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        if self.binded and not force_rebind:
-            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        if self._is_bound(force_rebind):
             return
         if grad_req != "write":
             raise ArgumentError(f"a module in Python writes gradients: grad_req='write', not {grad_req!r}")

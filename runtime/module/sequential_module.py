@@ -80,8 +80,7 @@ class SequentialModule(BaseModule):
         grad_req: Any = "write",
     ) -> None:
         """Bind all modules, each to the shapes of the outputs before it."""
-        if self.binded and not force_rebind:
-            self.logger.warning("the module is bound already: bind(..., force_rebind=True) binds it anew")
+        if self._is_bound(force_rebind):
             return
         if shared_module is not None:
             raise ArgumentError("a SequentialModule shares its arrays with no other module")
@@ -140,10 +139,7 @@ class SequentialModule(BaseModule):
         force_init: bool = False,
     ) -> None:
         self._need("init_optimizer")
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning(
-                "the optimizer is initialized already: init_optimizer(..., force_init=True) makes another"
-            )
+        if self._has_optimizer(force_init):
             return
         for module in self._modules:
             module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)

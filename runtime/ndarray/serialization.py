@@ -74,6 +74,19 @@ def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     return _parse(Path(fname).read_bytes(), f"'{os.fspath(fname)}'")
 
 
+def load_named(fname: str | os.PathLike[str]) -> dict[str, NDArray]:
+    """The arrays of a file by their names; see `load`. ArgumentError for a list, whose arrays have none."""
+    found = load(fname)
+    if isinstance(found, list):
+        raise ArgumentError(f"'{os.fspath(fname)}' holds a list of arrays without names; parameters need names")
+    return found
+
+
+def without_kinds(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """The arrays by the names of their parameters, without the `arg:` and `aux:` that files of graphs put before."""
+    return {key.removeprefix("arg:").removeprefix("aux:"): x for key, x in arrays.items()}
+
+
 def load_frombuffer(buf: bytes) -> list[NDArray] | dict[str, NDArray]:
     """The arrays of what a file holds; see `load`."""
     if not isinstance(buf, (bytes, bytearray, memoryview)):

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import files
 from runtime.core.dtypes import element_type
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, serialization
 from runtime.onnx.convert import Input, convert, inputs_of
 from runtime.onnx.translations import TRANSLATIONS
 from runtime.onnx.writer import MOST_BYTES, Value, library
@@ -63,7 +62,7 @@ def export_model(
         raise MXNetError(f"{writer.bytes() >> 20} MiB of parameters are more than an ONNX file holds, 2 GiB")
     model = writer.model(graph.name or "graph")
     if verbose:
-        print(onnx.helper.printable_graph(model.graph))
+        print(onnx.printer.to_text(model.graph))
     onnx.checker.check_model(model)
     if run_shape_inference:
         model = onnx.shape_inference.infer_shapes(model)
@@ -74,12 +73,9 @@ def export_model(
 def _arrays(params: Params) -> dict[str, NDArray]:
     """Parameters by the names of their variables."""
     if isinstance(params, (str, os.PathLike)):
-        loaded = nd.load(params)
-        if not isinstance(loaded, dict):
-            raise MXNetError(f"'{os.fspath(params)}' is a list of arrays, without the names of parameters")
-        params = loaded
+        params = serialization.load_named(params)
     parts = [params] if isinstance(params, Mapping) else params
-    return {key.removeprefix("arg:").removeprefix("aux:"): x for part in parts for key, x in part.items()}
+    return {key: x for part in parts for key, x in serialization.without_kinds(part).items()}
 
 
 def _inputs(

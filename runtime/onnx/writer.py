@@ -23,6 +23,7 @@ def library(name: str = "export_model") -> Any:
     try:
         import onnx
         import onnx.checker
+        import onnx.printer
         import onnx.shape_inference
     except ImportError as error:
         raise ImportError(f"{name} needs ONNX: pip install 'optgen[onnx]' ({error})") from error

@@ -18,8 +18,7 @@ from runtime.plan.expressions import EXPRESSIONS
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step
 
 CONVOLUTIONS = (gathered.convolve, winograd.convolve)
-OUTPUT, RELU = 3, 5
-"""Which arguments of both kernels are the output, and whether its positive part is taken."""
+"""Kernels whose parameter `y` is their output, and `relu` whether its positive part is taken."""
 
 
 def with_epilogues(steps: Sequence[Step], readers: Counter[Buffer]) -> list[Step]:
@@ -41,8 +40,7 @@ def with_epilogues(steps: Sequence[Step], readers: Counter[Buffer]) -> list[Step
 
 def _join_convolution(done: list[Step], relu: ElementStep, convolve: KernelStep) -> None:
     """Have `convolve`, which only `relu` reads, take the positive part of its output."""
-    arguments = list(convolve.arguments)
-    arguments[OUTPUT], arguments[RELU] = relu.output, 1
+    arguments = convolve.with_arguments(y=relu.output, relu=1)
     done[done.index(convolve)] = _like(convolve, convolve.kernel, arguments, [relu.output.buffer])
     done.remove(relu)
 

@@ -50,7 +50,6 @@ EXPRESSIONS = {
     "leaky_backward": "{0} * (1.0 if {2} > 0.0 else {slope})",
     "clip": "min(max({0}, {a_min}), {a_max})",
     "saturated": "min(max({0}, 0.0), 1.0)",
-    "spread": "{0}",
 }
 """The result of each is that of the operator, but for signs of zeros, and for tanh and sigmoid: these differ in the
 last places, and where sigmoid is below 1e-34."""

@@ -142,10 +142,6 @@ class _Lowering:
         text = expression(name, attrs, len(inputs))
         if text is None or results[0].dtype.char not in "fd":
             return None
-        if name == "spread":
-            axes = attrs["axes"]
-            kept = tuple(1 if a in axes else n for a, n in enumerate(attrs["shape"]))
-            inputs = [inputs[0].reshaped(kept)]
         shape, dtype = results[0].shape, results[0].dtype
         operands: list[Array | str] = []
         for i, x in enumerate(inputs):

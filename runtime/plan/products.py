@@ -1,4 +1,4 @@
-"""Products of matrices, with a bias, and sums of rows as steps."""
+"""Products of matrices, with a bias, and sums with their gradients as steps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
 from runtime.core.blas import block_shape
 from runtime.native.sums import COLUMNS_PER_TASK, SUMS, sum_planes, sum_rows
+from runtime.plan.broadcast import groups_of
 from runtime.plan.expressions import EXPRESSIONS
 from runtime.plan.steps import Array, ElementStep, KernelStep, Step, new
 
@@ -83,6 +84,17 @@ def _sum(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results
     return [y]
 
 
+def _spread(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
+    """The gradient of a sum: each element of it, wherever it was summed from."""
+    [g] = inputs
+    y = new(attrs["shape"], g.dtype)
+    each = g.reshaped(tuple(1 if axis in attrs["axes"] else n for axis, n in enumerate(y.shape)))
+    if g.dtype.char not in "fd" or groups_of(y.shape, [each.shape]) is None:
+        return None
+    steps.append(ElementStep(y, [each], EXPRESSIONS["identity"]))
+    return [y]
+
+
 def _sum_of_rows(steps: list[Step], x: Array) -> Array:
     rows, columns = x.shape
     y = new((columns,), x.dtype)
@@ -96,5 +108,6 @@ RULES: dict[str, Callable[..., Result]] = {
     "linear": _linear,
     "linear_backward": _linear_backward,
     "sum": _sum,
+    "spread": _spread,
 }
 """By the names of operators: functions that append the steps of a call and return its results, or None."""

@@ -64,6 +64,13 @@ class KernelStep:
     dtype: np.dtype
     scratch: int = 0
 
+    def with_arguments(self, **changed: Any) -> list[Any]:
+        """The arguments, with others for some of the kernel's parameters, by their names."""
+        names = [name for name, _ in self.kernel.parameters[-len(self.arguments) :]]
+        given = dict(zip(names, self.arguments, strict=True))
+        assert changed.keys() <= given.keys(), (self.kernel.name, changed)
+        return list((given | changed).values())
+
 
 @dataclass(eq=False)
 class PythonStep:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from runtime.ndarray.custom import CustomCall
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 from runtime.optimizer.updater import Updater
+from runtime.plan.plans import Plans
 from runtime.profiler.records import record
 
 _NAMES = {
@@ -123,6 +124,11 @@ def _update(self: Updater, *args: Any, **kwargs: Any) -> Any:
     return _timed(f"update_{type(self.optimizer).__name__}", _METHODS[Updater, "__call__"][0], self, *args, **kwargs)
 
 
+def _unplanned(self: Plans, function: Callable[..., Any], data: list[NDArray], params: Sequence[Any]) -> Any:
+    """What was compiled of a function does not call the operators that are timed."""
+    return function(*data)
+
+
 _METHODS: dict[tuple[Any, str], tuple[Callable[..., Any], Callable[..., Any]]] = {
     (Operator, "__call__"): (Operator.__call__, _call),
     (Node, "pull"): (Node.pull, _pull),
@@ -130,6 +136,7 @@ _METHODS: dict[tuple[Any, str], tuple[Callable[..., Any], Callable[..., Any]]] =
     (CustomCall, "forward"): (CustomCall.forward, _in_custom("forward", "")),
     (CustomCall, "backward"): (CustomCall.backward, _in_custom("backward", "_backward_")),
     (creation, "_made"): (creation._made, _make),
+    (Plans, "__call__"): (Plans.__call__, _unplanned),
 }
 """Methods and functions, and what stands in their place while the profiler runs."""
 

@@ -167,5 +167,6 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 def misfit(operator: str, name: str, text: str, error: ValueError) -> MXNetError:
     """The error for an attribute whose string does not fit."""
-    shown = text if len(text) <= 60 else f"{text[:60]}..."
+    line = " ".join(text.split())
+    shown = line if len(line) <= 60 else f"{line[:60]}..."
     return MXNetError(f"{operator}: {name} is '{shown}', and {error}")

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.attribute import AttrScope
 from runtime.base import MXNetError, did_you_mean
 from runtime.name import NameManager
-from runtime.symbol.attributes import HIDDEN, misfit, stored_key, text_of
+from runtime.symbol.attributes import HIDDEN, stored_key, text_of
 from runtime.symbol.graph import Entry, Node, initialize
 from runtime.symbol.symbol import Symbol, single
 from runtime.symbol.table import Operator
@@ -72,13 +72,5 @@ def _sorted_arguments(
             continue
         if attribute is None and not (operator.open or key in HIDDEN or (key[:2] == key[-2:] == "__")):
             raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
-        texts[stored_key(key)] = _text(operator, key, x)
+        texts[stored_key(key)] = operator.text(key, x)
     return args if many else (), named, texts
-
-
-def _text(operator: Operator, key: str, value: Any) -> str:
-    attribute = operator.attributes.get(key)
-    try:
-        return text_of(value) if attribute is None else attribute.text(value)
-    except (TypeError, ValueError) as error:
-        raise misfit(operator.name, key, text_of(value), error) from None

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runtime.attribute import AttrScope
+from runtime.base import ArgumentError
 from runtime.initializer import Initializer
 from runtime.symbol import _internal
 from runtime.symbol.attributes import number_of_dtype, parse_shape, stored_key, text_of
 from runtime.symbol.graph import Entry, Node
+from runtime.symbol.storages import STORAGES
 from runtime.symbol.symbol import Symbol
 
 
@@ -51,7 +53,9 @@ def Variable(
     if init is not None:
         texts["__init__"] = init if isinstance(init, str) else init.dumps()
     if stype is not None:
-        texts["__storage_type__"] = {"default": "0", "row_sparse": "1", "csr": "2"}[stype]
+        if stype not in STORAGES.values():
+            raise ArgumentError(f"Variable: stype is {', '.join(map(repr, STORAGES.values()))}, not {stype!r}")
+        texts["__storage_type__"] = next(number for number, kind in STORAGES.items() if kind == stype)
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(f"Variable has no argument '{key}'; attributes of one's own are named __{key}__")

@@ -19,7 +19,7 @@ from runtime.ndarray import NDArray
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
-from runtime.symbol.table import Operator, find
+from runtime.symbol.table import Operator
 
 _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
@@ -66,19 +66,8 @@ def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
     return function, frozenset(inspect.signature(function).parameters)
 
 
-def is_computed(name: str) -> bool:
-    """Whether an operator of the table can be computed."""
-    if name in _SPELLED or find(name).graphs:
-        return True
-    try:
-        _function(name)
-    except MXNetError:
-        return False
-    return True
-
-
 def documentation(operator: Operator) -> str:
-    """What `help` says of an operator: what is said of its function."""
+    """What `help` says of an operator: what is said of its function. MXNetError if it cannot be computed."""
     if operator.name in _SPELLED or operator.open or operator.graphs:
         return f"The operator {operator.name} of MXNet."
     return inspect.getdoc(_function(operator.name)[0]) or f"The operator {operator.name} of MXNet."

@@ -78,6 +78,14 @@ class Node:
         """The same operation of other inputs; itself of its own."""
         return self if inputs == self.inputs else replace(self, inputs=inputs)
 
+    def set_attribute(self, key: str, text: str) -> None:
+        """Change an attribute, which all symbols of the node see. MXNetError, with nothing changed, if it does not
+        fit."""
+        changed = replace(self, attributes=self.attributes | {key: text})
+        self.attributes[key] = text
+        for name in ("values", "input_names", "_outputs"):
+            object.__setattr__(self, name, getattr(changed, name))
+
     @property
     def output_names(self) -> Sequence[str]:
         """The endings of the names of the outputs that other nodes can take."""

@@ -36,18 +36,24 @@ def _computed(operator: table.Operator, args: tuple, kwargs: dict[str, Any]) -> 
     """The output, or several, of arrays and attributes in order or by name."""
     many = any(x.many for x in operator.inputs)
     parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
+    if not many and len(args) > len(parameters):
+        raise MXNetError(f"{operator.name} takes {', '.join(parameters)}, and got {len(args)} arguments")
     given = dict(kwargs) if many else dict(zip(parameters, args, strict=False)) | kwargs
-    arrays = {key: x for key, x in given.items() if isinstance(x, NDArray)}
+    named = {x.name for x in operator.inputs if not x.many}
+    arrays = {}
     texts = {}
     for key, x in given.items():
-        attribute = operator.attributes.get(key)
-        if key not in arrays and x is not None:
-            if attribute is None:
-                raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
-            texts[key] = attribute.text(x)
+        if key not in parameters:
+            raise MXNetError(f"{operator.name} has no argument '{key}'{did_you_mean(key, parameters)}")
+        if key in named and isinstance(x, NDArray):
+            arrays[key] = x
+        elif key in named and x is not None:
+            raise MXNetError(f"{operator.name}: {key} must be an NDArray, not {type(x).__name__}")
+        elif x is not None:
+            texts[key] = operator.text(key, x)
     if many and "num_args" in operator.attributes:
         texts.setdefault("num_args", str(len(args)))
-    inputs = list(args) if many else [arrays[x.name] for x in operator.inputs if x.name in arrays]
+    inputs = [*(args if many else ()), *(arrays[x.name] for x in operator.inputs if x.name in arrays)]
     found = compute(Node(operator, operator.name, texts, (_ANY,) * len(inputs)), inputs)
     return found[0] if len(found) == 1 else found
 

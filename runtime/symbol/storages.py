@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from runtime.symbol.graph import Entry, Node, order
 
-_STORAGES = {"0": "default", "1": "row_sparse", "2": "csr"}
+STORAGES = {"0": "default", "1": "row_sparse", "2": "csr"}
+"""What variables state, MXNet's numbers, and the kinds of storage."""
 
 _KEEPING = frozenset(
     ("_copy", "_mul_scalar", "_div_scalar", "negative", "abs", "sign", "square", "sqrt", "relu", "sin", "tan", "tanh")
@@ -17,7 +18,7 @@ _KEEPING = frozenset(
 
 def storage_of(node: Node) -> str:
     """The kind of storage that a variable states, by MXNet's number."""
-    return _STORAGES.get(node.attributes.get("__storage_type__", "0"), "default")
+    return STORAGES.get(node.attributes.get("__storage_type__", "0"), "default")
 
 
 def gradient_storages(entries: Sequence[Entry], storages: Mapping[str, str]) -> dict[Node, str]:

@@ -114,7 +114,7 @@ class Symbol:
         return {node.name: _shown(node) for node in order(self._entries) if node.attributes}
 
     def _set_attr(self, **kwargs: str) -> None:
-        """Set attributes of its node; `name` is what the node is called."""
+        """Set attributes of its node; `name` is what the node is called. MXNetError for one that does not fit."""
         for key, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"attribute '{key}' must be a string, not {type(value).__name__}")
@@ -123,7 +123,7 @@ class Symbol:
                 self._entries = tuple(Entry(heads[node], index) for node, index in self._entries)
                 continue
             for node in {entry.node for entry in self._entries}:
-                node.attributes[stored_key(key)] = value
+                node.set_attribute(stored_key(key), value)
 
     # ------------------------------------------------------------ composition
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.custom import properties
-from runtime.symbol.attributes import Attribute, misfit
+from runtime.symbol.attributes import Attribute, misfit, text_of
 
 _LINE = re.compile(r"(\w+)\((.*)\)(?: -> ([^|]*?))?(?: \| (.*))?")
 _CLAUSE = re.compile(r"(not )?(\w+)(?: (==|!=) (\w+))?")
@@ -89,6 +89,14 @@ class Operator:
             except ValueError as error:
                 raise misfit(self.name, name, text, error) from None
         return found
+
+    def text(self, key: str, value: Any) -> str:
+        """The string of an attribute's value; MXNetError if it does not fit."""
+        attribute = self.attributes.get(key)
+        try:
+            return text_of(value) if attribute is None else attribute.text(value)
+        except (TypeError, ValueError) as error:
+            raise misfit(self.name, key, text_of(value), error) from None
 
     def inputs_of(self, values: Values, count: int) -> list[tuple[str, bool]]:
         """The name of each input of a node, and whether it is auxiliary. `count` inputs take the place of `*x`."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import runtime as mx
@@ -78,6 +81,30 @@ def test_a_layer_of_the_users_own_learns_its_shapes_from_its_operators(contexts:
     assert layer.weight.shape == (3, 4)
     assert y.context == contexts[-1] and y.asnumpy().tolist() == [[4] * 3] * 2
     assert layer.weight.grad(contexts[-1]).asnumpy().tolist() == [[2] * 4] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        (lambda F, x, w: F.elemwise_mul(x, w), (5, 2, 4)),
+        (lambda F, x, w: F.Convolution(x, no_bias=True, weight=w, kernel=(3,), num_filter=6, name="c"), (6, 2, 3)),
+        (lambda F, x, w: F.RNN(x, w, F.zeros((1, 2, 3)), state_size=3, num_layers=1, mode="rnn_tanh"), (27,)),
+        (lambda F, x, w: F.contrib.SyncBatchNorm(x, *[w] * 4, key="bn"), (2,)),
+    ],
+)
+def test_shapes_that_the_rules_of_graphs_tell(call: Callable[..., nd.NDArray], shape: tuple[int, ...]) -> None:
+    class Layer(gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = self.params.get("w", init="ones", allow_deferred_init=True)
+
+        def hybrid_forward(self, F: Any, x: nd.NDArray, w: nd.NDArray) -> nd.NDArray:
+            return call(F, x, w)
+
+    layer = Layer()
+    layer.initialize()
+    layer(nd.ones((5, 2, 4)))
+    assert layer.w.shape == shape
 
 
 def test_shapes_that_do_not_follow() -> None:

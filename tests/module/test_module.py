@@ -118,6 +118,9 @@ def test_parameters_given(tmp_path: Path) -> None:
     assert params["fc_weight"].asnumpy().tolist() == [[1] * 3] * 4 and not params["fc_bias"].asnumpy().any()
     module.load_params(tmp_path / "all.params")
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [0, 1, 2, 3] and states == {}
+    nd.save(str(tmp_path / "list"), [nd.ones(4)])
+    with pytest.raises(ValueError, match="list' holds a list of arrays without names"):
+        module.load_params(tmp_path / "list")
     module.init_params(mx.init.One())  # does nothing: they are initialized
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [0, 1, 2, 3]
     module.set_params({**values, "other": nd.ones(1)}, {})  # those of a larger network
@@ -282,6 +285,9 @@ def test_buckets_share_parameters(tmp_path: Path) -> None:
         m.forward(batch(4), is_train=False)
     np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), again.get_outputs()[0].asnumpy())
     assert (tmp_path / "net-3-symbol.json").exists()
+    with pytest.raises(ValueError, match="data_shapes are of"):
+        module.bind([("words", (2, 6))], force_rebind=True)
+    np.testing.assert_array_equal(module.get_params()[0]["fc_weight"].asnumpy(), seen[-1])
 
 
 def test_a_chain_of_modules_computes_what_one_does() -> None:

@@ -150,6 +150,10 @@ def test_libsvm_and_csv(tmp_path: Path) -> None:
     (tmp_path / "csv").write_text("1,2\n3,4\n5,6.5\n")
     batches = mx.io.CSVIter(data_csv=tmp_path / "csv", data_shape=(2, 1), batch_size=2)
     assert [(b.data[0].asnumpy().ravel().tolist(), b.pad) for b in batches] == [([1, 2, 3, 4], 0), ([5, 6.5, 1, 2], 1)]
+    batches = mx.io.CSVIter(tmp_path / "csv", (2,), 7)  # more than there are
+    for first in (1, 3, 5):
+        assert [(b.data[0].asnumpy()[0, 0], len(b.data[0])) for b in batches] == [(first, 7)]
+        batches.reset()
     with pytest.raises(ValueError, match="CSVIter has no argument 'shuffle'"):
         mx.io.CSVIter(tmp_path / "csv", (2,), 2, shuffle=True)
 

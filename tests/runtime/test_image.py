@@ -8,6 +8,7 @@ import json
 import random
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import runtime as mx
 from runtime import image, nd, recordio
-from runtime.image import warping
+from runtime.image import draws, warping
 from tests.process import run
 from tests.runtime.peers import pictures
 
@@ -205,8 +206,8 @@ def test_records_are_normalized_as_by_mxnet(tmp_path: Path) -> None:
 def test_rounds_of_records(tmp_path: Path) -> None:
     written(tmp_path / "x.rec", [float(i) for i in range(7)])
 
-    def rounds(**kwargs: object) -> list[list[tuple[list[float], int]]]:
-        it = mx.io.ImageRecordIter(tmp_path / "x.rec", (1, 6, 8), 3, and_mirror=False, **kwargs)
+    def rounds(batch_size: int = 3, **kwargs: object) -> list[list[tuple[list[float], int]]]:
+        it = mx.io.ImageRecordIter(tmp_path / "x.rec", (1, 6, 8), batch_size, and_mirror=False, **kwargs)
         found = []
         for _ in range(3):
             found.append([(b.label[0].asnumpy().tolist(), b.pad) for b in it])
@@ -220,6 +221,7 @@ def test_rounds_of_records(tmp_path: Path) -> None:
     ]
     assert rounds(round_batch=False) == [[([0, 1, 2], 0), ([3, 4, 5], 0), ([6, 0, 1], 2)]] * 3
     assert rounds(num_parts=2, part_index=1) == [[([3, 4, 5], 0)]] * 3  # there is no index
+    assert rounds(6, num_parts=2) == [[([0, 1, 2, 0, 1, 2], 3)]] * 3  # more than there are
     (first, *_), (second, *_), _ = rounds(shuffle=True, seed=4)
     assert rounds(shuffle=True, seed=4)[0][0] == first != second != rounds(shuffle=True, seed=5)[0][0]
     (tmp_path / "x.lst").write_text("".join(f"{i}\t{10 * i}\tx\n" for i in range(6)))
@@ -243,6 +245,13 @@ def test_an_iterator_over_records_draws_from_its_own_generator(tmp_path: Path) -
     together = [[x.data[0].asnumpy() for x in rows] for rows in zip(a, b, c, strict=True)]
     assert len(together) == 3 and all((x == y).all() and (x != z).any() for x, y, z in together)
     assert random.getstate() == state
+    threads = mx.io.PrefetchingIter(
+        [mx.io.ImageRecordIter(tmp_path / "x.rec", (3, 4, 5), 2, seed_aug=s, **several) for s in (3, 4)]
+    )
+    for (x, _, z), batch in zip(together, threads, strict=True):
+        assert (batch.data[0].asnumpy() == x).all() and (batch.data[1].asnumpy() == z).all()
+    with draws.Draws(1).in_place(), ThreadPoolExecutor() as pool:
+        assert pool.submit(lambda: draws.source.python).result() is random is not draws.source.python
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,17 @@
-"""Symbols: composition, names, attributes, files, shapes that are partly known, executors, and bad input."""
+"""Symbols: composition, names, attributes, shapes that are partly known, and bad input."""
 
 from __future__ import annotations
 
 import copy
-import json
 import pickle
-import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import nd
 from runtime.base import MXNetError, NotImplementedForSymbol
-from runtime.symbol.json_file import from_json
-
-
-def mlp() -> Any:
-    data = mx.sym.Variable("data")
-    hidden = mx.sym.Activation(mx.sym.FullyConnected(data, name="fc1", num_hidden=8), act_type="relu", name="relu1")
-    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(hidden, name="fc2", num_hidden=3), name="softmax")
+from tests.symbol.networks import mlp
 
 
 def test_composition_replaces_variables() -> None:
@@ -65,8 +53,12 @@ def test_attributes_and_scopes() -> None:
     for other in (pickle.loads(pickle.dumps(fc)), copy.deepcopy(fc), mx.sym.load_json(fc.tojson())):
         assert other.tojson() == fc.tojson() and other.attr_dict() == fc.attr_dict()
     changed = copy.copy(fc)
-    changed._set_attr(__mood__="angry")
+    changed._set_attr(__mood__="angry", num_hidden="5")
     assert fc.attr("__mood__") is None and changed.attr("__mood__") == "angry"
+    assert changed.infer_shape(data=(3, 4))[1] == [(3, 5)] and fc.infer_shape(data=(3, 4))[1] == [(3, 2)]
+    with pytest.raises(MXNetError, match="num_hidden is 'five', and must be a whole number"):
+        changed._set_attr(num_hidden="five")
+    assert changed.attr("num_hidden") == "5"
 
 
 def test_partly_known_shapes_go_both_ways() -> None:
@@ -104,6 +96,10 @@ def test_shapes_that_contradict_or_do_not_follow() -> None:
             r"stride is \(0, 0\), and must be at least 1",
         ),
         (mx.sym.Pooling(x, kernel=(9, 9)), "a kernel of 9 is larger"),
+        (mx.sym.Pooling(x, kernel=(2,)), r"data of 4 axes does not fit a kernel \(2,\)"),
+        (mx.sym.slice_axis(x, axis=7, begin=0, end=1), "axis 7 is none of 4 axes"),
+        (mx.sym.SwapAxis(x, dim1=0, dim2=4), "axis 4 is none of 4 axes"),
+        (mx.sym.BatchNorm(x, axis=-5), "axis -5 is none of 4 axes"),
         (mx.sym.Reshape(x, shape=(-1, -1)), "cannot be reshaped"),
     ):
         with pytest.raises(MXNetError, match=message):
@@ -116,118 +112,6 @@ def test_shapes_that_contradict_or_do_not_follow() -> None:
         assert (mx.sym.var("a") + mx.sym.dot(mx.sym.var("b"), mx.sym.var("c"))).infer_shape(a=(2, 2)) == (None,) * 3
 
 
-def test_an_executor_trains() -> None:
-    net = mlp()
-    executor = net.simple_bind(mx.cpu(), data=(16, 4), grad_req={"fc1_weight": "write", "fc2_weight": "add"})
-    draw = np.random.default_rng(0)
-    for name in ("data", "fc1_weight", "fc2_weight"):
-        executor.arg_dict[name][:] = draw.normal(size=executor.arg_dict[name].shape)
-    executor.arg_dict["softmax_label"][:] = draw.integers(0, 3, 16)
-    assert executor.grad_dict["data"] is None and executor.grad_dict["fc1_bias"] is None
-    losses = []
-    for _ in range(60):
-        y = executor.forward(is_train=True)[0].asnumpy()
-        losses.append(-np.log(y[np.arange(16), executor.arg_dict["softmax_label"].asnumpy().astype(int)]).mean())
-        executor.grad_dict["fc2_weight"][:] = 0
-        executor.backward()
-        for name in ("fc1_weight", "fc2_weight"):
-            executor.arg_dict[name][:] -= 0.02 * executor.grad_dict[name]
-    assert losses[-1] < 0.5 * losses[0]
-    seen = []
-    executor.set_monitor_callback(lambda name, x: seen.append(name))
-    executor.forward(data=mx.nd.ones((16, 4)))
-    assert seen == ["fc1_output", "relu1_output", "fc2_output", "softmax_output"]
-    executor.set_monitor_callback(lambda name, x: seen.append(name), monitor_all=True)
-    executor.forward()
-    assert seen[4:7] == ["data", "fc1_data", "fc1_weight"]  # a variable, and what it is to the operation
-    passed = {}
-    executor.set_monitor_callback(lambda name, x: passed.setdefault(name, x.asnumpy()))
-    y = executor.forward(is_train=True)[0].asnumpy()
-    executor.grad_dict["fc1_weight"][:] = executor.grad_dict["fc2_weight"][:] = 0
-    executor.backward()
-    ends = ["softmax_backward_output0", "softmax_backward_output1"] + [f"fc2_backward_output{i}" for i in range(3)]
-    ends += ["relu1_backward_output"] + [f"fc1_backward_output{i}" for i in range(3)]
-    assert [name for name in passed if "backward" in name] == ends
-    np.testing.assert_allclose(passed["fc1_backward_output1"], executor.grad_dict["fc1_weight"].asnumpy(), 1e-5, 1e-6)
-    hot = np.eye(3)[executor.arg_dict["softmax_label"].asnumpy().astype(int)]
-    np.testing.assert_allclose(passed["softmax_backward_output0"], y - hot, 1e-5, 1e-6)
-    with pytest.raises(TypeError, match="no argument is called 'dat'; did you mean 'data'"):
-        executor.forward(dat=mx.nd.ones((16, 4)))
-
-
-def test_gradients_beyond_those_of_the_outputs_are_not_read() -> None:
-    x = nd.array([1, 2])
-    executor = (mx.sym.var("x") * 3).bind(mx.cpu(), {"x": x}, {"x": nd.zeros(2)})
-    executor.forward(is_train=True)
-    executor.backward([nd.array([1, 10]), nd.ones(5)])
-    assert executor.grad_dict["x"].asnumpy().tolist() == [3, 30]
-    with pytest.raises(MXNetError, match="0 gradients, but"):
-        executor.backward([])
-
-
-def test_outputs_taken_once_show_each_pass() -> None:
-    executor = (mx.sym.var("x") * 3).bind(mx.cpu(), {"x": nd.array([1, 2])})
-    (output,) = executor.outputs
-    part = output[:1]
-    for value in (5, 7):
-        executor.forward(x=nd.array([value, 0]))
-        assert output.asnumpy().tolist() == [3 * value, 0] and executor.outputs[0] is output
-    assert part.asnumpy().tolist() == [3]
-
-
-def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
-    outputs, state = mx.sym.contrib.foreach(lambda x, s: (x * s, s * 2), mx.sym.var("x"), mx.sym.var("s"))
-    group = mx.sym.Group([outputs, state])
-    assert group.infer_shape(x=(3,), s=(1,))[1] == [(3, 1), (1,)]
-    found = group.bind(mx.cpu(), {"x": nd.array([1, 2, 3]), "s": nd.array([1])}).forward()
-    assert found[0].asnumpy().tolist() == [[1], [4], [12]] and found[1].asscalar() == 8
-
-
-def test_row_sparse_operands_that_nothing_is_stored_of() -> None:
-    rows, none = nd.array([[2], [0], [6]]).tostype("row_sparse"), nd.zeros((3, 1)).tostype("row_sparse")
-    with np.errstate(divide="ignore"):
-        found = nd._internal._scatter_elemwise_div(rows, nd.array([[2], [1], [3]]).tostype("csr"))
-    assert found.stype == "row_sparse" and found.asnumpy().tolist() == [[1], [0], [2]]
-    found = nd._internal._square_sum(none, axis=1, keepdims=True)
-    assert found.stype == "row_sparse" and found.shape == (3, 1) and not found.asnumpy().any()
-
-
-def test_what_was_drawn_without_recording_is_drawn_again_for_gradients() -> None:
-    executor = mx.sym.Dropout(mx.sym.var("x"), p=0.5, mode="always").simple_bind(mx.cpu(), x=(64,))
-    executor.arg_dict["x"][:] = 1
-    y = executor.forward(is_train=False)[0].asnumpy()
-    after = mx.nd.random.uniform(shape=(1,)).asscalar()
-    executor.backward([mx.nd.ones((64,))], is_train=False)
-    assert (executor.grad_dict["x"].asnumpy() == y).all() and 0 in y
-    assert mx.nd.random.uniform(shape=(1,)).asscalar() != after
-
-
-def test_unknown_lengths_of_files_stay_unknown_where_0_is_a_length() -> None:
-    net = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("weight", shape=(4, 0)), num_hidden=4, no_bias=True)
-    with mx.np_shape():
-        text = net.tojson()
-        assert json.loads(text)["attrs"]["is_np_shape"] == ["int", 1]
-        assert mx.sym.load_json(text).infer_shape_partial()[0][1] == (4, 0)
-    text = net.tojson()
-    assert "is_np_shape" not in json.loads(text)["attrs"]
-    with mx.np_shape():
-        assert mx.sym.load_json(text).infer_shape(x=(2, 3))[0] == [(2, 3), (4, 3)]
-
-
-def test_reshape_shares_what_keeps_its_shape() -> None:
-    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="fc")
-    executor = net.simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
-    executor.arg_dict["x"][:] = 1
-    executor.arg_dict["fc_weight"][:] = 1
-    smaller = executor.reshape(x=(3, 4))
-    assert (smaller.forward()[0].asnumpy() == 4).all() and smaller.outputs[0].shape == (3, 4)
-    with pytest.raises(AssertionError, match="allow_up_sizing"):
-        executor.reshape(x=(6, 4))
-    larger = executor.reshape(allow_up_sizing=True, x=(6, 4))
-    larger.arg_dict["fc_weight"][:] = 2
-    assert (executor.arg_dict["fc_weight"].asnumpy() == 2).all() and (executor.arg_dict["x"].asnumpy() == 1).all()
-
-
 def test_calls_that_do_not_fit() -> None:
     x = mx.sym.var("x")
     for call, message in (
@@ -237,6 +121,11 @@ def test_calls_that_do_not_fit() -> None:
         (lambda: mx.sym.Activation(x, act_type="relo"), "act_type is 'relo', and must be .*did you mean 'relu'"),
         (lambda: mx.sym.Convolution(x, kernel=("a", 3), num_filter=1), "must be a tuple of numbers"),
         (lambda: mx.sym.Cast(x, dtype="float31"), "must be an element type"),
+        (lambda: mx.sym.var("x", stype="dense"), "stype is 'default', 'row_sparse', 'csr', not 'dense'"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), nd.ones(2)), "scalar is '.* and must be a number"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), 1, True, 2), "takes data, scalar, is_int, and got 4 arguments"),
+        (lambda: nd._internal._plus_scalar(nd.ones(2), scale=nd.ones(2)), "no argument 'scale'"),
+        (lambda: nd._internal._plus_scalar(2, 1), "data must be an NDArray, not int"),
     ):
         with pytest.raises(MXNetError, match=message):
             call()
@@ -248,267 +137,6 @@ def test_calls_that_do_not_fit() -> None:
         bool(x)
     with pytest.raises(AttributeError, match="no attribute 'Convolutoin'"):
         mx.sym.Convolutoin  # noqa: B018
-
-
-# ---------------------------------------------------------------- files
-
-
-def test_files_come_back(tmp_path: Path) -> None:
-    mlp().save(tmp_path / "net.json")
-    assert mx.sym.load(str(tmp_path / "net.json")).tojson() == mlp().tojson()
-
-
-def test_files_of_older_versions_are_read() -> None:
-    old = {
-        "nodes": [
-            {
-                "op": "null",
-                "param": {},
-                "name": "data",
-                "inputs": [],
-                "backward_source_id": -1,
-                "attr": {"lr_mult": "0.2"},
-            },
-            {"op": "null", "param": {}, "name": "fc_weight", "inputs": []},
-            {"op": "null", "param": {}, "name": "fc_bias", "inputs": []},
-            {
-                "op": "FullyConnected",
-                "param": {"no_bias": "False", "num_hidden": "4"},
-                "name": "fc",
-                "inputs": [[0, 0], [1, 0], [2, 0]],
-                "attr": {"weight_wd_mult": "0.3", "ctx_group": "stage1"},
-            },
-            {"op": "null", "param": {}, "name": "bn_gamma", "inputs": []},
-            {"op": "null", "param": {}, "name": "bn_beta", "inputs": []},
-            {"op": "BatchNorm", "param": {"eps": "0.001"}, "name": "bn", "inputs": [[3, 0], [4, 0], [5, 0]]},
-        ],
-        "arg_nodes": [0, 1, 2, 4, 5],
-        "heads": [[6, 0]],
-    }
-    net = mx.sym.load_json(json.dumps(old))
-    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
-    attributes = net.attr_dict()
-    assert attributes["data"]["lr_mult"] == "0.2" and attributes["fc_weight"]["__wd_mult__"] == "0.3"
-    assert attributes["bn_moving_var"] == {"eps": "0.001", "__init__": '["one", {}]'}
-    assert attributes["fc"]["ctx_group"] == "stage1" and net.infer_shape(data=(2, 3))[1] == [(2, 4)]
-
-
-NODE = {"op": "null", "name": "x", "inputs": []}
-
-COND = {
-    "op": "_cond", "name": "c", "inputs": [[0, 0, 0]], "subgraphs": [{"nodes": [NODE], "heads": [[0, 0, 0]]}] * 3,
-    "attrs": {"num_args": "4", "num_outputs": "1"}
-    | dict.fromkeys(["cond_input_locs", "then_input_locs", "else_input_locs"], "[0]"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("{", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        ("[]", "no list of 'nodes'"),
-        ({"nodes": [NODE]}, "no 'heads'"),
-        ({"nodes": [NODE], "heads": []}, "no 'heads'"),
-        ({"nodes": [{"op": "null"}], "heads": [[0, 0, 0]]}, "node 0 has no 'op' and 'name'"),
-        ({"nodes": [NODE], "heads": [[1, 0, 0]]}, "head 0 is the output of node 1, which does not come before"),
-        ({"nodes": [NODE], "heads": [[0, 3, 0]]}, "head 0 is output 3 of 'x', which has 1"),
-        ({"nodes": [NODE], "heads": [["a", 0]]}, "must be the number of a node"),
-        ({"nodes": [NODE], "heads": [[-1, 0]]}, "must be the number of a node"),
-        ({"nodes": [NODE | {"op": "Frobnicate"}], "heads": [[0, 0]]}, "node 0, 'x': there is no operator 'Frobnicate'"),
-        ({"nodes": [NODE | {"op": "relu", "inputs": [[0, 0, 0]]}], "heads": [[0, 0]]}, "does not come before it"),
-        ({"nodes": [NODE | {"op": "relu"}], "heads": [[0, 0]]}, "relu takes 1 inputs here, not 0"),
-        ({"nodes": [NODE | {"attrs": {"a": 1}}], "heads": [[0, 0]]}, "'attrs' is not a dict of strings"),
-        (
-            {"nodes": [NODE, NODE | {"op": "split", "attrs": {"num_outputs": "99999999"}, "inputs": [[0, 0]]}]},
-            "node 1, 'x': .*99999999 outputs are too many",
-        ),
-        ({"nodes": [NODE | {"subgraphs": 1}]}, "node 0, 'x': 'subgraphs' is no list"),
-        ({"nodes": [NODE | {"op": "_cond", "subgraphs": [{}]}]}, "node 0, 'x': its subgraph holds no graph: there"),
-        ({"nodes": [NODE, COND | {"subgraphs": []}]}, "node 1, 'c': _cond has 3 subgraphs, not 0"),
-        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[7]"}}]}, r"reads the inputs \(7,\)"),
-        ({"nodes": [NODE, COND | {"attrs": COND["attrs"] | {"cond_input_locs": "[0, 0]"}}]}, "of 1 variables reads"),
-    ],
-)  # fmt: skip
-def test_bad_files_name_what_is_wrong(content: Any, message: str) -> None:
-    text = content if isinstance(content, str) else json.dumps(content)
-    with pytest.raises(MXNetError, match=message):
-        mx.sym.load_json(text)
-
-
-@pytest.mark.parametrize("text", ["(" + " " * 5000 + "x", "1" * 60_000, "(1" + " , 1" * 5000 + "x", "(nan,)", "(None"])
-def test_attributes_that_are_no_tuple(text: str) -> None:
-    """They are refused at once, however long, by errors that show their beginning."""
-    nodes = [NODE, NODE | {"op": "tile", "inputs": [[0, 0]], "attrs": {"reps": text}}]
-    with pytest.raises(MXNetError, match=r"^.{,200}$"):
-        mx.sym.load_json(json.dumps({"nodes": nodes, "heads": [[1, 0]]})).infer_shape(x=(2,))
-    graph = mx.sym.load_json(json.dumps({"nodes": [NODE | {"attrs": {"__shape__": text}}], "heads": [[0, 0]]}))
-    with pytest.raises(MXNetError, match=r"__shape__ of the variable 'x' is '.{1,60}'"):
-        graph.infer_shape()
-
-
-def test_element_types_that_are_none() -> None:
-    graph = mx.sym.load_json(json.dumps({"nodes": [NODE | {"attrs": {"__dtype__": "99"}}], "heads": [[0, 0]]}))
-    with pytest.raises(MXNetError, match="__dtype__ of the variable 'x' is '99'"):
-        graph.infer_type()
-
-
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(MXNetError, match=r"x\.json' holds no graph"):
-        mx.sym.load(tmp_path / "x.json")
-
-
-CONV = {"kernel": (3, 3), "num_filter": 4}
-
-
-@pytest.mark.parametrize(
-    "operator, attributes, message",
-    [
-        ("Convolution", CONV | {"pad": (1 << 40, 1 << 40)}, r"an array of shape \(1, 4, .*\) would be too large"),
-        ("Convolution", CONV | {"num_filter": 1 << 70}, "would be too large"),
-        ("Convolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
-        ("Convolution", CONV | {"num_group": 2}, "3 channels and 4 filters cannot be cut into num_group = 2"),
-        ("Deconvolution", CONV | {"num_group": 0}, "num_group is 0, and must be at least 1"),
-        ("Deconvolution", CONV | {"adj": (1,)}, r"adj is \(1,\), and must have one number, at least 0, for each axis"),
-        ("Deconvolution", CONV | {"adj": (-1, 0)}, r"adj is \(-1, 0\), and must have one number, at least 0"),
-        ("Deconvolution", CONV | {"adj": (0, 1)}, r"adj \(0, 1\) must be smaller than stride \(1, 1\)"),
-        ("Deconvolution", CONV | {"target_shape": (9, 11)}, r"target_shape \(9, 11\) is too big: .* it is \(10, 10\)"),
-        ("Convolution", CONV | {"pad": (-1, 0)}, r"pad is \(-1, 0\), and must be at least 0"),
-        ("Convolution", CONV | {"stride": (2,)}, r"stride is \(2,\), and must have one number for each axis"),
-        ("Convolution", CONV | {"dilate": "(None, 1)"}, r"dilate is \(None, 1\)"),
-        ("Pooling", {"kernel": (2, 2), "pad": (1 << 40, 1 << 40)}, "would be too large"),
-        ("tile", {"reps": (1 << 40, 1 << 40)}, "would be too large"),
-        ("broadcast_axis", {"axis": 0, "size": 1 << 50}, "Unable to allocate"),
-    ],
-)
-def test_sizes_that_no_array_has(operator: str, attributes: dict[str, Any], message: str) -> None:
-    graph = getattr(mx.sym, operator)(mx.sym.var("x"), name="big", **attributes)
-    with pytest.raises(MXNetError, match=f"{operator} 'big' does not fit its inputs .*{message}"):
-        graph.infer_shape(x=(1, 3, 8, 8))
-
-
-LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab1(", max_size=3)
-LOOP_ATTRIBUTES = [
-    *("num_args", "num_outputs", "num_out_data", "max_iterations", "cond_input_locs", "then_input_locs"),
-    *("else_input_locs", "func_input_locs", "func_var_locs", "in_data_locs", "in_state_locs", "remain_locs"),
-]
-NODES = st.fixed_dictionaries(
-    {
-        "op": LEAVES
-        | st.sampled_from(["null", "relu", "dot", "split", "BatchNorm", "_cond", "_foreach", "_while_loop"]),
-        "name": st.text("xy", max_size=2),
-    },
-    optional={
-        "inputs": LEAVES | st.lists(st.lists(st.integers(-1, 3), max_size=4) | LEAVES, max_size=3),
-        "attrs": LEAVES
-        | st.dictionaries(st.sampled_from(["num_outputs", "axis", "eps"]), LEAVES, max_size=2)
-        | st.fixed_dictionaries(
-            dict.fromkeys(LOOP_ATTRIBUTES, st.sampled_from(["1", "[0]", "[0, 1]", "[]", "(None,)"]))
-        ),
-        "subgraphs": LEAVES | st.lists(LEAVES | st.sampled_from(COND["subgraphs"]), max_size=3),
-    },
-)
-HEADS = LEAVES | st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=2)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.fixed_dictionaries({"nodes": st.lists(NODES | LEAVES, max_size=4), "heads": HEADS, "attrs": LEAVES}))
-def test_no_content_of_a_file_is_anything_but_a_graph_or_an_error(content: Any) -> None:
-    try:
-        from_json(json.dumps(content), "a file")
-    except MXNetError as error:
-        assert "a file holds no graph" in str(error)
-
-
-def test_gradients_by_rows_where_mxnet_has_them() -> None:
-    """In which storage MXNet 1.9.1 has the gradients of a matrix, itself row-sparse or dense."""
-    x, csr = mx.sym.var("x"), mx.sym.var("csr", stype="csr")
-    rows, dense = mx.sym.var("w", stype="row_sparse", shape=(6, 2)), mx.sym.var("w", shape=(6, 2))
-    size = {"input_dim": 6, "output_dim": 2}
-    sparse = mx.sym.contrib.SparseEmbedding
-    for graph, inputs, storage in (
-        (sparse(x, rows, **size), {"x": (3,)}, "row_sparse"),
-        (sparse(x, dense, **size), {"x": (3,)}, "row_sparse"),
-        (mx.sym.Embedding(x, rows, **size), {"x": (3,)}, "default"),
-        (mx.sym.Embedding(x, dense, sparse_grad=True, **size), {"x": (3,)}, "row_sparse"),
-        (mx.sym.dot(csr.square() * 2, dense), {"csr": (3, 6)}, "row_sparse"),
-        (mx.sym.sparse.dot(csr, dense, transpose_a=True), {"csr": (6, 6)}, "default"),
-        (mx.sym._internal._square_sum(rows, axis=1), {}, "row_sparse"),
-        (sparse(x, rows, **size) + sparse(x + 1, rows, **size), {"x": (3,)}, "row_sparse"),
-        (
-            mx.sym.broadcast_add(mx.sym.dot(csr, rows), mx.sym.sum(rows, axis=0, keepdims=True)),
-            {"csr": (3, 6)},
-            "default",
-        ),
-    ):
-        executor = graph.simple_bind(mx.cpu(), **inputs)
-        executor.forward(is_train=True)
-        executor.backward([mx.nd.ones(y.shape) for y in executor.outputs])
-        assert executor.grad_dict["w"].stype == storage
-    bound = sparse(x, rows, **size).simple_bind(mx.cpu(), x=(3,), grad_req="add")
-    for _ in range(2):
-        bound.forward(is_train=True, x=np.array([1, 1, 4], np.float32))
-        bound.backward(mx.nd.ones((3, 2)))
-    assert bound.grad_dict["w"].indices.asnumpy().tolist() == [1, 4]
-    assert bound.grad_dict["w"].asnumpy()[:, 0].tolist() == [0, 4, 0, 0, 2, 0]
-
-
-def test_monitors_name_inputs_as_mxnet_does() -> None:
-    x = mx.sym.Flatten(mx.sym.Pooling(mx.sym.relu(mx.sym.Variable("x"), name="r"), kernel=(2, 2), name="p"), name="f")
-    executor = x.simple_bind(mx.cpu(), x=(1, 1, 3, 3), grad_req="null")
-    seen = []
-    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
-    executor.forward()
-    assert seen == ["x", "r_input0", "r_output", "p_data", "p_output", "f_input0", "f_output"]
-
-
-def test_a_gradient_that_nothing_reads_may_have_any_shape() -> None:
-    executor = mx.sym.contrib.index_array(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(2, 3))
-    executor.forward(is_train=True)
-    executor.backward(mx.nd.ones((4,)))
-    assert executor.grad_dict["x"].asnumpy().tolist() == [[0, 0, 0], [0, 0, 0]]
-
-
-def test_arrays_that_do_not_fit_are_named() -> None:
-    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="fc")
-    executor = net.simple_bind(mx.cpu(), x=(2, 3))
-    executor.forward(is_train=True)
-    for call, message in (
-        (lambda: executor.copy_params_from({"fc_bias": mx.nd.ones(3)}), r"'fc_bias' has shape \(4,\), .* given \(3,\)"),
-        (lambda: executor.copy_params_from({"fc_bias": np.ones(4)}), "value of 'fc_bias' must be .* not ndarray"),
-        (lambda: executor.backward(np.ones((2, 4))), "backward takes gradients in NDArrays, not ndarray"),
-        (lambda: executor.backward([1.0]), "backward takes gradients in NDArrays, not float"),
-        (lambda: net.simple_bind(mx.cpu(), x=(2, 3), grad_req=3), "grad_req must be 'write', 'add' or 'null', .*: 3"),
-        (lambda: net.bind("cpu", {}), "ctx is a Context, such as mx.cpu.., not 'cpu'"),
-    ):
-        with pytest.raises(MXNetError, match=message):
-            call()
-
-
-def test_attributes_that_nothing_reads() -> None:
-    node = {"op": "relu", "name": "r", "inputs": [[0, 0]]}
-
-    def load(**attributes: str) -> None:
-        mx.sym.load_json(json.dumps({"nodes": [NODE, node | {"attrs": attributes}], "heads": [[1, 0]]}))
-
-    with warnings.catch_warnings(action="error"):
-        load(__own__="1", ctx_group="a")
-    with pytest.warns(UserWarning, match="'r': relu has no attribute 'slope'.*; it is not used"):
-        load(slope="2")
-
-
-def test_two_variables_of_one_name_are_not_bound() -> None:
-    x = mx.sym.Variable("x")
-    assert (x + 2 * x).eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
-    y = x + 2 * mx.sym.Variable("x")
-    for use in (
-        lambda: y.eval(x=mx.nd.ones(2)),
-        lambda: y.bind(mx.cpu(), [mx.nd.ones(2), mx.nd.ones(2)]),
-        lambda: y.simple_bind(mx.cpu(), x=(2,)),
-    ):
-        with pytest.raises(mx.MXNetError, match="two variables of the graph are named 'x'"):
-            use()
 
 
 @pytest.mark.parametrize(

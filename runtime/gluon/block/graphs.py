@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from runtime import symbol
 from runtime.gluon.block.nested import Format, _flatten
 from runtime.gluon.block.protocols import BlockLike
-from runtime.ndarray import NDArray, serialization
+from runtime.ndarray import serialization
 from runtime.symbol import Symbol
 
 
@@ -46,8 +46,3 @@ def write_graph(path: str, epoch: int, block: BlockLike, graph: Symbol, remove_a
     graph.save(files[0], remove_amp_cast)
     serialization.save_params(files[1], arrays)
     return files
-
-
-def values_of(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    """The arrays of a file of parameters by the names of parameters, without `arg:` and `aux:`."""
-    return {key.removeprefix("arg:").removeprefix("aux:"): x for key, x in arrays.items()}

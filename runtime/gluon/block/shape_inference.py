@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +14,9 @@ from runtime.context import Context
 from runtime.gluon.block.protocols import HybridBlockLike
 from runtime.gluon.parameter import Parameter
 from runtime.ndarray import NDArray, custom
+from runtime.symbol import table
+from runtime.symbol.graph import Node
+from runtime.symbol.shapes import shape_rule
 
 Shape = tuple[int, ...]
 
@@ -38,30 +40,52 @@ class Unknown:
 
 class Inferring:
     """`F` during shape inference: the operators of `module`, which first set the shapes of the parameters that they are
-    given."""
+    given, as far as the rules of graphs tell them. Parameters get values in `ctx`.
 
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
+    `prefix` is what the table of operators puts before the names of the module.
+    """
+
+    def __init__(self, module: ModuleType, ctx: Context, prefix: str = "") -> None:
+        self._module, self._ctx, self._prefix = module, ctx, prefix
 
     def __getattr__(self, key: str) -> Any:
         found = getattr(self._module, key)
+        if isinstance(found, ModuleType):
+            return Inferring(found, self._ctx, f"_{key}_")
         if key == "Custom":
             return _custom
-        rule = _RULES.get(key)
-        if rule is None:
+        if not callable(found) or isinstance(found, type):
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            name = self._prefix + key
+            if not any(isinstance(x, Unknown) for x in (*args, *kwargs.values())) or name not in table.names():
+                return found(*args, **kwargs)
             bound = inspect.signature(found).bind_partial(*args, **{k: v for k, v in kwargs.items() if k != "name"})
-            bound.apply_defaults()
-            shapes = rule(**bound.arguments) if isinstance(bound.args[0], NDArray) else {}
-            for argument, shape in shapes.items():
+            for argument, shape in _shapes(table.find(name), bound.arguments):
                 given = bound.arguments.get(argument)
-                if isinstance(given, Unknown):
-                    bound.arguments[argument] = given.known(shape, bound.args[0].context)
+                if isinstance(given, Unknown) and shape is not None and -1 not in shape:
+                    bound.arguments[argument] = given.known(shape, self._ctx)
             return found(*bound.args, **bound.kwargs)
 
         return call
+
+
+def _shapes(operator: table.Operator, arguments: Mapping[str, Any]) -> list[tuple[str, Shape | None]]:
+    """The names of the operator's inputs, with what its rule tells of their shapes."""
+    given = {key: x for key, x in arguments.items() if key in operator.attributes and x is not None}
+    node = Node(operator, operator.name, {key: operator.text(key, x) for key, x in given.items()})
+    names = [name for name, _ in node.input_names]
+    inputs = [_known_shape(arguments.get(name)) for name in names]
+    found, _ = shape_rule(node, inputs, [None] * len(node.output_names))
+    return list(zip(names, found, strict=True))
+
+
+def _known_shape(x: Any) -> Shape | None:
+    """What is known of the shape of an argument; -1 stands for an unknown length."""
+    if isinstance(x, Unknown):
+        return None if x.shape is None else tuple(n if n > 0 else -1 for n in x.shape)
+    return x.shape if isinstance(x, NDArray) else None
 
 
 def _custom(*data: Any, op_type: str, **kwargs: Any) -> Any:
@@ -86,7 +110,7 @@ def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:
     cause: Exception | None = None
     with autograd.pause():
         try:
-            block.hybrid_forward(Inferring(nd), *args, **arrays)
+            block.hybrid_forward(Inferring(nd, ctx), *args, **arrays)
         except Exception as error:  # an error that is not about shapes comes again in the computation itself
             cause = error
     unknown = [param for param in params.values() if not param._is_shape_known()]
@@ -95,48 +119,3 @@ def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:
             f"the shape of {', '.join(map(str, unknown))} does not follow from the inputs: give the parameter its "
             "whole shape, or define infer_shape"
         ) from cause
-
-
-# ---------------------------------------------------------------- shapes of weights, by operator
-
-
-def _fully_connected(data: NDArray, num_hidden: int, flatten: bool = True, **_: Any) -> dict[str, Shape]:
-    length = math.prod(data.shape[1:]) if flatten else data.shape[-1]
-    return {"weight": (num_hidden, length), "bias": (num_hidden,)}
-
-
-def _convolution(
-    data: NDArray, kernel: Shape, num_filter: int, num_group: int = 1, layout: str | None = None, **_: Any
-) -> dict[str, Shape]:
-    last = layout is not None and layout.endswith("C")
-    channels = data.shape[-1 if last else 1] // num_group
-    weight = (num_filter, *kernel, channels) if last else (num_filter, channels, *kernel)
-    return {"weight": weight, "bias": (num_filter,)}
-
-
-def _deconvolution(data: NDArray, kernel: Shape, num_filter: int, num_group: int = 1, **_: Any) -> dict[str, Shape]:
-    return {"weight": (data.shape[1], num_filter // num_group, *kernel), "bias": (num_filter,)}
-
-
-def _normalization(data: NDArray, axis: int = 1, **_: Any) -> dict[str, Shape]:
-    return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), (data.shape[axis],))
-
-
-def _channels(data: NDArray, **_: Any) -> dict[str, Shape]:
-    return dict.fromkeys(("gamma", "beta"), (data.shape[1],))
-
-
-def _embedding(data: NDArray, input_dim: int, output_dim: int, **_: Any) -> dict[str, Shape]:
-    return {"weight": (input_dim, output_dim)}
-
-
-_RULES: dict[str, Callable[..., dict[str, Shape]]] = {
-    "FullyConnected": _fully_connected,
-    "Convolution": _convolution,
-    "Deconvolution": _deconvolution,
-    "BatchNorm": _normalization,
-    "LayerNorm": _normalization,
-    "InstanceNorm": _channels,
-    "LeakyReLU": _channels,
-    "Embedding": _embedding,
-}

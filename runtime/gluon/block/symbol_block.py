@@ -6,15 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime import ndarray as nd
 from runtime import symbol
 from runtime.base import ArgumentError, did_you_mean
 from runtime.context import Context
-from runtime.gluon.block.graphs import values_of
 from runtime.gluon.block.hybrid import HybridBlock
 from runtime.gluon.block.nested import _flatten, _regroup
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.parameter.loading import load_into
+from runtime.ndarray import serialization
 from runtime.symbol import Symbol
 from runtime.symbol.evaluate import run
 from runtime.symbol.graph import Entry, Node, order, rebuilt, variables
@@ -92,10 +91,7 @@ class SymbolBlock(HybridBlock):
         graph = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
         known = graph.list_inputs()
-        loaded = {} if param_file is None else nd.load(param_file)
-        if not isinstance(loaded, Mapping):
-            raise ArgumentError(f"'{os.fspath(param_file)}' is a list of arrays: parameters have no names there")
-        values = values_of(loaded)
+        values = {} if param_file is None else serialization.without_kinds(serialization.load_named(param_file))
         open_names = set(known).difference(names, values)
         for name in names:
             if name not in known and open_names:  # where none is open, the network ignores an input

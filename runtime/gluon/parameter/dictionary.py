@@ -186,7 +186,7 @@ class ParameterDict:
         if not isinstance(param_dict, Mapping):
             raise ArgumentError(f"{where} holds a list of arrays without names; parameters need names")
         where += f" ('{restore_prefix}' put before its names)" if restore_prefix else ""
-        loaded = {restore_prefix + key.removeprefix("arg:").removeprefix("aux:"): x for key, x in param_dict.items()}
+        loaded = {restore_prefix + key: x for key, x in serialization.without_kinds(param_dict).items()}
         load_into(self._params, loaded, where, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, product, text
+from runtime.symbol.shapes.common import Shape, Shapes, Values, merged, place, product, text
 
 
 def fully_connected(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
@@ -120,6 +120,8 @@ def pooling(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Sh
         return inputs, outputs
     last = _channels_at(values.get("layout")) == -1
     image = data[1:-1] if last else data[2:]
+    if not values["global_pool"] and len(image) != len(values["kernel"]):
+        raise ValueError(f"data of {len(data)} axes does not fit a kernel {values['kernel']}")
     if values["global_pool"]:
         spatial = [1] * len(image)
     else:
@@ -144,7 +146,7 @@ def _pooled(length: int, kernel: int, stride: int, pad: int, convention: str) ->
 
 def normalization(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
     data = merged(inputs[0], outputs[0])
-    length = -1 if data is None else data[values.get("axis", 1)]
+    length = -1 if data is None else data[place(values.get("axis", 1), len(data))]
     others = [merged(x, (length,)) for x in inputs[1:]]
     return [data, *others], [data, *[merged(y, (length,)) for y in outputs[1:]]]
 

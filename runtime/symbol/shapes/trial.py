@@ -23,10 +23,6 @@ def output_shapes(node: Node, shapes: Sequence[Shape | None]) -> list[Shape]:
     total = sum(map(math.prod, known))
     if total > MOST_ELEMENTS:
         raise MXNetError(f"inputs of {total} elements are too many to find the shapes of outputs")
-    state = generator.bit_generator.state
-    try:
-        with autograd.pause():
-            outputs = compute(node, [nd.zeros(shape) for shape in known])
-    finally:
-        generator.bit_generator.state = state
+    with generator.replayed(generator.bit_generator.state), autograd.pause():
+        outputs = compute(node, [nd.zeros(shape) for shape in known])
     return [y.shape for y in outputs[: len(node.output_names)]]

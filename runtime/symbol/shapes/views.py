@@ -82,7 +82,7 @@ def swap(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shape
     if data is None and y is None:
         return inputs, outputs
     axes = list(range(len(data if data is not None else y or ())))
-    i, j = values["dim1"], values["dim2"]
+    i, j = (place(values[key], len(axes)) for key in ("dim1", "dim2"))
     axes[i], axes[j] = axes[j], axes[i]
     return _moved(axes, data, y)
 
@@ -111,9 +111,7 @@ def reduction(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, 
     if data is None:
         return inputs, outputs
     given = (axis,) if isinstance(axis, int) else axis
-    axes = {a % len(data) for a in given} if given else set(range(len(data)))
-    if any(not -len(data) <= a < len(data) for a in given or ()):
-        raise ValueError(f"axis {axis} is none of {len(data)} axes")
+    axes = {place(a, len(data)) for a in given} if given else set(range(len(data)))
     if given and values.get("exclude"):
         axes = set(range(len(data))) - axes
     if values["keepdims"]:
@@ -286,10 +284,10 @@ def cut(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes
 
 
 def cut_axis(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
-    data, axis = inputs[0], values["axis"]
+    data = inputs[0]
     if data is None:
         return inputs, outputs
-    axis %= len(data)
+    axis = place(values["axis"], len(data))
     part = _length(data[axis], values["begin"], values["end"], None)
     return inputs, [(*data[:axis], part, *data[axis + 1 :])]
 
