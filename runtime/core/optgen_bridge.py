@@ -13,6 +13,7 @@ from runtime.core import backend
 from runtime.core.binding import memory, renamed, state_of
 from runtime.core.generator import generator
 from runtime.core.protocols import Context, NDArray
+from runtime.core.threaded import copy_into
 
 if TYPE_CHECKING:
     from optgen import Piece, UpdateRule
@@ -198,7 +199,7 @@ def copied(x: Any) -> Any:
     if type(x) is not np.ndarray or x.nbytes < MIN_ALIGNED_BYTES:
         return x.copy()
     copy = aligned(x.shape, x.dtype, None)
-    copy[...] = x
+    copy_into(copy, x)
     return copy
 
 

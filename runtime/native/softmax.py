@@ -110,7 +110,8 @@ def log_softmax(
 @function
 def class_of(label: float, n: int) -> int:
     """A class number as an index, of the first class for NaN and what is below, of the last for what is above."""
-    return int(min(label if label >= 0.0 else 0.0, float(n - 1)))
+    # The largest index may have no float of its own, and the nearest one be larger.
+    return min(int(min(label if label >= 0.0 else 0.0, float(n - 1))), n - 1)
 
 
 @kernel

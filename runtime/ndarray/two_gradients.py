@@ -15,7 +15,7 @@ from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
-from runtime.native.activation import ELEMENTS_PER_TASK
+from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
 
@@ -160,7 +160,7 @@ def kernel_pays(x: np.ndarray) -> bool:
 
 
 def run_elementwise_kernel(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
-    """The result of a kernel of `native.activation`, in the shape of the first array.
+    """The result of a kernel of `native.activation` or `native.arithmetic`, in the shape of the first array.
 
     `work` is that of one element, in additions.
     """

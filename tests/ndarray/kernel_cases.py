@@ -9,8 +9,8 @@ import numpy as np
 from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, gather, normalization, softmax, sums
-from runtime.native.activation import ELEMENTS_PER_TASK
+from runtime.native import activation, arithmetic, gather, normalization, softmax, sums
+from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import dropout
@@ -46,11 +46,18 @@ def differentiate(function: Callable[..., NDArray], *inputs: np.ndarray, twice: 
 # ---------------------------------------------------------------- cases
 
 
+WITH_NUMBERS = ("add_number", "subtract_number", "subtract_from", "scale", "divide_by")
+
+
 def elementwise(dtype: str) -> None:
     for n in (1, 7, 33, ELEMENTS_PER_TASK + 5):
         tasks, slope = -(-n // ELEMENTS_PER_TASK), np.array([0.25], dtype)
         x, g = numbers(dtype, n, special=n > 1), numbers(dtype, n)
         for run, inputs in (
+            *((getattr(arithmetic, name), (x,)) for name in ("copy", "negate", "square")),
+            *((getattr(arithmetic, name), (x, g)) for name in ("add", "subtract", "multiply", "divide")),
+            *((getattr(arithmetic, name), (x, slope)) for name in WITH_NUMBERS),
+            (activation.relu, (x,)),
             (activation.relu_back, (x, g)),
             (activation.tanh_back, (x, g)),
             (activation.sigmoid, (x,)),
@@ -264,7 +271,9 @@ def dropouts(dtype: str) -> None:
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
-        *(f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
+        *(f"arithmetic.{f}" for f in ("copy", "negate", "square", "add", "subtract", "multiply", "divide")),
+        *(f"arithmetic.{f}" for f in WITH_NUMBERS),
+        *(f"activation.{f}" for f in ("relu", "relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
         *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
     ],

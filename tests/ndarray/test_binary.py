@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as python
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 import runtime as mx
 from runtime import autograd, nd
+from runtime.core import threaded
 from tests.ndarray.gradients import Case, each
 
 RNG = np.random.default_rng(0)
@@ -50,6 +52,33 @@ NO_GRADIENT: set[str] = set()
 
 def ints(*values: int, dtype: str = "int32") -> nd.NDArray:
     return nd.array(values, dtype=dtype)
+
+
+@pytest.mark.cpu_only("threads of the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_arrays_have_the_bits_of_numpy(dtype: str) -> None:
+    """Threads share what is computed of arrays in order; NumPy computes what is left."""
+    x, y = (RNG.normal(size=(3, threaded.MIN_ELEMENTS // 2)).astype(dtype) for _ in range(2))
+    x[0, :5], y[0, :5] = [0, -0.0, np.nan, np.inf, 1e-40], [0, 3, 1, -np.inf, -0.0]
+    a, b, number = nd.array(x, dtype=dtype), nd.array(y, dtype=dtype), np.dtype(dtype).type(0.7)
+    with np.errstate(all="ignore"):
+        pairs = [
+            *((f(a, b), f(x, y)) for f in (python.add, python.sub, python.mul, python.truediv)),
+            *((f(a, 0.7), f(x, number)) for f in (python.add, python.sub, python.mul, python.truediv)),
+            *((f(0.7, a), f(number, x)) for f in (python.add, python.sub, python.mul, python.truediv)),
+            *((f(a), g(x)) for f, g in ((nd.negative, np.negative), (nd.square, np.square), (nd.identity, np.copy))),
+            (nd.relu(a), np.maximum(x, 0)),
+            (a[:, ::2] + b[:, ::2], x[:, ::2] + y[:, ::2]),
+            (a + b[:1], x + y[:1]),
+        ]
+    for mine, theirs in pairs:
+        np.testing.assert_array_equal(mine.asnumpy(), theirs, strict=True)
+    a.attach_grad()
+    with autograd.record():
+        z = nd.identity(a)
+    z.backward(b, retain_graph=True)
+    np.testing.assert_array_equal(a.grad.asnumpy(), y, strict=True)
+    z.backward(a.grad)  # what is received shares memory with the gradient
 
 
 @pytest.mark.parametrize("name", ["broadcast_mul", "broadcast_maximum"])

@@ -9,16 +9,20 @@ from __future__ import annotations
 import functools
 import operator as python
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError
-from runtime.core import backend
+from runtime.core import backend, threaded
+from runtime.core.threaded import threads_pay
+from runtime.native import arithmetic as native
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reductions import sum_to
+from runtime.ndarray.two_gradients import run_elementwise_kernel
 
 __all__ = [
     "ElementWiseSum",
@@ -156,17 +160,39 @@ def _summed(gradient: Gradient, i: int) -> Gradient:
 # ---------------------------------------------------------------- arithmetic
 
 
-def _arithmetic(forward: Callable) -> Callable:
+class _Kernels(NamedTuple):
+    """The same for large arrays: of two arrays, of an array and a number, and of a number and an array."""
+
+    arrays: LoopKernel
+    number: LoopKernel
+    of_number: LoopKernel | None
+
+
+def _arithmetic(forward: Callable, kernels: _Kernels | None = None) -> Callable:
     """The function on arrays of numbers; of truth values there is no arithmetic."""
 
     @functools.wraps(forward)
     @ignore_fp_errors
     def call(a: Any, b: Any) -> np.ndarray:
+        if kernels is not None and a.size + b.size > threaded.MIN_ELEMENTS:
+            found = _by_kernel(kernels, a, b)
+            if found is not None:
+                return found
         if _dtype(a, b) is _BOOL:
             raise MXNetError(f"{forward.__name__}: no arithmetic with arrays of truth values; convert with astype()")
         return forward(a, b)
 
     return call
+
+
+def _by_kernel(kernels: _Kernels, a: Any, b: Any) -> np.ndarray | None:
+    """The result for large arrays of one shape, or one and a number in its type; None where NumPy computes it."""
+    if isinstance(b, np.generic):
+        return run_elementwise_kernel(kernels.number, a, np.array([b])) if threads_pay(a) else None
+    if isinstance(a, np.generic):
+        pays = kernels.of_number is not None and threads_pay(b)
+        return run_elementwise_kernel(kernels.of_number, b, np.array([a])) if pays else None
+    return run_elementwise_kernel(kernels.arrays, a, b) if threads_pay(a, b) else None
 
 
 def _divide(a: Any, b: Any) -> np.ndarray:
@@ -210,7 +236,7 @@ def _logarithm(a: Any) -> Any:
 
 add = _broadcasting(
     "add",
-    _arithmetic(np.add),
+    _arithmetic(np.add, _Kernels(native.add, native.add_number, native.add_number)),
     "`lhs + rhs`, element by element.",
     lambda g, y, a, b: g,
     lambda g, y, a, b: g,
@@ -218,7 +244,7 @@ add = _broadcasting(
 )
 subtract = _broadcasting(
     "subtract",
-    _arithmetic(np.subtract),
+    _arithmetic(np.subtract, _Kernels(native.subtract, native.subtract_number, native.subtract_from)),
     "`lhs - rhs`, element by element.",
     lambda g, y, a, b: g,
     lambda g, y, a, b: -g,
@@ -226,7 +252,7 @@ subtract = _broadcasting(
 )
 multiply = _broadcasting(
     "multiply",
-    _arithmetic(np.multiply),
+    _arithmetic(np.multiply, _Kernels(native.multiply, native.scale, native.scale)),
     "`lhs * rhs`, element by element.",
     lambda g, y, a, b: g * b,
     lambda g, y, a, b: g * a,
@@ -234,7 +260,7 @@ multiply = _broadcasting(
 )
 divide = _broadcasting(
     "divide",
-    _arithmetic(_divide),
+    _arithmetic(_divide, _Kernels(native.divide, native.divide_by, None)),
     "`lhs / rhs`, element by element; of integers, rounded towards 0.",
     lambda g, y, a, b: g / b,
     lambda g, y, a, b: -g * y / b,

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.core.threaded import threads_pay
 from runtime.native import activation as native
+from runtime.native import arithmetic
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
@@ -122,10 +125,18 @@ def _rounding(name: str, function: Forward, doc: str) -> Operator:
 
 # ---------------------------------------------------------------- what is exact in every type
 
-identity = _operator("identity", np.copy, "A copy.", lambda g, y, x: g)
-negative = _operator("negative", np.negative, "`-x`.", lambda g, y, x: -g)
+
+def _threaded(kernel: LoopKernel, function: Forward) -> Forward:
+    """The function, of large arrays by a kernel of the same bits."""
+    return lambda x: run_elementwise_kernel(kernel, x) if threads_pay(x) else function(x)
+
+
+identity = _operator("identity", _threaded(arithmetic.copy, np.copy), "A copy.", lambda g, y, x: g)
+negative = _operator("negative", _threaded(arithmetic.negate, np.negative), "`-x`.", lambda g, y, x: -g)
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
-square = _operator("square", ignore_fp_errors(np.square), "`x²`.", lambda g, y, x: g * x * 2)
+square = _operator(
+    "square", _threaded(arithmetic.square, ignore_fp_errors(np.square)), "`x²`.", lambda g, y, x: g * x * 2
+)
 sign = _operator(
     "sign",
     ignore_bfloat16_nan(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)),

@@ -10,6 +10,7 @@ from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.backend import device_scope, is_host, to_device_of
 from runtime.core.generator import generator
+from runtime.core.threaded import threads_pay
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
 from runtime.ndarray.elementwise import abs as abs_
@@ -36,7 +37,7 @@ def _has_kernels(x: np.ndarray) -> bool:
 @TwoGradientOperator
 def relu(x: np.ndarray) -> np.ndarray:
     """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
-    return np.maximum(x, x.dtype.type(0))
+    return run_elementwise_kernel(native.relu, x) if threads_pay(x) else np.maximum(x, x.dtype.type(0))
 
 
 @relu.backward
