@@ -34,9 +34,10 @@ class LoopKernel(Function):
     two elements: small work stays on the calling thread.
 
     The function's first parameter is the task. If the second is called `scratch`, it is memory for `n` elements that
-    no other task uses meanwhile; its first content is left over from others. The arguments follow: C-contiguous arrays
-    and integers. The arrays for `Array` have the type of the first argument, float32 or float64; those for `Ints` are
-    int64 and those for `Words` uint32. None stands for a pointer that is not used.
+    no other task uses meanwhile. It begins with a line of the cache, and its first content is left over from others.
+    The arguments follow: C-contiguous arrays and integers. The arrays for `Array` have the type of the first argument,
+    float32 or float64; those for `Ints` are int64 and those for `Words` uint32. None stands for a pointer that is not
+    used.
 
     Raises TypeError for arrays of other types, ValueError for arrays that are not C-contiguous, MemoryError where there
     is no memory for `scratch`.
@@ -128,9 +129,9 @@ class LoopKernel(Function):
         declare, begin, end = code.float_mode()
         texts = {"declare": declare, "begin": begin, "end": end}
         if self._uses_scratch:
-            texts |= {"take": _TAKE, "give": "call void @free(ptr %scratch)"}
+            texts |= {"take": _TAKE, "before": "align", "give": "call void @free(ptr %memory)"}
         else:
-            texts |= {"take": "br label %loop", "give": ""}
+            texts |= {"take": "br label %loop", "before": "prepare", "give": ""}
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
 
@@ -264,14 +265,20 @@ def _pool_run() -> Callable[[int, int, int, int], None]:
 
 
 _TAKE = """\
-%size = add i64 %bytes, 64
-  %scratch = call ptr @malloc(i64 %size)
-  %failed = icmp eq ptr %scratch, null
-  br i1 %failed, label %fail, label %loop
+%size = add i64 %bytes, 128
+  %memory = call ptr @malloc(i64 %size)
+  %failed = icmp eq ptr %memory, null
+  br i1 %failed, label %fail, label %align
+align:
+  %address = ptrtoint ptr %memory to i64
+  %beyond = add i64 %address, 63
+  %line = and i64 %beyond, -64
+  %scratch = inttoptr i64 %line to ptr
+  br label %loop
 fail:
   store atomic i64 -1, ptr %args monotonic, align 8
   br label %done"""
-"""LLVM IR that takes memory for `scratch`, where a kernel has it."""
+"""LLVM IR that takes memory for `scratch`, where a kernel has it; it begins with a line of the cache."""
 _ENTRY = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -294,7 +301,7 @@ entry:
 prepare:
   {take}
 loop:
-  %task = phi i64 [ %first, %prepare ], [ %next, %loop ]
+  %task = phi i64 [ %first, %{before} ], [ %next, %loop ]
   call void @f.{name}({values})
   %next = add nsw i64 %task, 1
   %more = icmp slt i64 %next, %last

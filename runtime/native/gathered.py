@@ -185,12 +185,10 @@ def convolve_weight(
     runs = g[PHASE] + 1
     row = g[runs] * g[RUN]
     first_filter = (part * g[GROUPS] + group) * g[COLUMNS] + low
-    sums = scratch + 0
-    lines = sums + g[SPLIT] * row
+    boxes = scratch + g[TOGETHER] * g[LARGEST] * step
+    sums = boxes + g[TOGETHER] * g[BOX]
     if blocks < count:
         sums = parts + first_filter * row
-        lines = scratch + 0
-    boxes = lines + g[TOGETHER] * g[LARGEST] * step
     adds = 0
     for b in range(part * blocks, min(part * blocks + blocks, count)):
         first = b // g[BLOCKS] * g[TOGETHER]
@@ -206,12 +204,12 @@ def convolve_weight(
             for f in range(0, filters, LANES):
                 turn(
                     turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
-                    lines + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
+                    scratch + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
                 )  # fmt: skip
         segment = g + (g[SEGMENTS] + b % g[BLOCKS] * 2)
         for o in range(g[runs]):
             gathered_sum(
-                code, filters, g[RUN], images * block[COUNT], lines, step, boxes + g[g[OFFSETS] + o],
+                code, filters, g[RUN], images * block[COUNT], scratch, step, boxes + g[g[OFFSETS] + o],
                 g + (g[ROWS] + segment[0]), adds, sums + o * g[RUN], row,
             )  # fmt: skip
         adds = 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as native
-from runtime.native.panels import panel_width
+from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn.windows import Shape, Window
 
 FILLED = 0.64
@@ -114,7 +114,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     width = panel_width(x.dtype)
     t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, width)
-    panels = np.empty(t.panels, w.dtype)
+    panels = aligned(t.panels, w.dtype)
     filters, rows = len(w) // window.groups, w[0].size
     blocks = -(-filters // width)
     native.pack_filters(
@@ -132,7 +132,7 @@ def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -
 
 def packed_channels(w: np.ndarray, size: int, groups: int, places: np.ndarray) -> np.ndarray:
     """Panels of `size` elements in all with a line for each channel of the weights (filters, channels, ...)."""
-    panels, width = np.empty(size, w.dtype), panel_width(w.dtype)
+    panels, width = aligned(size, w.dtype), panel_width(w.dtype)
     channels, filters = w.shape[1], len(w) // groups
     blocks, kernel = -(-channels // width), math.prod(w.shape[2:])
     tasks = groups * -(-blocks // native.PANELS) * -(-filters // FILTERS_PER_TASK)
@@ -231,7 +231,7 @@ class Blocks(NamedTuple):
     together: int  # images of a block
     each: int  # blocks of an image
     pixels: int  # of the largest block of an image
-    box: int  # elements of the box of an image
+    box: int  # elements of the box of an image, a multiple of those of a line of the cache
     rows: np.ndarray  # places in the boxes of a block, phase by phase
     of_rows: np.ndarray  # which pixels of a block these are
     segments: np.ndarray  # for each block and phase: its first row, and the rows of an image
@@ -251,7 +251,7 @@ def _blocks(rows: Gathering, n: int) -> Blocks:
         lengths = (*before, block_length(whole, most, 1), *after)
     longest = rows.box(lengths)
     steps = rows.boxes.steps(longest)
-    box = math.prod(longest) * rows.boxes.pixel
+    box = -(-math.prod(longest) * rows.boxes.pixel // native.LANES) * native.LANES
     table, places, pixels, segments, done = [], [], [], [], 0
     for first in itertools.product(*(range(0, s, k) for s, k in zip(rows.pixels, lengths, strict=True))):
         starts = [x[at : at + k] for x, at, k in zip(rows.starts, first, lengths, strict=True)]

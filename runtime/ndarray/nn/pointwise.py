@@ -14,7 +14,7 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import pointwise as native
-from runtime.native.panels import panel_width
+from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Shape, Window
 
@@ -80,7 +80,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
     blocks = -(-filters // copies.LANES)
-    panels = np.empty(window.groups * blocks * copies.LANES * channels, w.dtype)
+    panels = aligned(window.groups * blocks * copies.LANES * channels, w.dtype)
     copies.pack_filters(
         window.groups * blocks, w.size, w, panels, copies.LANES, blocks, filters, channels, gathered.code_of("turn", w),
         gathered.places_of(channels, copies.LANES),
@@ -92,7 +92,7 @@ def convolve_image(y: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
     """The transpose of `convolve` in x: (n, channels, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
     blocks = -(-channels // copies.LANES)
-    panels = np.empty(window.groups * blocks * copies.LANES * filters, w.dtype)
+    panels = aligned(window.groups * blocks * copies.LANES * filters, w.dtype)
     native.pack_channels(window.groups * blocks, w.size, w, panels, filters, channels)
     return _multiply(y, panels, None, window.groups, filters, channels)
 

@@ -14,7 +14,7 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import winograd as native
-from runtime.native.panels import panel_width
+from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
@@ -124,7 +124,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape, 
     filters, channels = w.shape[:2]
     width = panel_width(w.dtype)
     blocks = -(-filters // width)
-    panels = np.empty(blocks * width * channels * 9, w.dtype)
+    panels = aligned(blocks * width * channels * 9, w.dtype)
     order = _order(channels, width)
     copies.pack_filters(
         blocks, w.size, w, panels, width, blocks, filters, 9 * channels, gathered.code_of("turn", w), order
@@ -164,7 +164,7 @@ def _product(
     """The convolution of x with the kernels in panels."""
     n, channels, *image = x.shape
     p = _plan(n, channels, tuple(image), filters, pad, panel_width(x.dtype))
-    u = np.empty(panels.size // 9 * 16, x.dtype)
+    u = aligned(panels.size // 9 * 16, x.dtype)
     size = panels.size // 9 // blocks
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
     y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)
