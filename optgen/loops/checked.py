@@ -261,16 +261,16 @@ class Arithmetic:
         _call(code, m, n, k, count, a, rows, offsets, panels, adds, c, to)
 
     def _gathered_sum(
-        self, code: int, m: int, n: int, k: int, a: Pointer, step: int, x: Pointer, rows: Pointer, adds: int,
+        self, code: int, m: int, n: int, k: int, a: Pointer, columns: Pointer, x: Pointer, rows: Pointer, adds: int,
         c: Pointer, ldc: int,
     ) -> None:  # fmt: skip
         for p in range(k):
             for i in range(m):
-                a.memory.read(a.offset + p * step + i)
+                a.memory.read(a.offset + columns[p] + i)
             for j in range(n):
                 x.memory.read(x.offset + rows[p] + j)
         self._note_rows(c, [i * ldc for i in range(m)], n, adds)
-        _call(code, m, n, k, a, step, x, rows, adds, c, ldc)
+        _call(code, m, n, k, a, columns, x, rows, adds, c, ldc)
 
     def _turn(self, code: int, x: Pointer, ldx: int, to: Pointer, places: Pointer, rows: int, columns: int) -> None:
         for i in x.matrix(rows, columns, ldx):

@@ -106,10 +106,10 @@ def gathered_gemm(
 
 
 def gathered_sum(
-    code: int, m: int, n: int, k: int, a: Array, step: int, x: Array, rows: Ints, adds: int, c: Array, ldc: int
+    code: int, m: int, n: int, k: int, a: Array, columns: Ints, x: Array, rows: Ints, adds: int, c: Array, ldc: int
 ) -> None:
     """c = the sum of k products of a column and a row, or c + that if `adds`: element (i, j) of product p is
-    `a[p*step + i] * x[rows[p] + j]`. c is (m, n) with rows ldc apart."""
+    `a[columns[p] + i] * x[rows[p] + j]`. c is (m, n) with rows ldc apart."""
 
 
 def turn(code: int, x: Array, ldx: int, to: Array, places: Ints, rows: int, columns: int) -> None:

@@ -171,12 +171,13 @@ def convolve(
 @kernel
 def convolve_weight(
     task: int, scratch: Array, y: Array, x: Array, parts: Array, w: Array, count: int, blocks: int, step: int,
-    code: int, turn_code: int, g: Ints,
+    turned: int, code: int, turn_code: int, g: Ints,
 ) -> None:  # fmt: skip
     """The gradient of the weights, of y (images, groups, filters, pixels) and x (images, groups, channels, ...).
 
     parts[p] = what `blocks` blocks of pixels give, (groups, filters, runs). If that is all `count` blocks, w is it,
     (groups, filters, channels, places). One task for some filters, the columns of `g`, of each group of each part.
+    Vectors are of runs, or of filters if `turned`, for short runs.
     """
     low = task % g[SPLITS] * g[SPLIT]
     filters = min(g[SPLIT], g[COLUMNS] - low)
@@ -186,7 +187,8 @@ def convolve_weight(
     row = g[runs] * g[RUN]
     first_filter = (part * g[GROUPS] + group) * g[COLUMNS] + low
     boxes = scratch + g[TOGETHER] * g[LARGEST] * step
-    sums = boxes + g[TOGETHER] * g[BOX]
+    products = boxes + g[TOGETHER] * g[BOX]
+    sums = products + turned * row * step
     if blocks < count:
         sums = parts + first_filter * row
     adds = 0
@@ -206,13 +208,19 @@ def convolve_weight(
                     turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
                     scratch + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
                 )  # fmt: skip
-        segment = g + (g[SEGMENTS] + b % g[BLOCKS] * 2)
+        rows = g + (g[ROWS] + g[g[SEGMENTS] + b % g[BLOCKS] * 2])
+        pixels = images * block[COUNT]
         for o in range(g[runs]):
-            gathered_sum(
-                code, filters, g[RUN], images * block[COUNT], scratch, step, boxes + g[g[OFFSETS] + o],
-                g + (g[ROWS] + segment[0]), adds, sums + o * g[RUN], row,
-            )  # fmt: skip
+            of_place = boxes + g[g[OFFSETS] + o]
+            if turned == 1:
+                to = products + o * g[RUN] * step
+                gathered_sum(code, g[RUN], filters, pixels, of_place, rows, scratch, g + g[PLACES], adds, to, step)
+            else:
+                to = sums + o * g[RUN]
+                gathered_sum(code, filters, g[RUN], pixels, scratch, g + g[PLACES], of_place, rows, adds, to, row)
         adds = 1
+    if turned == 1:
+        turn(turn_code, products, step, sums, g + g[TO] + g[CHANNELS], row, filters)
     if blocks >= count:
         for f in range(filters):
             turn(

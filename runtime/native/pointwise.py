@@ -66,7 +66,7 @@ def multiply(
     """y (images, groups, outputs, pixels) = the sums over inputs of x (images, groups, inputs, pixels) times a weight,
     plus bias. One task for BLOCK pixels of each group of each image.
 
-    Panels have LANES lines of outputs, and rows the places of CHUNK inputs.
+    Panels have LANES lines of outputs. `rows` has the places of CHUNK inputs in x, and then in panels.
     """
     blocks = (pixels + BLOCK - 1) // BLOCK
     start = task % blocks * BLOCK
@@ -84,7 +84,7 @@ def multiply(
         for f in range(0, outputs, LANES):
             gathered_sum(
                 code, min(LANES, outputs - f), n, min(CHUNK, inputs - first),
-                panels + (group * panel + f * inputs + first * LANES), LANES, of, rows, first + has_bias,
+                panels + (group * panel + f * inputs + first * LANES), rows + CHUNK, of, rows, first + has_bias,
                 to + f * pixels, pixels,
             )  # fmt: skip
 

@@ -5,7 +5,7 @@ windows of a convolution are rows at places that tables have, and no matrix of w
 the functions compute:
 
     gathered_gemm    the rows of the first matrix are gathered, the second is in panels: outputs, gradients of images
-    gathered_sum     the rows of the second matrix are gathered: gradients of weights
+    gathered_sum     columns of the first matrix and rows of the second are gathered: gradients of weights
     turn             a transposed copy, whose rows go anywhere: channels last, channels first, panels of weights
 """
 
@@ -103,28 +103,28 @@ class _GatheredRows(TileFunction):
 
 
 def _emit_sum(
-    module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any,
-    adds: Any, c: Any, ldc: Any,
+    module: ll.Module, tile: Tile, b: ll.IRBuilder, m: Any, n: Any, k: Any, a: Any, columns_of_a: Any, x: Any,
+    rows_of_x: Any, adds: Any, c: Any, ldc: Any,
 ) -> None:  # fmt: skip
     tiles = Tiles(module, tile, _GatheredColumns)
     with tiles.column_blocks(b, n) as (column, vectors), tiles.row_blocks(b, m, vectors) as (row, f):
         to = _element(b, tile, c, b.mul(row, ldc), column)
-        places = _element(b, tile, a, row), step, _element(b, tile, x, column), rows_of_x
+        places = _element(b, tile, a, row), columns_of_a, _element(b, tile, x, column), rows_of_x
         b.call(f, [k, *places, adds, to, ldc, b.sub(n, column)])
 
 
 class _GatheredColumns(TileFunction):
-    """A tile that adds up products of `rows` elements of a and a row of x, for each of k rows."""
+    """A tile that adds up products of `rows` elements of a column of a and a row of x, for each of k rows."""
 
     def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
-        super().__init__(module, tile, rows, vectors, [I64, PTR, I64, PTR, PTR, I64, PTR, I64, I64])
-        k, a, step, x, rows_of_x, adds, c, ldc, n = self.function.args
+        super().__init__(module, tile, rows, vectors, [I64, PTR, PTR, PTR, PTR, I64, PTR, I64, I64])
+        k, a, columns_of_a, x, rows_of_x, adds, c, ldc, n = self.function.args
         b = self.b
         lines = [self.moved(c, b.mul(ldc, I64(r))) for r in range(rows)]
-        self.store(self.sums(k, a, step, x, rows_of_x, self.last_lanes(n)), adds, lines, n)
+        self.store(self.sums(k, a, columns_of_a, x, rows_of_x, self.last_lanes(n)), adds, lines, n)
         b.ret_void()
 
-    def sums(self, k: Any, a: Any, step: Any, x: Any, rows_of_x: Any, last: Any) -> Sums:
+    def sums(self, k: Any, a: Any, columns_of_a: Any, x: Any, rows_of_x: Any, last: Any) -> Sums:
         """The sums of k products; `last` are the lanes of the last vector that are columns."""
         b, tile = self.b, self.tile
 
@@ -133,7 +133,7 @@ class _GatheredColumns(TileFunction):
             places = [b.gep(line, [I64(v)], source_etype=self.kind) for v in range(self.vectors)]
             y = [b.load(place, typ=self.kind, align=tile.word_bytes) for place in places[:-1]]
             y.append(self.masked_load(places[-1], last))
-            down = self.moved(a, b.mul(p, step))
+            down = self.moved(a, _integer(b, columns_of_a, p))
             return self.plus_products(sums, [self.moved(down, I64(r)) for r in range(self.rows)], y)
 
         return self.repeated(k, self.zeros(), turn)
@@ -188,7 +188,7 @@ class _Square(TileFunction):
 
 ENTRIES: dict[str, tuple[Callable[..., None], list[Any]]] = {
     "gathered_gemm": (_emit_gemm, [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, PTR]),
-    "gathered_sum": (_emit_sum, [I64, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64]),
+    "gathered_sum": (_emit_sum, [I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, I64]),
     "turn": (_emit_turn, [PTR, I64, PTR, PTR, I64, I64]),
 }
 """The functions of `language` that are here: what writes each, and the types of its parameters after `code`."""

@@ -119,27 +119,46 @@ class TileFunction:
 class Tiles:
     """A table of the functions of a tile and of its parts: for 1, 2, ... vectors, those of 1, 2, 4, ... rows.
 
-    `make(module, tile, rows, vectors)` writes one of them; all have the same parameters. Loops call them by the table:
-    a loop for each of them would take LLVM longer than the functions.
+    With fewer vectors than a tile has there may be more rows, for as many sums. `make(module, tile, rows, vectors)`
+    writes a function; all have the same parameters. Loops call them by the table: a loop for each of them would take
+    LLVM longer than the functions.
     """
 
     def __init__(
         self, module: ll.Module, tile: Tile, make: Callable[[ll.Module, Tile, int, int], TileFunction]
     ) -> None:
-        self.tile, self.shifts = tile, range(tile.rows.bit_length())
-        functions = [make(module, tile, 1 << s, v + 1).function for v in range(tile.vectors) for s in self.shifts]
-        self.pointer, kind = functions[0].type, ll.ArrayType(PTR, len(functions))
-        self.table = ll.GlobalVariable(module, kind, "tiles")
-        self.table.linkage, self.table.global_constant = "internal", True
-        self.table.initializer = ll.Constant(kind, functions)
+        self.tile = tile
+        sums = tile.rows * tile.vectors
+        counts = [(sums // vectors).bit_length() for vectors in range(1, tile.vectors + 1)]
+        """For 1, 2, ... vectors, how many functions there are."""
+        self.most = counts[0]
+        functions = [
+            [make(module, tile, 1 << s, v + 1).function for s in range(count)] for v, count in enumerate(counts)
+        ]
+        filled = [
+            x for of_vectors in functions for x in (*of_vectors, *of_vectors[-1:] * (self.most - len(of_vectors)))
+        ]
+        self.pointer, kind = filled[0].type, ll.ArrayType(PTR, len(filled))
+        self.table = self._constant(module, "tiles", kind, filled)
+        self.largest = self._constant(module, "largest", ll.ArrayType(I64, len(counts)), [I64(x - 1) for x in counts])
+
+    @staticmethod
+    def _constant(module: ll.Module, name: str, kind: Any, values: list[Any]) -> Any:
+        table = ll.GlobalVariable(module, kind, name)
+        table.linkage, table.global_constant = "internal", True
+        table.initializer = ll.Constant(kind, values)
+        return table
 
     @contextmanager
     def column_blocks(self, b: ll.IRBuilder, n: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over blocks of n columns: yields the first column and the number of vectors, as many as a tile has or
-        those that are left over."""
+        those that are left over. A block does not leave a single vector to the next: that would wait for its sums."""
+        most = self.tile.vectors
         with self._blocks(b, n) as (column, left, to):
-            vectors = b.sdiv(b.add(left, I64(self.tile.lanes - 1)), I64(self.tile.lanes))
-            vectors = b.select(b.icmp_signed("<", vectors, I64(self.tile.vectors)), vectors, I64(self.tile.vectors))
+            there = b.sdiv(b.add(left, I64(self.tile.lanes - 1)), I64(self.tile.lanes))
+            vectors = b.select(b.icmp_signed("<", there, I64(most)), there, I64(most))
+            if most > 2:
+                vectors = b.select(b.icmp_signed("==", there, I64(most + 1)), I64(most - 1), vectors)
             yield column, vectors
             b.store(b.add(column, b.mul(vectors, I64(self.tile.lanes))), to)
 
@@ -147,12 +166,14 @@ class Tiles:
     def row_blocks(self, b: ll.IRBuilder, m: Any, vectors: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over blocks of m rows, as many as a tile has, then half of them, and so on: yields the first row and
         the function for these rows of `vectors` vectors."""
+        index = b.sub(vectors, I64(1))
+        largest = b.load(b.gep(self.largest, [index], source_etype=I64), typ=I64)
         with self._blocks(b, m) as (row, left, to):
             shift: Any = I64(0)
-            for s in self.shifts[1:]:
-                shift = b.select(b.icmp_signed(">=", left, I64(1 << s)), I64(s), shift)
-            of_vectors = b.mul(b.sub(vectors, I64(1)), I64(len(self.shifts)))
-            place = b.gep(self.table, [b.add(of_vectors, shift)], source_etype=PTR)
+            for s in range(1, self.most):
+                fits = b.and_(b.icmp_signed(">=", left, I64(1 << s)), b.icmp_signed(">=", largest, I64(s)))
+                shift = b.select(fits, I64(s), shift)
+            place = b.gep(self.table, [b.add(b.mul(index, I64(self.most)), shift)], source_etype=PTR)
             yield row, b.load(place, typ=self.pointer)
             b.store(b.add(row, b.shl(I64(1), shift)), to)
 

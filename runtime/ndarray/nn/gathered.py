@@ -88,6 +88,7 @@ class WeightProduct(NamedTuple):
     tasks: int  # of each part of the batch
     scratch: int
     step: int  # how far its rows of y are apart
+    turned: bool  # whether vectors are of filters
     blocks: int  # of pixels, of all images
     chunk: int  # of these, in a part
 
@@ -103,11 +104,13 @@ def pays(columns: int, channels: int, outputs: Shape, window: Window) -> bool:
 
 
 def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
-    """The same for the gradient of weights, whose columns are channels."""
+    """The same for the gradient of weights, whose vectors are of channels or of filters."""
     if window.groups > 1 and filters % native.LANES:
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 and channels < native.LANES else 1)
-    return run >= FILLED * -(-run // native.LANES) * native.LANES
+    return run >= MIN_RUN // 2 and run * filters >= FILLED * native.LANES * min(
+        run * vectors_of(filters), filters * vectors_of(run)
+    )
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
@@ -155,7 +158,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     code = code_of("turn", y)
     native.convolve_weight(
         count * t.tasks, 2 * y.size * each * places // FLOPS, y, x, parts, w, t.blocks, t.chunk, t.step,
-        code_of("gathered_sum", x), code, t.g, scratch=t.scratch,
+        int(t.turned), code_of("gathered_sum", x), code, t.g, scratch=t.scratch,
     )  # fmt: skip
     if count > 1:
         native.sum_weight(
@@ -372,13 +375,20 @@ def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Windo
     run, offsets = short_runs(rows.run, [x @ b.steps for x in rows.offsets])
     step = (-(-share // native.LANES) | 1) * native.LANES  # rows do not share few lines of the cache
     splits = -(-columns // share)
+    turned = run * vectors_of(share) < share * vectors_of(run)
+    to = np.concatenate([np.arange(each) * places, np.arange(share) * each * places])
     g = _tables(
-        b, n, rows, [window.groups, each, 0, columns, splits, share, run, math.prod(rows.pixels), 1],
-        np.arange(each) * places, offsets, [0, len(offsets[0]), 0], np.arange(b.pixels) * step,
+        b, n, rows, [window.groups, each, 0, columns, splits, share, run, math.prod(rows.pixels), 1], to, offsets,
+        [0, len(offsets[0]), 0], np.arange(b.together * b.pixels) * step,
     )  # fmt: skip
-    sums = share * each * places if chunk >= in_all else 0
+    sums = turned * step * each * places + (share * each * places if chunk >= in_all else 0)
     scratch = b.together * (b.box + b.pixels * step) + sums
-    return WeightProduct(g, window.groups * splits, scratch, step, in_all, chunk)
+    return WeightProduct(g, window.groups * splits, scratch, step, turned, in_all, chunk)
+
+
+def vectors_of(elements: int) -> int:
+    """The vectors that hold so many elements."""
+    return -(-elements // native.LANES)
 
 
 def _shares(elements: int, filters: int, weights: int, groups: int) -> tuple[int, int]:

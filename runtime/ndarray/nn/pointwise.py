@@ -104,10 +104,15 @@ def _multiply(
     y = np.empty((len(x), groups * outputs, *x.shape[2:]), x.dtype)
     native.multiply(
         len(x) * groups * -(-pixels // native.BLOCK), 2 * x.size * outputs // FLOPS, x, panels, bias, y,
-        int(bias is not None), groups, inputs, outputs, pixels, gathered.code_of("gathered_sum", x),
-        gathered.places_of(native.CHUNK, pixels),
+        int(bias is not None), groups, inputs, outputs, pixels, gathered.code_of("gathered_sum", x), _inputs(pixels),
     )  # fmt: skip
     return y
+
+
+@functools.lru_cache(maxsize=256)
+def _inputs(pixels: int) -> np.ndarray:
+    """The places that `native.multiply` takes."""
+    return np.concatenate([gathered.places_of(native.CHUNK, step) for step in (pixels, copies.LANES)])
 
 
 def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
