@@ -180,6 +180,7 @@ class Arithmetic:
             "packed_gemm": self._packed_gemm,
             "gathered_gemm": self._gathered_gemm,
             "gathered_sum": self._gathered_sum,
+            "gathered_dot": self._gathered_dot,
             "turn": self._turn,
         }
 
@@ -271,6 +272,16 @@ class Arithmetic:
                 x.memory.read(x.offset + rows[p] + j)
         self._note_rows(c, [i * ldc for i in range(m)], n, adds)
         _call(code, m, n, k, a, columns, x, rows, adds, c, ldc)
+
+    def _gathered_dot(
+        self, code: int, lanes: int, m: int, n: int, k: int, a: Pointer, rows: Pointer, x: Pointer, columns: Pointer,
+        adds: int, c: Pointer, ldc: int,
+    ) -> None:  # fmt: skip
+        for pointer, places, count in ((a, rows, m), (x, columns, n)):
+            for i, p in product(range(count), range(k)):
+                pointer.memory.read(pointer.offset + places[i] + p)
+        self._note_rows(c, [i * ldc for i in range(m)], n * lanes, adds)
+        _call(code, lanes, m, n, k, a, rows, x, columns, adds, c, ldc)
 
     def _turn(self, code: int, x: Pointer, ldx: int, to: Pointer, places: Pointer, rows: int, columns: int) -> None:
         for i in x.matrix(rows, columns, ldx):

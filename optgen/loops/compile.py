@@ -18,7 +18,7 @@ _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
-_OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "turn": 6}
+_OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "gathered_dot": 11, "turn": 6}
 """Functions that are called by the address that comes first, and how many arguments follow it."""
 
 

@@ -7,7 +7,7 @@ A function may contain:
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
 - min, max, abs, round, sqrt, float, int; calls of `@function`s, `@shared` ones, and of `gemm`, `packed_gemm`,
-  `gathered_gemm`, `gathered_sum`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
+  `gathered_gemm`, `gathered_sum`, `gathered_dot`, `turn`, `total`, `power_of_2`, `upper_product` and `lower_product`.
   Functions that call each other have distinct names;
 - module constants: a name from outside is a number or a function.
 
@@ -110,6 +110,15 @@ def gathered_sum(
 ) -> None:
     """c = the sum of k products of a column and a row, or c + that if `adds`: element (i, j) of product p is
     `a[columns[p] + i] * x[rows[p] + j]`. c is (m, n) with rows ldc apart."""
+
+
+def gathered_dot(
+    code: int, lanes: int, m: int, n: int, k: int, a: Array, rows: Ints, x: Array, columns: Ints, adds: int, c: Array,
+    ldc: int,
+) -> None:  # fmt: skip
+    """c = a x', or c + that if `adds`, each element of c in `lanes` parts: part l of the element (i, j), which is
+    `c[i*ldc + j*lanes + l]`, is the sum of `a[rows[i] + p] * x[columns[j] + p]` over all p < k with `p % lanes == l`.
+    `lanes` are those of the CPU's vectors, `linalg.own.packed.tile_of` the type of elements."""
 
 
 def turn(code: int, x: Array, ldx: int, to: Array, places: Ints, rows: int, columns: int) -> None:

@@ -7,7 +7,7 @@ import functools
 
 from optgen.loops.language import ARRAY, WORDS, Function
 
-_RESULTS = {"gemm": 10, "packed_gemm": 9, "gathered_gemm": 10, "gathered_sum": 9, "turn": 3}
+_RESULTS = {"gemm": 10, "packed_gemm": 9, "gathered_gemm": 10, "gathered_sum": 9, "gathered_dot": 10, "turn": 3}
 """The position of the argument that a function written in LLVM IR or BLAS writes to."""
 
 

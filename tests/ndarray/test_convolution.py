@@ -222,6 +222,35 @@ def test_depthwise_is_what_gemm_gives(
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
+@pytest.mark.cpu_only("kernels of the CPU")
+@pytest.mark.parametrize(
+    "n, channels, filters, image, window",
+    [
+        (2, 32, 64, (9, 10), Window((3, 3), (1, 1), (1, 1), (1, 1), 8)),
+        (3, 32, 32, (19, 11), Window((3, 2), (2, 1), (1, 0), (1, 2), 4)),
+        (2, 24, 18, (23, 19), Window((3, 3), (2, 3), (2, 1), (1, 1), 3)),
+        (2, 16, 16, (5, 16, 17), Window((3, 2, 3), (2, 1, 2), (1, 1, 0), (1, 1, 2), 2)),
+        (1, 40, 40, (70, 80), Window((5, 5), (1, 1), (2, 2), (1, 1), 5)),
+        (2, 10, 12, (2100,), Window((7,), (2,), (5,), (3,), 2)),
+    ],
+)
+def test_grouped_is_what_depthwise_gives(
+    n: int, channels: int, filters: int, image: tuple[int, ...], window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups of a few channels as products over pixels, and as sums of shifted images."""
+    x, w, b = random(n, channels, *image), random(filters, channels // window.groups, *window.kernel), random(filters)
+    found = []
+    for least in (convolution.MIN_PRODUCTS, 1 << 60):
+        monkeypatch.setattr(convolution, "MIN_PRODUCTS", least)
+        y = convolution._convolve.forward(x, w, b, window=window)
+        g = np.sin(np.arange(y.size)).reshape(y.shape)
+        dx = convolution._convolve_image.forward(g, w, window=window, image=image)
+        found.append([y, dx, convolution._convolve_weight.forward(g, x, window=window)])
+    assert not np.array_equal(found[0][2], found[1][2])
+    for one, another in zip(*found, strict=True):
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_types(dtype: str) -> None:
     x, w, b = (nd.array(v).astype(dtype) for v in (random(2, 4, 6), random(3, 4, 3), random(3)))

@@ -57,6 +57,7 @@ NDARRAY = [
     "nn/gpu_windows",
     "nn/depthwise",
     "nn/gathered",
+    "nn/grouped",
     "nn/pointwise",
     "nn/winograd",
     "nn/convolution",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runtime import nd
-from runtime.ndarray.nn import gathered, pointwise, winograd
+from runtime.ndarray.nn import gathered, grouped, pointwise, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray.kernel_cases import differentiate, numbers
 
@@ -79,6 +79,19 @@ def gathered_convolutions(dtype: str) -> None:
             assert gathered.convolve(x, w, None, window).min() >= 0
 
 
+def grouped_convolutions(dtype: str) -> None:
+    """Several rows at a time of which the last are fewer, with a stride and without; planes; more than a chunk."""
+    for n, channels, filters, image, window in (
+        (2, 8, 12, (5, 6), Window((3, 2), (2, 1), (1, 1), (1, 1), 2)),
+        (1, 4, 4, (3, 300), Window((2, 3), (1, 1), (0, 1), (1, 2), 1)),
+        (1, 5, 4, (3, 4, 5), Window((2, 1, 3), (1, 3, 2), (1, 0, 1), (1, 1, 1), 1)),
+    ):
+        x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // window.groups, *window.kernel)
+        y = grouped.convolve(x, w, numbers(dtype, filters), window)
+        grouped.convolve_image(y, w, window, image)
+        grouped.convolve_weight(y, x, window)
+
+
 def pointwise_convolutions(dtype: str) -> None:
     """Blocks of pixels and sums of channels of which the last is smaller; panels that are not filled."""
     for n, channels, filters, image, groups in ((3, 70, 3, (7,), 1), (1, 6, 36, (2, 3), 2), (9, 2, 3, (500,), 1)):
@@ -138,6 +151,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     gathered_convolutions: [
         *(f"gathered.{f}" for f in ("pack_filters", "pack_channels", "convolve", "convolve_weight", "sum_weight")),
     ],
+    grouped_convolutions: [f"grouped.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     pointwise_convolutions: [
         *(f"pointwise.{f}" for f in ("pick", "spread", "pack_channels", "multiply", "convolve_weight")),
     ],

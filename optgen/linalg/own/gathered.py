@@ -6,6 +6,7 @@ the functions compute:
 
     gathered_gemm    the rows of the first matrix are gathered, the second is in panels: outputs, gradients of images
     gathered_sum     columns of the first matrix and rows of the second are gathered: gradients of weights
+    gathered_dot     rows of both matrices are gathered, and what is summed is consecutive: those of small groups
     turn             a transposed copy, whose rows go anywhere: channels last, channels first, panels of weights
 """
 
@@ -139,6 +140,55 @@ class _GatheredColumns(TileFunction):
         return self.repeated(k, self.zeros(), turn)
 
 
+def _emit_dot(
+    module: ll.Module, tile: Tile, b: ll.IRBuilder, lanes: Any, m: Any, n: Any, k: Any, a: Any, rows_of_a: Any, x: Any,
+    rows_of_x: Any, adds: Any, c: Any, ldc: Any,
+) -> None:  # fmt: skip
+    tiles = Tiles(module, tile, _Dots)
+    with tiles.column_blocks(b, b.mul(n, lanes)) as (column, vectors), tiles.row_blocks(b, m, vectors) as (row, f):
+        tables = b.gep(rows_of_a, [row], source_etype=I64), b.gep(rows_of_x, [b.sdiv(column, lanes)], source_etype=I64)
+        to = _element(b, tile, c, b.mul(row, ldc), column)
+        b.call(f, [k, a, tables[0], x, tables[1], adds, to, ldc])
+
+
+class _Dots(TileFunction):
+    """A tile whose elements are vectors of sums: of products of `rows` rows of a and `vectors` rows of x."""
+
+    def __init__(self, module: ll.Module, tile: Tile, rows: int, vectors: int) -> None:
+        super().__init__(module, tile, rows, vectors, [I64, PTR, PTR, PTR, PTR, I64, PTR, I64])
+        k, a, rows_of_a, x, rows_of_x, adds, c, ldc = self.function.args
+        b = self.b
+        down = [self.moved(a, _integer(b, rows_of_a, I64(r))) for r in range(rows)]
+        across = [self.moved(x, _integer(b, rows_of_x, I64(v))) for v in range(vectors)]
+        lines = [self.moved(c, b.mul(ldc, I64(r))) for r in range(rows)]
+        self.store(self.sums(k, down, across), adds, lines, I64(vectors * tile.lanes))
+        b.ret_void()
+
+    def sums(self, k: Any, down: list[Any], across: list[Any]) -> Sums:
+        """The sums of every so manieth of k products."""
+        b, tile = self.b, self.tile
+        whole = b.sdiv(k, I64(tile.lanes))
+        left = b.sub(k, b.mul(whole, I64(tile.lanes)))
+        lanes = ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
+        mask = b.icmp_signed("<", lanes, splat(b, left, tile.lanes))
+
+        def turn(p: Any, sums: Sums, load: Callable[[Any], Any]) -> Sums:
+            at = b.mul(p, I64(tile.lanes))
+            y = [load(self.moved(place, at)) for place in across]
+            found = []
+            for place, line in zip(down, sums, strict=True):
+                x = load(self.moved(place, at))
+                found.append([self.plus_product(sum, x, z) for sum, z in zip(line, y, strict=True)])
+            return found
+
+        def whole_load(place: Any) -> Any:
+            return b.load(place, typ=self.kind, align=tile.word_bytes)
+
+        in_whole = self.repeated(whole, self.zeros(), lambda p, sums: turn(p, sums, whole_load))
+        rest = choose(b, "<", left, I64(1))  # 0 or 1 turns
+        return self.repeated(rest, in_whole, lambda p, sums: turn(whole, sums, lambda at: self.masked_load(at, mask)))
+
+
 def _emit_turn(
     module: ll.Module, tile: Tile, b: ll.IRBuilder, x: Any, ldx: Any, to: Any, places: Any, rows: Any, columns: Any
 ) -> None:  # fmt: skip
@@ -189,6 +239,7 @@ class _Square(TileFunction):
 ENTRIES: dict[str, tuple[Callable[..., None], list[Any]]] = {
     "gathered_gemm": (_emit_gemm, [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, PTR]),
     "gathered_sum": (_emit_sum, [I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, I64]),
+    "gathered_dot": (_emit_dot, [I64, I64, I64, I64, PTR, PTR, PTR, PTR, I64, PTR, I64]),
     "turn": (_emit_turn, [PTR, I64, PTR, PTR, I64, I64]),
 }
 """The functions of `language` that are here: what writes each, and the types of its parameters after `code`."""
