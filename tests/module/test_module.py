@@ -196,7 +196,7 @@ def test_predictions_scores_and_callbacks(caplog: pytest.LogCaptureFixture, tmp_
     ]
     seen = [f"fc_backward_output{i}" for i in range(3)] + ["fc_bias", "fc_output", "fc_weight"]
     assert [line.split()[2] for line in lines if line.startswith("Batch:")] == seen * 2
-    mx.callback.module_checkpoint(module, str(tmp_path / "b"))(2)
+    mx.callback.module_checkpoint(module, str(tmp_path / "b"), period=0.5)(2)
     (a, b) = (nd.load(str(tmp_path / name)) for name in ("a-0002.params", "b-0003.params"))
     assert a.keys() == b.keys() and all((a[key].asnumpy() == b[key].asnumpy()).all() for key in a)
     whole = module.predict(iterator(mx))
