@@ -208,6 +208,17 @@ def test_predictions_scores_and_callbacks(caplog: pytest.LogCaptureFixture, tmp_
     assert rows == [(8, 0, 0), (8, 1, 0), (8, 2, 0), (4, 3, 4)]
 
 
+def test_a_network_without_labels_is_bound_to_its_label_shapes() -> None:
+    """As programs that predict with a checkpoint do."""
+    module = mx.mod.Module(perceptron(), label_names=None)
+    assert (module._data_shapes, module._label_shapes) == (None, None)
+    module.bind([("data", (8, 3))], label_shapes=module._label_shapes, for_training=False)
+    assert [x.shape for x in module._data_shapes] == [(8, 3)] and module._label_shapes is None
+    trained = mx.mod.Module(symbol(mx))
+    trained.bind(iterator(mx).provide_data, iterator(mx).provide_label)
+    assert trained._label_shapes == trained.label_shapes
+
+
 def test_states_of_a_network() -> None:
     state = mx.sym.Variable("state")
     module = mx.mod.Module(
