@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import numbers
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,13 +27,21 @@ __all__ = [
 ]
 
 
+def _period(name: str, value: Any) -> float:
+    """The argument `name`, a number of batches above 0. It need not be whole, as 20000 / batch_size often is not:
+    then it is over at batches that are its multiples."""
+    if not isinstance(value, numbers.Real) or not value > 0:
+        raise base.ArgumentError(f"{name} must be a number above 0, not {value!r}")
+    return value
+
+
 class Speedometer:
     """Logs samples a second, and the metric, every `frequent` batches of `batch_size` samples; with `auto_reset`, the
     metric then starts anew (`reset_local`)."""
 
-    def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
+    def __init__(self, batch_size: int, frequent: float = 50, auto_reset: bool = True) -> None:
         self.batch_size = batch_size
-        self.frequent = base.count("frequent", frequent)
+        self.frequent = _period("frequent", frequent)
         self.auto_reset = auto_reset
         self.last_count = 0
         self._since: float | None = None
@@ -63,9 +72,9 @@ class Speedometer:
 class ProgressBar:
     """Logs a bar of `length` characters that fills as the `total` batches of an epoch are done."""
 
-    def __init__(self, total: int, length: int = 80) -> None:
+    def __init__(self, total: float, length: int = 80) -> None:
         self.bar_len = base.count("length", length)
-        self.total = base.count("total", total)
+        self.total = _period("total", total)
 
     def __call__(self, param: Any) -> None:
         done = param.nbatch / self.total
@@ -82,9 +91,9 @@ class LogValidationMetricsCallback:
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
 
 
-def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
+def log_train_metric(period: float, auto_reset: bool = False) -> Callable[[Any], None]:
     """A callback that logs the metric every `period` batches; with `auto_reset`, it then starts anew."""
-    period = base.count("period", period)
+    period = _period("period", period)
 
     def call(param: Any) -> None:
         if param.eval_metric is None or param.nbatch % period:
@@ -97,12 +106,12 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
     return call
 
 
-def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
+def do_checkpoint(prefix: str, period: float = 1) -> Callable[..., None]:
     """A callback for the end of an epoch: every `period` epochs, it saves what `model.save_checkpoint` does.
 
     Its arguments are the number of the epoch, the symbol, arguments and auxiliary states.
     """
-    period = base.count("period", period)
+    period = max(1, int(period))
 
     def save(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
         if (epoch + 1) % period == 0:
@@ -112,10 +121,10 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def module_checkpoint(
-    mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
+    mod: Any, prefix: str, period: float = 1, save_optimizer_states: bool = False
 ) -> Callable[..., None]:
     """A callback for the end of an epoch: every `period` epochs, `mod.save_checkpoint`."""
-    period = base.count("period", period)
+    period = max(1, int(period))
 
     def save(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
         if (epoch + 1) % period == 0:

@@ -420,6 +420,11 @@ def _next_or_none(it: DataIter) -> DataBatch | None:
 
 def _renamed(provided: list[list[DataDesc]], names: list[dict[str, str]] | None) -> list[DataDesc]:
     """The descriptions of all iterators' arrays, under their new names."""
+    described = [[x if isinstance(x, DataDesc) else DataDesc(*x) for x in own] for own in provided]
     if names is None:
-        return [DataDesc(*x) for own in provided for x in own]
-    return [DataDesc(*x)._replace(name=new[x[0]]) for new, own in zip(names, provided, strict=True) for x in own]
+        return [x for own in described for x in own]
+    return [
+        DataDesc(new[x.name], x.shape, x.dtype, x.layout)
+        for new, own in zip(names, described, strict=True)
+        for x in own
+    ]

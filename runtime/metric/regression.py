@@ -15,7 +15,11 @@ Names = Sequence[str] | None
 
 
 class _Error(EvalMetric):
-    """The mean over arrays of an error of each; labels and predictions (batch,) count as (batch, 1)."""
+    """The mean over arrays of an error of each.
+
+    Labels and predictions (batch,) count as (batch, 1), and broadcast: one label is held against each of the
+    predictions (batch, n).
+    """
 
     def __init__(self, name: str, output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -26,9 +30,13 @@ class _Error(EvalMetric):
     @of_pairs
     def update(self, label: np.ndarray, pred: np.ndarray) -> None:
         label, pred = (x.reshape(-1, 1) if x.ndim == 1 else x for x in (label, pred))
-        if label.shape != pred.shape:
-            raise ArgumentError(f"{self.name}: labels of shape {label.shape}, predictions of shape {pred.shape}")
-        self._add(float(self._of(label - pred)), 1)
+        try:
+            difference = label - pred
+        except ValueError:
+            raise ArgumentError(
+                f"{self.name}: labels of shape {label.shape} do not broadcast to predictions of shape {pred.shape}"
+            ) from None
+        self._add(float(self._of(difference)), 1)
 
 
 @register

@@ -156,6 +156,15 @@ class Module(BaseModule):
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         return self._group("output_shapes").get_output_shapes()
 
+    @property
+    def _data_shapes(self) -> list[DataDesc] | None:
+        """`data_shapes`, and None before `bind`, to which programs pass these two."""
+        return None if self._exec_group is None else self._exec_group.data_shapes
+
+    @property
+    def _label_shapes(self) -> list[DataDesc] | None:
+        return None if self._exec_group is None else self._exec_group.label_shapes or None
+
     def _group(self, what: str) -> DataParallelExecutorGroup:
         self._need(what, params=False)
         assert self._exec_group is not None

@@ -152,8 +152,10 @@ def test_checkpoints(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_a_hybridized_network_has_its_graph(tmp_path: Path) -> None:
     net = nn.Dense(2, in_units=3, prefix="d_")
-    quiet(net=net).fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
+    made = quiet(net=net)
+    made.fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
     assert not list(tmp_path.glob("*.json"))
+    assert sum("model-symbol.json: only a HybridBlock that is hybridized" in line for line in log_of(made)) == 1
     net.hybridize()
     quiet(net=net).fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
     assert symbol.load(str(tmp_path / "model-symbol.json")).list_arguments() == ["data", "d_weight", "d_bias"]

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 import runtime as mx
 from runtime import MXNetError, gluon, nd, recordio
+from runtime.gluon import nn
 from runtime.gluon.data import vision
 from runtime.gluon.data.vision import transforms
 
@@ -140,6 +141,16 @@ def test_tensors_for_networks() -> None:
     assert_allclose(normal[2], (PIXELS[..., 2] / 255 - 0.3) / 0.7, rtol=1e-5)
     assert transforms.Cast("float64")(IMAGE).dtype is np.float64
     assert nd.image.to_tensor(nd.stack(IMAGE, IMAGE)).shape == (2, 3, 3, 2)
+
+
+def test_hybrid_transforms_in_a_row_are_one_block_as_names_count_it() -> None:
+    steps = [transforms.Cast(), transforms.ToTensor(), lambda x: x + 1, transforms.Cast("float64")]
+    before, made, after = nn.HybridSequential(), transforms.Compose(steps), nn.HybridSequential()
+    assert [type(block).__name__ for block in made] == ["HybridSequential", "_Function", "Cast"]
+    assert list(made[0]) == steps[:2] and len(steps) == 4
+    counts = [int(block.name.removeprefix("hybridsequential")) for block in (before, made[0], after)]
+    assert counts == [counts[0], counts[0] + 1, counts[0] + 2]
+    assert_allclose(made(IMAGE).asnumpy()[:, 0, 1], 1 + PIXELS[0, 1] / 255, rtol=1e-6)
 
 
 def test_sizes_and_places() -> None:

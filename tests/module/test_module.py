@@ -199,7 +199,7 @@ def test_predictions_scores_and_callbacks(caplog: pytest.LogCaptureFixture, tmp_
     ]
     seen = [f"fc_backward_output{i}" for i in range(3)] + ["fc_bias", "fc_output", "fc_weight"]
     assert [line.split()[2] for line in lines if line.startswith("Batch:")] == seen * 2
-    mx.callback.module_checkpoint(module, str(tmp_path / "b"))(2)
+    mx.callback.module_checkpoint(module, str(tmp_path / "b"), period=0.5)(2)
     (a, b) = (nd.load(str(tmp_path / name)) for name in ("a-0002.params", "b-0003.params"))
     assert a.keys() == b.keys() and all((a[key].asnumpy() == b[key].asnumpy()).all() for key in a)
     whole = module.predict(iterator(mx))
@@ -209,6 +209,17 @@ def test_predictions_scores_and_callbacks(caplog: pytest.LogCaptureFixture, tmp_
     np.testing.assert_array_equal(whole[8:16].asnumpy(), parts[1][0].asnumpy())
     rows = [(outputs[0].shape[0], i, batch.pad) for outputs, i, batch in module.iter_predict(iterator(mx))]
     assert rows == [(8, 0, 0), (8, 1, 0), (8, 2, 0), (4, 3, 4)]
+
+
+def test_a_network_without_labels_is_bound_to_its_label_shapes() -> None:
+    """As programs that predict with a checkpoint do."""
+    module = mx.mod.Module(perceptron(), label_names=None)
+    assert (module._data_shapes, module._label_shapes) == (None, None)
+    module.bind([("data", (8, 3))], label_shapes=module._label_shapes, for_training=False)
+    assert [x.shape for x in module._data_shapes] == [(8, 3)] and module._label_shapes is None
+    trained = mx.mod.Module(symbol(mx))
+    trained.bind(iterator(mx).provide_data, iterator(mx).provide_label)
+    assert trained._label_shapes == trained.label_shapes
 
 
 def test_states_of_a_network() -> None:

@@ -43,6 +43,16 @@ def test_other_callbacks(caplog: pytest.LogCaptureFixture) -> None:
     assert run(callback.LogValidationMetricsCallback(), 1, caplog) == ["Epoch[3] Validation-accuracy=1.000000"]
 
 
+def test_periods_need_not_be_whole(caplog: pytest.LogCaptureFixture) -> None:
+    lines = run(callback.Speedometer(batch_size=2, frequent=5 / 2), 10, caplog)
+    assert [line.split("\t")[0] for line in lines] == ["Epoch[3] Batch [2-5]", "Epoch[3] Batch [7-10]"]
+    assert run(callback.ProgressBar(total=2.5, length=5), 1, caplog) == ["[==---] 40%\r"]
+    assert len(run(callback.log_train_metric(1.5), 6, caplog)) == 2
+    for period in (0, -1, "2"):
+        with pytest.raises(ValueError, match=f"frequent must be a number above 0, not {period!r}"):
+            callback.Speedometer(2, period)
+
+
 def test_engine_and_features() -> None:
     before = mx.engine.set_bulk_size(5)
     with mx.engine.bulk(10):

@@ -108,8 +108,6 @@ TRAINING: list[Entry] = [
     ("max_batch", lambda n: estimator.StoppingHandler(max_batch=n), 1, -1),
     ("log_interval", lambda n: estimator.LoggingHandler(log_interval=n), 1, -1),
     ("patience", lambda n: estimator.EarlyStoppingHandler(metric.Loss(), patience=n), 1, -1),
-    ("frequent", lambda n: mx.callback.Speedometer(2, n), 1, 0),
-    ("period", lambda n: mx.callback.log_train_metric(n), 1, 0),
 ]
 
 OPERATORS: list[Entry] = [

@@ -124,12 +124,17 @@ def test_batches_made_ahead() -> None:
     sources = [io.NDArrayIter({"data": X * k}, {"label": X[:, 0]}, batch_size=2) for k in (1, 10)]
     it = io.PrefetchingIter(sources, [{"data": "a"}, {"data": "b"}], [{"label": "c"}, {"label": "d"}])
     assert [d.name for d in (*it.provide_data, *it.provide_label)] == ["a", "b", "c", "d"]
+    assert str(it.provide_data[1]) == "DataDesc[b,(2, 2),<class 'numpy.float32'>,NCHW]"
     assert rounds(it, 3) == [[[0, 2], [4, 6], [8, 0]]] * 3
     batch = next(it)
     assert [x.asnumpy()[:, 0].tolist() for x in batch.data] == [[0, 2], [0, 20]]
     assert (len(batch.label), batch.pad, it.getpad()) == (2, 0, 0)
     it.reset()  # in the middle
     assert len(list(it)) == 3 and not it.iter_next()
+    own = io.NDArrayIter({"data": nd.array(X, dtype="int32")}, batch_size=2, layout="NT")
+    for names, name in ((None, "data"), ([{"data": "x"}], "x")):
+        (described,) = io.PrefetchingIter(own, names).provide_data
+        assert (described.name, np.dtype(described.dtype), described.layout) == (name, np.int32, "NT")
 
 
 class Counting(io.DataIter):

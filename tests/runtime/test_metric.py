@@ -91,7 +91,7 @@ A, B = nd.array([0, 1, 1]), nd.array([[0.1, 0.9], [0.5, 0.5]])
         ("pcc", nd.array([0, -1]), B, "classes are numbers from 0"),
         ("ce", nd.array([0, 2]), B, r"labels are in \[0, 2\), but these go from 0.0 to 2.0"),
         ("ce", nd.array([0, -1]), B, "labels are in"),
-        ("mse", A, B, "labels of shape"),
+        ("mse", A, B, r"labels of shape \(3, 1\) do not broadcast to predictions of shape \(2, 2\)"),
         ("pearsonr", A, B, "Shape of labels"),
     ],
 )

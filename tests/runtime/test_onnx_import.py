@@ -155,6 +155,19 @@ def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
     assert list(mx.onnx.import_model(path)[1]) == ["wt"]
 
 
+def test_the_features_before_a_classifier_have_mxnets_name(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Reshape", ["x", "to"], ["features"]),
+        helper.make_node("Gemm", ["features", "w", "b"], ["y"], transB=1),
+    ]
+    path = saved(tmp_path / "x.onnx", nodes, (1, 2, 3), to=[1, 6], w=np.ones((4, 6), "f"), b=np.ones(4, "f"))
+    with mx.name.NameManager():
+        graph, _, _ = mx.onnx.import_model(path)
+    assert graph.get_internals()["flatten0_output"].infer_shape(x=(1, 2, 3))[1] == [(1, 6)]
+    (y,) = computed(path, np.ones((1, 2, 3), "f"))
+    assert (y == np.full((1, 4), 7)).all()
+
+
 def test_errors(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no model")
     for file, words in (("text", "is no ONNX file"), ("none", "No such file")):

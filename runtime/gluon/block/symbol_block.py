@@ -149,8 +149,7 @@ class SymbolBlock(HybridBlock):
         return {prefix + name[start:]: param for name, param in self._reg_params.items()}
 
     def __repr__(self) -> str:
-        outputs = ", ".join(entry.name for entry in self._entries)
-        return f"SymbolBlock(\n  {', '.join(self._inputs)} -> {outputs}\n)"
+        return f"SymbolBlock(\n{Symbol(self._entries)!r} : {len(self._inputs)} -> {len(self._entries)}\n)"
 
 
 def _placed(node: Node, inputs: tuple[Entry, ...], values: Mapping[str, Symbol]) -> Node | Entry:

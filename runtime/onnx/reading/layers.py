@@ -21,6 +21,7 @@ def _gemm(node: Node) -> Symbol:
     alpha, beta = node.get("alpha", 1.0), node.get("beta", 1.0)
     left, right = bool(node.get("transA", 0)), bool(node.get("transB", 0))
     weight = node.constant(1)
+    x = sym.flatten(node.x)  # is a matrix already; programs take a classifier's features by this node's name in MXNet
     if (
         weight is not None
         and not left
@@ -32,8 +33,8 @@ def _gemm(node: Node) -> Symbol:
         if bias:
             w = node.symbol(1) if right else node.parameter(np.ascontiguousarray(weight.T), f"{node.input_names[1]}_T")
             given = [node.symbol(2)] if node.has(2) else []
-            return sym.FullyConnected(node.x, w, *given, num_hidden=units, no_bias=not given, name=node.name or None)
-    product = sym.dot(node.x, node.symbol(1), transpose_a=left, transpose_b=right)
+            return sym.FullyConnected(x, w, *given, num_hidden=units, no_bias=not given, name=node.name or None)
+    product = sym.dot(x, node.symbol(1), transpose_a=left, transpose_b=right)
     product = product if alpha == 1 else product * alpha
     return sym.broadcast_add(product, node.symbol(2) * beta) if node.has(2) else product
 

@@ -22,6 +22,9 @@ METRICS: dict[str, tuple[str, dict[str, Any], str]] = {
     "mae": ("mae", {}, "numbers"),
     "mse": ("mse", {}, "numbers"),
     "rmse": ("rmse", {}, "numbers"),
+    "mae of labels that broadcast": ("mae", {}, "one each"),
+    "mse of labels that broadcast": ("mse", {}, "one each"),
+    "rmse of labels that broadcast": ("rmse", {}, "one each"),
     "pearson macro": ("pearsonr", {}, "pairs"),
     "pearson micro": ("pearsonr", {"average": "micro"}, "pairs"),
     "loss": ("loss", {}, "numbers"),
@@ -38,6 +41,9 @@ def batches(kind: str) -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
     for _ in range(5):
         if kind == "numbers":
             yield [rng.rand(6), rng.rand(4, 3)], [rng.rand(6, 1), rng.rand(4, 3)]
+            continue
+        if kind == "one each":
+            yield [rng.rand(6), rng.rand(4, 1)], [rng.rand(6, 5), rng.rand(4, 3)]
             continue
         if kind == "pairs":
             yield [rng.rand(6), rng.rand(4, 3)], [rng.rand(6), rng.rand(4, 3)]

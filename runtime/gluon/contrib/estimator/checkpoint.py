@@ -207,12 +207,15 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         estimator.trainer.save_states(str(Path(self.model_dir, prefix + ".states")))
 
     def _save_graph(self, estimator: EstimatorLike) -> None:
-        net = estimator.net
+        net, file = estimator.net, str(Path(self.model_dir, f"{self.model_prefix}-symbol.json"))
         try:
             if isinstance(net, HybridBlock) and net._active:
-                net._graph("saving its graph").save(str(Path(self.model_dir, f"{self.model_prefix}-symbol.json")))
+                net._graph("saving its graph").save(file)
+                return
+            reason = "only a HybridBlock that is hybridized before fit has one"
         except Exception as error:  # whatever makes a network no graph, it trains all the same
-            self._log(estimator, f"the graph is not saved: {error}")
+            reason = str(error)
+        estimator.logger.info("CheckpointHandler: the graph of the network is not saved to %s: %s", file, reason)
 
     def _remove(self, prefix: str) -> None:
         for ending in (".params", ".states"):

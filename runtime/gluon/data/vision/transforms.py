@@ -6,6 +6,7 @@ Images are (height, width, channels), as data sets give them, until `ToTensor` h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from runtime.base import counts
 from runtime.core.generator import generator
 from runtime.gluon.block import Block, HybridBlock
-from runtime.gluon.nn import Sequential
+from runtime.gluon.nn import HybridSequential, Sequential
 from runtime.gluon.nn.conv_layers import per_axis
 from runtime.ndarray import NDArray, image
 
@@ -21,12 +22,18 @@ Size = int | Sequence[int]
 
 
 class Compose(Sequential):
-    """Transformations one after the other."""
+    """Transformations one after the other. Hybrid blocks that follow each other are one `HybridSequential`, which
+    counts where names of networks made later do."""
 
     def __init__(self, transforms: Sequence[Callable[[NDArray], NDArray]]) -> None:
         super().__init__()
-        for transform in transforms:
-            self.add(transform if isinstance(transform, Block) else _Function(transform))
+        for hybrid, group in groupby(transforms, lambda transform: isinstance(transform, HybridBlock)):
+            blocks = [transform if isinstance(transform, Block) else _Function(transform) for transform in group]
+            if hybrid and len(blocks) > 1:
+                chain = HybridSequential()
+                chain.add(*blocks)
+                blocks = [chain]
+            self.add(*blocks)
 
 
 class _Function(Block):
