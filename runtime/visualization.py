@@ -202,7 +202,7 @@ def _types(symbol: Symbol, dtype: Mapping[str, Any] | None) -> dict[str, Any]:
 def _warn_of_repeated(names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        message = "several nodes of the graph have one name, and are drawn as one, perhaps in a circle"
+        message = "There are multiple variables with the same name in your graph, drawn as one, perhaps in a circle"
         warnings.warn(f"{message}: {', '.join(repeated)}", RuntimeWarning, stacklevel=3)
 
 

@@ -105,6 +105,8 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
             gradient = head._full_like(1)
         elif gradient.shape != head.shape:
             gradient = _fitted(gradient, head)
+        if gradient.stype != "default" == head.stype:  # a dense output uses all elements, infinite slopes at zeros too
+            gradient = gradient.tostype("default")
         if gradient.dtype is not head.dtype:
             check_arrays("heads and their gradients", (head, gradient))
             raise ArgumentError(

@@ -92,6 +92,17 @@ def _binary(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
     return lambda inputs, values: function(inputs[0], inputs[1])
 
 
+def _kept(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
+    """An operator that two arrays stored alike give a result stored like them."""
+
+    def call(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+        x, y = inputs
+        result = function(x, y)
+        return result.tostype(x.stype) if x.stype == y.stype != "default" else result
+
+    return call
+
+
 def _of_stored(x: NDArray, function: Callable[[NDArray], NDArray]) -> NDArray:
     """`function` of the elements of `x` that are stored; the others stay 0. It must have the same gradient at all."""
     if not isinstance(x, BaseSparseNDArray):
@@ -246,6 +257,7 @@ _SYMBOLS = {
 _SPELLED: dict[str, Spelled] = {
     **{f"_{name}_scalar": _scalar(function) for name, function in _SYMBOLS.items()},
     **{f"_{name}": _binary(function) for name, function in _SYMBOLS.items() if name[0] != "r"},
+    **{f"_{name}": _kept(_SYMBOLS[name]) for name in ("maximum", "minimum", "hypot")},
     "_scatter_plus_scalar": _scalar(lambda x, scalar: _of_stored(x, lambda values: values + scalar)),
     "_scatter_minus_scalar": _scalar(lambda x, scalar: _of_stored(x, lambda values: values - scalar)),
     "_scatter_elemwise_div": _binary(_stored_quotient),

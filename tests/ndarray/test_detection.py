@@ -88,6 +88,13 @@ def test_gradients_of_contrib() -> None:
     check(lambda x: nd.contrib.box_nms(x) ** 2, rows, order=2, atol=1e-6)
 
 
+def test_boxes_of_the_background_go() -> None:
+    rows = nd.array([[-1, 0.9, 0, 0, 1, 1], [0, 0.5, 0, 0, 1, 1], [1, 0.3, 5, 5, 6, 6]])
+    for background_id, kept in ((-1, [0, 1, -1]), (0, [-1, 1, -1]), (2, [-1, 0, 1])):
+        found = nd.contrib.box_nms(rows, id_index=0, background_id=background_id)
+        assert found[:, 0].asnumpy().tolist() == kept  # as in MXNet
+
+
 def test_gradients_of_deformable_networks() -> None:
     images, offset = IMAGES[:1, :, :3, :3], RANDOM.uniform(-1, 1, (1, 16, 2, 2))
     mask, weight = RANDOM.uniform(0, 1, (1, 8, 2, 2)), RANDOM.normal(size=(2, 1, 2, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import operator
 import pickle
@@ -16,7 +17,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import runtime as mx
 from runtime import MXNetError, autograd, nd
-from runtime.ndarray.sparse import products
+from runtime.ndarray.sparse import products, rules
 from tests.ndarray import gradients
 
 RNG = np.random.default_rng(0)
@@ -347,7 +348,9 @@ def test_storage_of_the_rest() -> None:
         assert nd.broadcast_add(nd.array(MATRIX), nd.array(MATRIX), out=out) is out
         same(out, stype, 2 * MATRIX)
     gamma, ones = nd.array([5, 5, 5, 5]).tostype("row_sparse"), nd.ones(4)
-    same(nd.BatchNorm(nd.array(MATRIX), gamma, ones, 0 * ones, ones, eps=0), "default", MATRIX + 1)
+    same(nd.BatchNorm(nd.array(MATRIX), gamma, ones, 0 * ones, ones, 0, fix_gamma=False), "default", 5 * MATRIX + 1)
+    with pytest.raises(mx.MXNetError, match="sets gamma to 1, not one of stype 'row_sparse': make it dense"):
+        nd.BatchNorm(nd.array(MATRIX), gamma, ones, 0 * ones, ones)
     for left, ta, tb, right, stype in (
         ("csr", 0, 0, "csr", "default"),
         ("csr", 0, 1, "default", "default"),
@@ -361,8 +364,28 @@ def test_storage_of_the_rest() -> None:
     same(
         nd.dot(matrix(), nd.ones((3, 1)), transpose_a=True, forward_stype="default"), "default", MATRIX.sum(0)[:, None]
     )
+    for stype in ("csr", "row_sparse"):
+        same(nd.dot(nd.array(MATRIX), nd.array(MATRIX.T), forward_stype=stype), stype, MATRIX @ MATRIX.T)
     assert nd.contrib.getnnz(matrix()).asscalar() == 4
     assert nd.contrib.getnnz(matrix(), axis=1).asnumpy().tolist() == [2, 0, 2]
+
+
+def test_rules_take_the_arguments_of_their_functions() -> None:
+    for name, rule in rules.RULES.items():
+        function = inspect.unwrap(getattr(nd, name, None) or getattr(nd.contrib, name))
+        taken = list(inspect.signature(rule).parameters.values())[1:]
+        if not any(p.kind is p.VAR_KEYWORD for p in taken):
+            parameters = inspect.signature(function).parameters.values()
+            assert [(p.name, p.default) for p in taken] == [(p.name, p.default) for p in parameters], name
+
+
+def test_sparse_head_gradients_of_dense_outputs_count_everywhere() -> None:
+    x = nd.array([[0.5, 2]])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.arccosh(x)
+    y.backward(nd.array([[0, 0]]).tostype("row_sparse"))
+    assert np.isnan(x.grad.asnumpy()).tolist() == [[True, False]]  # 0 times NaN, as of a dense gradient
 
 
 def test_scipy() -> None:

@@ -168,6 +168,12 @@ def test_special_functions_at_their_ends() -> None:
         nd.gamma(floats(0, -1, 5, np.inf, 36)).asnumpy(), [np.inf, np.nan, 24, np.inf, np.inf]
     )
     np.testing.assert_array_equal(nd.gammaln(floats(0, -1, 1, 2, np.inf)).asnumpy(), [np.inf, np.inf, 0, 0, np.inf])
+    poles = floats(0, -1, -7)
+    poles.attach_grad()
+    with autograd.record():
+        y = nd.gammaln(poles)
+    y.backward()
+    assert np.isposinf(poles.grad.asnumpy()).all()  # as in MXNet
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])

@@ -78,6 +78,23 @@ def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
     assert found[0].asnumpy().tolist() == [[1], [4], [12]] and found[1].asscalar() == 8
 
 
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_sparse_arrays_of_graphs(stype: str) -> None:
+    x, y = mx.sym.var("x", stype=stype), mx.sym.var("y", stype=stype)
+    a, b = np.float32([[0, 0, 3], [0, 0, 0], [-1, 0, 4]]), np.float32([[0, 2, 1], [0, 0, 0], [0, 0, 4]])
+    internal = mx.sym._internal
+    for symbol, values, kind in (
+        (internal._maximum(x, y), np.maximum(a, b), stype),
+        (internal._minimum(x, y), np.minimum(a, b), stype),
+        (internal._hypot(x, y), np.hypot(a, b), stype),
+        (mx.sym.broadcast_mul(x, y), a * b, "default"),
+        (mx.sym.zeros_like(x) + y, b, stype),
+    ):
+        found = symbol.bind(mx.cpu(), {"x": nd.array(a).tostype(stype), "y": nd.array(b).tostype(stype)}).forward()[0]
+        assert found.stype == kind
+        np.testing.assert_allclose(found.asnumpy(), values)
+
+
 def test_row_sparse_operands_that_nothing_is_stored_of() -> None:
     rows, none = nd.array([[2], [0], [6]]).tostype("row_sparse"), nd.zeros((3, 1)).tostype("row_sparse")
     with np.errstate(divide="ignore"):

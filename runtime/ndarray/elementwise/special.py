@@ -224,12 +224,16 @@ def _stirling(x: Array) -> Array:
 
 
 def polygamma(n: int, x: Array) -> Array:
-    """The derivative of order `n` of digamma, which is that of `gammaln`; digamma itself with n = 0."""
-    return _by_interval(
+    """The derivative of order `n` of digamma, which is that of `gammaln`; digamma itself with n = 0.
+
+    Digamma is infinite at its poles, 0 and the negative integers, without the sign of a side, as in MXNet.
+    """
+    value = _by_interval(
         x,
         (x >= 0, lambda x: _polygamma_right(n, x)),
         (x < 0, lambda x: (-1) ** n * _polygamma_right(n, 1 - x) - _cotangent(n, x)),
     )
+    return np.where((x <= 0) & (x == np.rint(x)), np.inf, value) if n == 0 else value
 
 
 def _polygamma_right(n: int, x: Array) -> Array:

@@ -47,10 +47,14 @@ def dot(
 ) -> NDArray:
     """The matrix product; of other arrays, the product over the last axis of `lhs` and the first of `rhs`.
 
-    Transposed, over the first of `lhs`, or the last of `rhs`. The result is dense, the one `forward_stype` there is.
+    Transposed, over the first of `lhs`, or the last of `rhs`. The result is dense, or stored as `forward_stype`.
     """
-    _check_storage("dot", forward_stype)
     _check_types("dot", lhs, rhs)
+    product = _contract(lhs, rhs, transpose_a, transpose_b)
+    return product if forward_stype in (None, "default") else product.tostype(forward_stype)
+
+
+def _contract(lhs: NDArray, rhs: NDArray, transpose_a: bool, transpose_b: bool) -> NDArray:
     # A vector is its own transpose; any array is a matrix of the axis summed over and the rest.
     ta, tb = bool(transpose_a) and lhs.ndim > 1, bool(transpose_b) and rhs.ndim > 1
     left, m = (lhs.shape[1:], lhs.shape[0]) if ta else (lhs.shape[:-1], lhs.shape[-1])
@@ -77,7 +81,8 @@ def batch_dot(
     There are three axes or more, of equal lengths but for the last two. `transpose_a` and `transpose_b` exchange
     those. The result is dense, the one `forward_stype` there is.
     """
-    _check_storage("batch_dot", forward_stype)
+    if forward_stype not in (None, "default"):
+        raise MXNetError(f"batch_dot: the result is dense, forward_stype='default', not {forward_stype!r}")
     if lhs.ndim < 3 or rhs.ndim < 3:
         raise MXNetError(f"batch_dot: three axes or more are needed, not shapes {lhs.shape} and {rhs.shape}")
     return multiply_matrices("batch_dot", lhs, rhs, bool(transpose_a), bool(transpose_b))
@@ -113,11 +118,6 @@ def khatri_rao(*args: NDArray) -> NDArray:
     return functools.reduce(
         lambda a, b: reshape(reshape(a, (-1, 1, columns)) * reshape(b, (1, -1, columns)), (-1, columns)), args
     )
-
-
-def _check_storage(name: str, forward_stype: str | None) -> None:
-    if forward_stype not in (None, "default"):
-        raise MXNetError(f"{name}: the result is dense, forward_stype='default', not {forward_stype!r}")
 
 
 def _check_types(name: str, a: NDArray, b: NDArray) -> None:

@@ -186,9 +186,11 @@ def BatchNorm(
             f"BatchNorm: for data of shape {data.shape}, moving_mean and moving_var must have shape ({channels},), not "
             f"{moving_mean.shape} and {moving_var.shape}"
         )
-    if fix_gamma and gamma.stype != "default":  # nothing is written to a sparse array
-        gamma = ones_like(gamma.detach())
-    elif fix_gamma:
+    if fix_gamma:
+        if gamma.stype != "default":
+            raise MXNetError(
+                f"BatchNorm: fix_gamma=True sets gamma to 1, not one of stype {gamma.stype!r}: make it dense"
+            )
         with device_scope(gamma._ctx):
             autograd.effect(_set_to_one, [gamma._data], {}, gamma._ctx, [gamma._node])
     view = around(shape, axis)

@@ -71,8 +71,8 @@ def _zero_of_zero(dense: Function, data: BaseSparseNDArray) -> NDArray:
 
 
 @_rule("zeros_like")
-def _zeros_like(dense: Function, data: BaseSparseNDArray) -> NDArray:
-    return creation.zeros(data.shape, data.context, data.dtype, data.stype)
+def _zeros_like(dense: Function, data: BaseSparseNDArray, dtype: Any = None) -> NDArray:
+    return creation.zeros(data.shape, data.context, dtype or data.dtype, data.stype)
 
 
 @_rule("clip")
@@ -104,8 +104,13 @@ def _broadcasting(function: Function, *names: str) -> None:
 _of_one_shape("elemwise_add", arithmetic.add)
 _of_one_shape("elemwise_sub", arithmetic.subtract)
 _of_one_shape("elemwise_mul", arithmetic.multiply)
-_broadcasting(arithmetic.multiply, "multiply", "broadcast_mul")
+_broadcasting(arithmetic.multiply, "multiply")
 _broadcasting(arithmetic.divide, "divide", "broadcast_div")
+
+
+@_rule("broadcast_mul")
+def _broadcast_mul(dense: Function, lhs: Any, rhs: Any, axis: Any = None) -> NDArray:
+    return RULES["multiply"](dense, lhs, rhs)
 
 
 @_rule("add_n", "ElementWiseSum")

@@ -152,7 +152,7 @@ def box_nms(
     topk: how many boxes of a sample, the best ones, are looked at, the others go; all if it is negative. With 0, the
         result is `data`.
     coord_start, score_index, id_index: where in a row these are; `id_index` -1: there are no classes.
-    background_id: boxes of this class go, if it is not negative.
+    background_id: boxes of this class go: with -1, those that fill the result of an earlier call.
     force_suppress: boxes of different classes take each other away, too.
     in_format, out_format: 'corner' or 'center'. If they differ, boxes whose first number is negative stay as they are.
     """
@@ -165,7 +165,7 @@ def box_nms(
     values = to_host(flat._data)
     values = values.astype(np.float32) if values.dtype.itemsize == 2 else values
     valid = values[..., score_index] > valid_thresh
-    if id_index >= 0 and background_id >= 0:
+    if id_index >= 0:
         valid &= values[..., id_index] != background_id
     rows = np.full(valid.shape, -1)
     for sample, usable, kept in zip(values, valid, rows, strict=True):
