@@ -9,7 +9,8 @@ them stay in the second cache. `g` has the sizes and the tables, which `ndarray.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, shared, turn
+from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, turn
+from runtime.native.channels_last import BLOCK_SIZE, COUNT, FIRST, LANES, copy_box_of
 from runtime.native.vectors import accumulate, clear, copy, rectify
 
 IMAGES, TOGETHER, BLOCKS = 0, 1, 2  # images; those of a block; blocks of an image
@@ -20,71 +21,8 @@ IMAGE, BOX, LARGEST = 12, 13, 14  # elements of a channel of an image, and of a 
 TABLES = 15  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns,
 ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES, BLOCK, COPY = 15, 16, 17, 18, 19, 20, 21, 22  # blocks, and of `copy_box`
 
-FIRST, COUNT, START = 0, 1, 2  # of a block: its first pixel, its pixels, and where its box begins, along each axis,
-LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
-
-# Indices into the sizes of `copy_box`. Planes, rows and columns are counted with the padding, unless it is an image's:
-DEPTH, HEIGHT, WIDTH = 0, 1, 2  # an image
-BEFORE, STEP = 3, 6  # padding before the first of each axis; every how manieth plane, and row, is copied
-PIXEL, LINE, BOX_ROWS = 8, 9, 10  # elements of a pixel and of a row of a box; rows of a plane of a box
-COLUMN_PLACES = 11  # of the pixels of consecutive rows of an image
-
-LANES = 16
-"""The channels that `copy_box` copies at a time."""
 PANELS = 4
 """The panels that `pack_channels` packs at a time: it reads a few lines of the cache of each filter."""
-
-
-@function
-def first_inside(start: int, before: int, step: int) -> int:
-    """How many of the planes, rows or columns of a box come before the image."""
-    return (max(before - start * step, 0) + step - 1) // step
-
-
-@function
-def first_behind(start: int, before: int, step: int, size: int, length: int) -> int:
-    """How many come before the end of the image, whose length is `size`; all of them are `length`."""
-    return min((max(size + before - start * step, 0) + step - 1) // step, length)
-
-
-@shared
-def copy_box(
-    x: Array, to: Array, channels: int, plane: int, row: int, column: int, planes: int, rows: int, columns: int,
-    code: int, g: Ints,
-) -> None:  # fmt: skip
-    """A box of an image (channels, depth, height, width) as (planes, rows, columns, channels), with zeros for padding.
-    It begins at a plane, a row and a column."""
-    left = first_inside(column, g[BEFORE + 2], 1)
-    right = max(first_behind(column, g[BEFORE + 2], 1, g[WIDTH], columns), left)
-    low = first_inside(row, g[BEFORE + 1], g[STEP + 1])
-    high = first_behind(row, g[BEFORE + 1], g[STEP + 1], g[HEIGHT], rows)
-    margin = left * g[PIXEL]
-    middle = right * g[PIXEL]
-    end = columns * g[PIXEL]
-    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
-    each = 1  # rows that are copied at a time: all, if they are consecutive
-    if g[STEP + 1] == 1 and right - left == g[WIDTH]:
-        each = max(high - low, 1)
-    for p in range(planes):
-        lines = to + p * g[BOX_ROWS] * g[LINE]
-        d = (plane + p) * g[STEP] - g[BEFORE]
-        inside = 0
-        if d >= 0 and d < g[DEPTH] and low < high:
-            inside = 1
-            for r in range(low, high):
-                clear(lines + r * g[LINE], margin)
-                clear(lines + (r * g[LINE] + middle), end - middle)
-            source = x + (d * g[HEIGHT] * g[WIDTH] + column + left - g[BEFORE + 2])
-            for c in range(0, channels, LANES):  # each channel is read in the order of memory
-                for r in range(low, high, each):
-                    turn(
-                        code, source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH]), size,
-                        lines + (r * g[LINE] + margin + c), g + COLUMN_PLACES, min(LANES, channels - c),
-                        each * (right - left),
-                    )  # fmt: skip
-        for r in range(rows):
-            if inside == 0 or r < low or r >= high:
-                clear(lines + r * g[LINE], end)
 
 
 @kernel
@@ -144,10 +82,7 @@ def convolve(
     columns = min(g[SPLIT], g[COLUMNS] - column)
     for i in range(images):
         of = x + ((first + i) * g[GROUPS] + group) * g[CHANNELS] * g[IMAGE]
-        copy_box(
-            of, scratch + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
-            block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
-        )  # fmt: skip
+        copy_box_of(block, of, scratch + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY])
     result = scratch + g[TOGETHER] * g[BOX]
     if has_bias == 1:
         for i in range(images * block[COUNT]):
@@ -199,10 +134,7 @@ def convolve_weight(
         for i in range(images):
             image = (first + i) * g[GROUPS] + group
             of = x + image * g[CHANNELS] * g[IMAGE]
-            copy_box(
-                of, boxes + i * g[BOX], g[CHANNELS], block[START], block[START + 1], block[START + 2], block[LENGTH],
-                block[LENGTH + 1], block[LENGTH + 2], turn_code, g + g[COPY],
-            )  # fmt: skip
+            copy_box_of(block, of, boxes + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY])
             for f in range(0, filters, LANES):
                 turn(
                     turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],

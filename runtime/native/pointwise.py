@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, short, turn
-from runtime.native.gathered import LANES
+from runtime.native.channels_last import LANES
 from runtime.native.vectors import clear, copy
 
 BLOCK = 480

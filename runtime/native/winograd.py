@@ -11,7 +11,7 @@ outputs are A' [(B' d B) * (G k G')] A, with
          [0  1  0 -1]        [ 0    0    1 ]
 
 Summed over channels, each of the 16 elements is a product of two matrices. A task copies boxes of the images with their
-channels last (`gathered.copy_box`), so that a tile is transformed for many channels at once, and the 16 matrices of a
+channels last (`channels_last`), so that a tile is transformed for many channels at once, and the 16 matrices of a
 block of tiles stay in the cache. "Tile row" is a row of tiles of an image, counted through all images. `g` holds the
 sizes and tables:
 """
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, gathered_gemm, short, turn
-from runtime.native.gathered import copy_box
+from runtime.native.channels_last import copy_box
 from runtime.native.vectors import accumulate, rectify
 
 IMAGES, CHANNELS, FILTERS = 0, 1, 2

@@ -14,6 +14,7 @@ import numpy as np
 from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import pointwise as native
+from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.windows import Shape, Window
@@ -34,7 +35,7 @@ def pays(pixels: int, window: Window) -> bool:
     """Whether this is the way to compute a convolution of images with so many pixels."""
     if not _single(window) or pixels < MIN_PIXELS:
         return False
-    return pixels >= FILLED * -(-pixels // copies.LANES) * copies.LANES
+    return pixels >= FILLED * -(-pixels // LANES) * LANES
 
 
 def pays_for_weight(pixels: int, window: Window) -> bool:
@@ -79,11 +80,11 @@ def _steps(image: Shape, window: Window) -> np.ndarray:
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
-    blocks = -(-filters // copies.LANES)
-    panels = aligned(window.groups * blocks * copies.LANES * channels, w.dtype)
+    blocks = -(-filters // LANES)
+    panels = aligned(window.groups * blocks * LANES * channels, w.dtype)
     copies.pack_filters(
-        window.groups * blocks, w.size, w, panels, copies.LANES, blocks, filters, channels, gathered.code_of("turn", w),
-        gathered.places_of(channels, copies.LANES),
+        window.groups * blocks, w.size, w, panels, LANES, blocks, filters, channels, gathered.code_of("turn", w),
+        gathered.places_of(channels, LANES),
     )  # fmt: skip
     return _multiply(x, panels, bias, window.groups, channels, filters)
 
@@ -91,8 +92,8 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
 def convolve_image(y: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
     """The transpose of `convolve` in x: (n, channels, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
-    blocks = -(-channels // copies.LANES)
-    panels = aligned(window.groups * blocks * copies.LANES * filters, w.dtype)
+    blocks = -(-channels // LANES)
+    panels = aligned(window.groups * blocks * LANES * filters, w.dtype)
     native.pack_channels(window.groups * blocks, w.size, w, panels, filters, channels)
     return _multiply(y, panels, None, window.groups, filters, channels)
 
@@ -112,7 +113,7 @@ def _multiply(
 @functools.lru_cache(maxsize=256)
 def _inputs(pixels: int) -> np.ndarray:
     """The places that `native.multiply` takes."""
-    return np.concatenate([gathered.places_of(native.CHUNK, step) for step in (pixels, copies.LANES)])
+    return np.concatenate([gathered.places_of(native.CHUNK, step) for step in (pixels, LANES)])
 
 
 def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:

@@ -15,7 +15,7 @@ from runtime.core.blas import FLOPS
 from runtime.native import gathered as copies
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
-from runtime.ndarray.nn import gathered
+from runtime.ndarray.nn import channels_last, gathered
 from runtime.ndarray.nn.windows import Geometry, Shape, Window
 
 MIN_TILES = 256
@@ -55,8 +55,8 @@ def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, width: 
     """For n images with `channels` channels and outputs with `filters`; panels have `width` lines."""
     outputs = _outputs(image, pad)
     down, across = _tiles(outputs)
-    boxes = gathered.Boxes(channels, (1, *image), (0, *pad), (1, 1, 1))
-    block, pixel = gathered.block_length(filters, MAX_FILTERS, width), boxes.pixel
+    boxes = channels_last.Boxes(channels, (1, *image), (0, *pad), (1, 1, 1))
+    block, pixel = channels_last.block_length(filters, MAX_FILTERS, width), boxes.pixel
     most = max(1, BLOCK_ELEMENTS // (16 * (pixel + block) * across))
     tasks = -(-max(gathered.MIN_TASKS, -(-n * down // most)) // EVEN) * EVEN
     rows = -(-n * down // tasks)
