@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import convolution, depthwise, gathered, pointwise, windows, winograd
+from runtime.ndarray.nn import convolution, depthwise, gathered, grouped, pointwise, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
@@ -187,65 +187,39 @@ def test_winograd_is_what_gemm_gives(
 
 @pytest.mark.cpu_only("kernels of the CPU")
 @pytest.mark.parametrize(
-    "channels, filters, image, window",
-    [
-        (1, 1, (19, 40), Window((3, 3), (1, 1), (1, 1), (1, 1))),
-        (1, 1, (19, 41), Window((3, 3), (2, 2), (1, 1), (1, 1))),
-        (1, 2, (20, 40), Window((3, 3), (2, 1), (0, 2), (2, 2))),
-        (2, 3, (7, 7), Window((3, 3), (1, 1), (1, 1), (1, 1))),
-        (3, 2, (18, 19), Window((5, 4), (3, 3), (2, 3), (1, 2))),
-        (4, 4, (90, 3), Window((1, 1), (2, 4), (1, 0), (1, 1))),
-        (2, 1, (900,), Window((7,), (2,), (5,), (3,))),
-        (1, 2, (5, 9, 30), Window((3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1))),
-        (1, 1, (6, 2500), Window((2, 3), (1, 2), (1, 1), (1, 1))),
-    ],
-)
-def test_depthwise_is_what_gemm_gives(
-    channels: int, filters: int, image: tuple[int, ...], window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrays = random(2, 3 * channels, *image), random(3 * filters, channels, *window.kernel), random(3 * filters)
-    arrays = [nd.array(v, dtype="float64") for v in arrays]
-    found = []
-    for most in (depthwise.MAX_CHANNELS, 0):
-        monkeypatch.setattr(depthwise, "MAX_CHANNELS_ALONE", most)
-        monkeypatch.setattr(depthwise, "MAX_CHANNELS", most)
-        for v in arrays:
-            v.attach_grad()
-        with autograd.record():
-            y = nd.Convolution(
-                *arrays, window.kernel, window.stride, window.dilate, window.pad, 3 * filters, num_group=3
-            )
-        y.backward(nd.sin(nd.arange(y.size, dtype="float64")).reshape(y.shape))
-        found.append([v.asnumpy() for v in (y, *(v.grad for v in arrays))])
-    assert not np.array_equal(found[0][2], found[1][2])
-    for one, another in zip(*found, strict=True):
-        np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
-
-
-@pytest.mark.cpu_only("kernels of the CPU")
-@pytest.mark.parametrize(
     "n, channels, filters, image, window",
     [
+        (2, 5, 5, (19, 40), Window((3, 3), (1, 1), (1, 1), (1, 1), 5)),
+        (3, 35, 35, (19, 41), Window((3, 3), (2, 2), (1, 1), (1, 1), 35)),
+        (2, 16, 16, (20, 40), Window((5, 4), (2, 1), (0, 2), (2, 2), 16)),
+        (9, 3, 3, (5, 9, 30), Window((3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1), 3)),
+        (1, 2, 2, (6, 2500), Window((2, 3), (1, 2), (1, 1), (1, 1), 2)),
+        (2, 3, 3, (90, 3), Window((1, 1), (2, 4), (1, 0), (1, 1), 3)),
+        (2, 3, 6, (20, 40), Window((3, 3), (2, 1), (0, 2), (2, 2), 3)),
+        (2, 6, 9, (7, 7), Window((3, 3), (1, 1), (1, 1), (1, 1), 3)),
+        (2, 6, 4, (90, 3), Window((1, 1), (2, 4), (1, 0), (1, 1), 2)),
         (2, 32, 64, (9, 10), Window((3, 3), (1, 1), (1, 1), (1, 1), 8)),
         (3, 32, 32, (19, 11), Window((3, 2), (2, 1), (1, 0), (1, 2), 4)),
-        (2, 24, 18, (23, 19), Window((3, 3), (2, 3), (2, 1), (1, 1), 3)),
+        (2, 24, 18, (23, 19), Window((5, 4), (3, 3), (2, 3), (1, 2), 3)),
         (2, 16, 16, (5, 16, 17), Window((3, 2, 3), (2, 1, 2), (1, 1, 0), (1, 1, 2), 2)),
         (1, 40, 40, (70, 80), Window((5, 5), (1, 1), (2, 2), (1, 1), 5)),
         (2, 10, 12, (2100,), Window((7,), (2,), (5,), (3,), 2)),
     ],
 )
-def test_grouped_is_what_depthwise_gives(
+def test_small_groups_are_what_gemm_gives(
     n: int, channels: int, filters: int, image: tuple[int, ...], window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups of a few channels as products over pixels, and as sums of shifted images."""
+    """A channel alone, and groups of a few."""
     x, w, b = random(n, channels, *image), random(filters, channels // window.groups, *window.kernel), random(filters)
     found = []
-    for least in (convolution.MIN_PRODUCTS, 1 << 60):
-        monkeypatch.setattr(convolution, "MIN_PRODUCTS", least)
+    for _ in range(2):
         y = convolution._convolve.forward(x, w, b, window=window)
         g = np.sin(np.arange(y.size)).reshape(y.shape)
         dx = convolution._convolve_image.forward(g, w, window=window, image=image)
         found.append([y, dx, convolution._convolve_weight.forward(g, x, window=window)])
+        monkeypatch.setattr(depthwise, "pays", lambda *given: False)
+        monkeypatch.setattr(grouped, "pays", lambda *given: False)
+        monkeypatch.setattr(convolution, "MIN_PRODUCTS", 1 << 60)
     assert not np.array_equal(found[0][2], found[1][2])
     for one, another in zip(*found, strict=True):
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())

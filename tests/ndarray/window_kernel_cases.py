@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runtime import nd
-from runtime.ndarray.nn import gathered, grouped, pointwise, winograd
+from runtime.ndarray.nn import depthwise, gathered, grouped, pointwise, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray.kernel_cases import differentiate, numbers
 
@@ -42,12 +42,17 @@ def tiles_of_convolutions(dtype: str) -> None:
 
 
 def depthwise_convolutions(dtype: str) -> None:
-    for (n, channels, *image), window in WINDOWS:
-        for each in (1, 2):
-            window = {**window, "num_group": 2, "num_filter": 4}
-            weight, bias = numbers(dtype, 4, each, *window["kernel"]), numbers(dtype, 4)
-            x = numbers(dtype, n, 2 * each, *image, special=channels == 1)
-            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), x, weight, bias)
+    """Channels that fill no vectors; several blocks and parts; tasks whose last images are fewer."""
+    for n, channels, image, window in (
+        (3, 2, (5, 6), Window((3, 3), (2, 1), (1, 1), (1, 1), 2)),
+        (1, 17, (7,), Window((2,), (3,), (1,), (2,), 17)),
+        (1, 2, (2, 3, 4), Window((2, 2, 5), (1, 1, 1), (1, 0, 2), (1, 1, 1), 2)),
+        (1, 2, (30, 20), Window((1, 2), (1, 1), (0, 0), (1, 1), 2)),
+    ):
+        x, w = numbers(dtype, n, channels, *image, special=channels > 2), numbers(dtype, channels, 1, *window.kernel)
+        y = depthwise.convolve(x, w, numbers(dtype, channels), window)
+        depthwise.convolve_image(y, w, window, image)
+        depthwise.weight_parts(y, x, window)
 
 
 @contextlib.contextmanager
@@ -85,6 +90,7 @@ def grouped_convolutions(dtype: str) -> None:
         (2, 8, 12, (5, 6), Window((3, 2), (2, 1), (1, 1), (1, 1), 2)),
         (1, 4, 4, (3, 300), Window((2, 3), (1, 1), (0, 1), (1, 2), 1)),
         (1, 5, 4, (3, 4, 5), Window((2, 1, 3), (1, 3, 2), (1, 0, 1), (1, 1, 1), 1)),
+        (1, 2, 1, (5, 7), Window((1, 2), (1, 3), (0, 2), (1, 1), 1)),
     ):
         x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // window.groups, *window.kernel)
         y = grouped.convolve(x, w, numbers(dtype, filters), window)
@@ -147,7 +153,7 @@ def poolings(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight", "sum_parts")],
     tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
-    depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    depthwise_convolutions: ["depthwise.convolve", "depthwise.convolve_weight"],
     gathered_convolutions: [
         *(f"gathered.{f}" for f in ("pack_filters", "pack_channels", "convolve", "convolve_weight", "sum_weight")),
     ],

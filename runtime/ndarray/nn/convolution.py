@@ -52,10 +52,10 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
     if not is_host(x):
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
-    if _is_grouped(x.shape[1], len(w), len(x) * math.prod(window.outputs(x.shape[2:])), window):
-        return grouped.convolve(x, w, bias[0] if bias else None, window)
-    if window.groups > 1 and depthwise.pays(x.shape[1], len(w), window):
+    if depthwise.pays(x.shape[1], len(w), window):
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
+    if window.groups > 1 and grouped.pays(x.shape[1], len(w), window):
+        return grouped.convolve(x, w, bias[0] if bias else None, window)
     if pointwise.skips(window):
         x, window = pointwise.picked(x, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
@@ -83,10 +83,10 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if not is_host(y):
         return gpu_windows.convolve_image(y, w, window, image)
     channels = w.shape[1] * window.groups
-    if _is_grouped(channels, len(w), y.size // len(w), window):
-        return grouped.convolve_image(y, w, window, image)
-    if window.groups > 1 and depthwise.pays(channels, len(w), window):
+    if depthwise.pays(channels, len(w), window):
         return depthwise.convolve_image(y, w, window, image)
+    if window.groups > 1 and grouped.pays(channels, len(w), window):
+        return grouped.convolve_image(y, w, window, image)
     if pointwise.skips(window):
         of_pixels = _convolve_image.forward(y, w, window=pointwise.every_pixel(window), image=y.shape[2:])
         return pointwise.spread(of_pixels, window, image)
@@ -115,10 +115,10 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     if not is_host(x):
         return gpu_windows.convolve_weight(y, x, window)
     filters, channels = y.shape[1], x.shape[1]
-    if _is_grouped(channels, filters, y.size // filters, window):
+    if depthwise.pays(channels, filters, window):
+        return _sum_parts(depthwise.weight_parts(y, x, window)).reshape(filters, 1, *window.kernel)
+    if window.groups > 1 and grouped.pays(channels, filters, window):
         return grouped.convolve_weight(y, x, window)
-    if window.groups > 1 and depthwise.pays(channels, filters, window):
-        return depthwise.convolve_weight(y, x, window)
     if pointwise.skips(window):
         x, window = pointwise.picked(x, window)
     g = geometry(channels, x.shape[2:], filters, window)
@@ -135,13 +135,6 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
     return _sum_parts(parts).reshape(filters, channels // window.groups, *window.kernel)
-
-
-def _is_grouped(channels: int, filters: int, pixels: int, window: Window) -> bool:
-    """Whether `grouped` is the way to compute results with so many pixels."""
-    if window.groups == 1 or not grouped.pays(channels, filters, window):
-        return False
-    return pixels * filters * (channels // window.groups) * math.prod(window.kernel) >= MIN_PRODUCTS
 
 
 def _sum_parts(parts: np.ndarray) -> np.ndarray:

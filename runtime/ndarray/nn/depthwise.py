@@ -1,9 +1,8 @@
-"""Convolution with a few channels in each group, one above all: see `native.depthwise`."""
+"""Convolution in which each channel has a filter of its own: see `native.depthwise`."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from typing import NamedTuple
 
@@ -11,99 +10,105 @@ import numpy as np
 
 from runtime.core.blas import FLOPS
 from runtime.native import depthwise as native
-from runtime.native.depthwise import LANES
+from runtime.native.channels_last import LANES
+from runtime.ndarray.nn import channels_last, gathered
+from runtime.ndarray.nn.channels_last import Blocks, Windows, blocks
 from runtime.ndarray.nn.windows import Shape, Window
 
-MAX_CHANNELS = 8
-"""The most channels, and filters, of a group for which direct sums are faster than GEMM,"""
-MAX_CHANNELS_ALONE = 4
-"""and the most with kernels of one element, whose windows GEMM need not copy."""
-SUM_ELEMENTS = 2048
-"""Elements that are summed at a time: they stay in the L1 cache."""
-WORK = 3
-"""The time of a multiplication, in those of GEMM."""
-
-
-def pays(channels: int, filters: int, window: Window) -> bool:
-    """Whether the sums are faster than products of matrices, of more than one group."""
-    most = MAX_CHANNELS if max(window.kernel) > 1 else MAX_CHANNELS_ALONE
-    return max(channels, filters) <= most * window.groups
+WORK = 8
+"""The time of a multiplication, in those of a product of matrices."""
 
 
 class Plan(NamedTuple):
-    """The sizes of one convolution as the kernels take them, and the elements of what they keep in memory."""
+    """The sizes and tables of one convolution as the kernels take them; tasks, of each part of the batch for weights;
+    elements of memory; and the blocks of all images and of a part."""
 
     sizes: np.ndarray
-    image: int  # the channels of a group
-    output: int  # the outputs of a group
-    sums: int  # what is summed at a time, for all phases of a row
+    order: np.ndarray
+    tasks: int
+    scratch: int
+    blocks: int
+    of_part: int
 
 
-@functools.lru_cache(maxsize=1024)
-def plan(channels: int, image: Shape, filters: int, window: Window) -> Plan:
-    """The plan of a convolution of images with `channels` channels and spatial axes `image`, with `filters` filters."""
-    lead = 3 - len(image)
-    kernel, stride, dilate, size, out = (
-        (1,) * lead + shape for shape in (window.kernel, window.stride, window.dilate, image, window.outputs(image))
-    )
-    pad = (0,) * lead + window.pad
-    phase = tuple(-(-(n + 2 * p) // s) for n, p, s in zip(size, pad, stride, strict=True))
-    phases, pixels = math.prod(stride), math.prod(phase)
-    of_phase, offsets = [], []
-    for place in itertools.product(*map(range, kernel)):
-        at = [k * d for k, d in zip(place, dilate, strict=True)]
-        of_phase.append(_flat([i % s for i, s in zip(at, stride, strict=True)], stride))
-        offsets.append(_flat([i // s for i, s in zip(at, stride, strict=True)], phase))
-    channels, filters, margin = channels // window.groups, filters // window.groups, max(offsets)
-    rows = min(max(1, SUM_ELEMENTS // phase[2]), phase[1])
-    places = sorted(range(len(offsets)), key=of_phase.__getitem__)
-    numbers = [channels, filters, window.groups, *size, *out, *stride, *pad, *phase]
-    numbers += [math.prod(size), math.prod(out), pixels, phases, len(offsets), rows, margin]
-    numbers += [(c * phases + p) * pixels + o for c in range(channels) for p, o in zip(of_phase, offsets, strict=True)]
-    numbers += [sum(p < first for p in of_phase) for first in range(phases + 1)]
-    numbers += [*places, *(margin - offsets[i] for i in places)]
-    return Plan(
-        np.array(numbers, np.int64),
-        channels * phases * pixels + LANES,
-        filters * (margin + pixels + LANES),
-        stride[2] * (2 * rows * phase[2] + LANES),
-    )
-
-
-def _flat(index: list[int], shape: Shape) -> int:
-    return (index[0] * shape[1] + index[1]) * shape[2] + index[2]
+def pays(channels: int, filters: int, window: Window) -> bool:
+    """Whether this is the way to compute a convolution."""
+    return window.groups > 1 and channels == filters == window.groups
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
-    """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
-    p = plan(x.shape[1], x.shape[2:], len(w), window)
-    y = np.empty((len(x), len(w), *window.outputs(x.shape[2:])), x.dtype)
-    native.convolve(
-        len(x) * window.groups, _work(y, w), x, w, bias, y, int(bias is not None), p.sizes, scratch=p.image + p.sums
-    )
-    return y
+    """(n, channels, ...), (channels, 1, ...) and (channels,): (n, channels, ...)."""
+    p = _of_outputs(len(x), x.shape[1], x.shape[2:], window)
+    return _convolve(p, x, w, bias, window.outputs(x.shape[2:]))
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -> np.ndarray:
     """The transpose of `convolve` in x, (n, channels, *image)."""
-    channels = w.shape[1] * window.groups
-    p = plan(channels, image, len(w), window)
-    x = np.empty((len(y), channels, *image), y.dtype)
-    scratch = p.output + w.size // w.shape[1] // window.groups + p.sums
-    native.convolve_image(len(y) * window.groups, _work(y, w), y, w, x, p.sizes, scratch=scratch)
-    return x
+    return _convolve(_of_image(len(y), y.shape[1], image, window), y, w, None, image)
 
 
-def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
-    """The transpose of `convolve` in w, (filters, channels/groups, ...)."""
-    filters, channels = y.shape[1], x.shape[1]
-    p = plan(channels, x.shape[2:], filters, window)
-    w = np.empty((filters, channels // window.groups, *window.kernel), x.dtype)
-    sums = LANES * 3 * w.size // window.groups
-    native.convolve_weight(window.groups, _work(y, w), y, x, w, len(x), p.sizes, scratch=p.image + p.output + sums)
-    return w
+def _convolve(p: Plan, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, outputs: Shape) -> np.ndarray:
+    y, places = np.empty((*x.shape[:2], *outputs), x.dtype), w[0].size
+    native.convolve(
+        p.tasks, WORK * max(x.size, y.size) * places // FLOPS, x, w, bias, y, int(bias is not None), places,
+        gathered.code_of("turn", x), p.sizes, p.order, scratch=p.scratch,
+    )  # fmt: skip
+    return y
 
 
-def _work(y: np.ndarray, w: np.ndarray) -> int:
-    """The time of all products, in additions."""
-    return WORK * 2 * y.size * math.prod(w.shape[1:]) // FLOPS
+def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
+    """The transpose of `convolve` in w, for fixed parts of the batch: (parts, channels, places)."""
+    channels, places = x.shape[1], math.prod(window.kernel)
+    p = _of_weights(len(x), channels, x.shape[2:], window)
+    parts = np.empty((-(-p.blocks // p.of_part), channels, places), x.dtype)
+    native.convolve_weight(
+        len(parts) * p.tasks, WORK * y.size * places // FLOPS, y, x, parts, p.blocks, p.of_part,
+        gathered.code_of("turn", x), p.sizes, p.order, scratch=p.scratch,
+    )  # fmt: skip
+    return parts
+
+
+@functools.lru_cache(maxsize=256)
+def _of_outputs(n: int, channels: int, image: Shape, window: Window) -> Plan:
+    """The plan of outputs."""
+    places = np.arange(math.prod(window.kernel))
+    return _plan(channels_last.of_outputs(LANES, image, window), n, channels, [places])
+
+
+@functools.lru_cache(maxsize=256)
+def _of_image(n: int, channels: int, image: Shape, window: Window) -> Plan:
+    """The plan of the gradient of images."""
+    windows, places = channels_last.of_image(LANES, image, window)
+    return _plan(windows, n, channels, places)
+
+
+def _plan(windows: Windows, n: int, channels: int, places: list[np.ndarray]) -> Plan:
+    """The plan of results that meet these places of the kernel, phase by phase."""
+    b, sorted_places = blocks(windows, n), np.concatenate(places)
+    order = np.empty(len(sorted_places), np.int64)
+    order[sorted_places] = np.arange(len(order)) * LANES
+    in_all, splits = b.in_all(n), -(-channels // LANES)
+    scratch = b.together * (b.box + b.pixels * LANES) + len(order) * LANES + LANES
+    return Plan(_sizes(windows, b, n, channels), order, in_all * splits, scratch, in_all, in_all)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_weights(n: int, channels: int, image: Shape, window: Window) -> Plan:
+    """The plan of the gradient of weights."""
+    windows = channels_last.of_outputs(LANES, image, window)
+    b, places = blocks(windows, n), math.prod(window.kernel)
+    in_all, splits = b.in_all(n), -(-channels // LANES)
+    of_part = -(-in_all // -(-gathered.MIN_TASKS // splits))
+    order = np.concatenate([np.arange(b.pixels) * LANES, np.arange(LANES) * places])
+    scratch = b.together * (b.box + b.pixels * LANES) + 3 * places * LANES
+    return Plan(_sizes(windows, b, n, channels), order, splits, scratch, in_all, of_part)
+
+
+def _sizes(windows: Windows, b: Blocks, n: int, channels: int) -> np.ndarray:
+    offsets, pixels = [x @ b.steps for x in windows.offsets], math.prod(windows.pixels)
+    starts = np.cumsum([0, *map(len, offsets)])
+    phases = [x for r, o in enumerate(offsets) for x in (starts[r], len(o), 0)]
+    numbers = [1, channels, 0, LANES, -(-channels // LANES), LANES, LANES, pixels, len(offsets)]
+    return gathered.tables(
+        b, n, windows, numbers, b.of_rows * LANES, np.concatenate(offsets), phases, np.arange(LANES) * pixels
+    )

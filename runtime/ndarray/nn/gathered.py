@@ -104,18 +104,7 @@ def packed_channels(w: np.ndarray, size: int, groups: int, places: np.ndarray) -
     count, kernel = -(-channels // width), math.prod(w.shape[2:])
     tasks = groups * -(-count // native.PANELS) * -(-filters // FILTERS_PER_TASK)
     native.pack_channels(
-        tasks,
-        w.size,
-        w,
-        panels,
-        width,
-        of_group,
-        filters,
-        channels,
-        kernel,
-        FILTERS_PER_TASK,
-        code_of("turn", w),
-        places,
+        tasks, w.size, w, panels, width, count, filters, channels, kernel, FILTERS_PER_TASK, code_of("turn", w), places
     )
     return panels
 
