@@ -20,8 +20,8 @@ from runtime.native.gathered import (
     IMAGES,
     LARGEST,
     OFFSETS,
-    PHASE,
-    PHASES,
+    PART,
+    PARTS,
     PIXELS,
     PLACES,
     ROWS,
@@ -131,12 +131,12 @@ def convolve(
     for p in range(images * block[COUNT]):
         for i in range(LANES):
             result[p * LANES + i] = start[i]
-    for r in range(g[PHASES]):
-        phase = g + (g[PHASE] + 3 * r)
-        segment = g + (g[SEGMENTS] + (of_all % g[BLOCKS] * g[PHASES] + r) * 2)
+    for r in range(g[PARTS]):
+        part = g + (g[PART] + 3 * r)
+        segment = g + (g[SEGMENTS] + (of_all % g[BLOCKS] * g[PARTS] + r) * 2)
         add_places(
-            result, g + (g[TO] + segment[0]), scratch, g + (g[ROWS] + segment[0]), packed + phase[0] * LANES,
-            g + (g[OFFSETS] + phase[0]), phase[1], segment[1] * images,
+            result, g + (g[TO] + segment[0]), scratch, g + (g[ROWS] + segment[0]), packed + part[0] * LANES,
+            g + (g[OFFSETS] + part[0]), part[1], segment[1] * images,
         )  # fmt: skip
     for i in range(images):
         to = y + ((first + i) * g[CHANNELS] + c) * g[PIXELS] + block[FIRST]
@@ -153,7 +153,7 @@ def convolve_weight(
     c = task % g[SPLITS] * LANES
     count = min(LANES, g[CHANNELS] - c)
     part = task // g[SPLITS]
-    places = g[g[PHASE] + 1]
+    places = g[g[PART] + 1]
     lines = scratch + g[TOGETHER] * g[BOX]
     sums = lines + g[TOGETHER] * g[LARGEST] * LANES
     kept = sums + places * LANES

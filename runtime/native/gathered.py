@@ -16,10 +16,14 @@ from runtime.native.vectors import accumulate, clear, copy, rectify
 IMAGES, TOGETHER, BLOCKS = 0, 1, 2  # images; those of a block; blocks of an image
 GROUPS, CHANNELS, GROUP_PANELS = 3, 4, 5  # groups, the channels of one, and the elements of its panels
 COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks that share them; columns of each
-RUN, PIXELS, PHASES = 9, 10, 11  # elements of a run; pixels of a result; its phases
-IMAGE, BOX, LARGEST = 12, 13, 14  # elements of a channel of an image, and of a box; the most pixels of a block
-TABLES = 15  # where the tables begin: those of rows, of rows of the result, of offsets, phases, segments, columns,
-ROWS, TO, OFFSETS, PHASE, SEGMENTS, PLACES, BLOCK, COPY = 15, 16, 17, 18, 19, 20, 21, 22  # blocks, and of `copy_box`
+RUN, PIXELS = 9, 10  # elements of a run; pixels of a result
+PARTS, OVERLAP = (
+    11,
+    12,
+)  # groups of places of the kernel, each for some pixels; whether a pixel may be in several or none
+IMAGE, BOX, LARGEST = 13, 14, 15  # elements of a channel of an image, and of a box; the most pixels of a block
+TABLES = 16  # where the tables begin: those of rows, of rows of the result, of offsets, parts, segments, places where
+ROWS, TO, OFFSETS, PART, SEGMENTS, PLACES, BLOCK, COPY = 16, 17, 18, 19, 20, 21, 22, 23  # copies go, blocks, `copy_box`
 
 PANELS = 4
 """The panels that `pack_channels` packs at a time: it reads a few lines of the cache of each filter."""
@@ -27,15 +31,18 @@ PANELS = 4
 
 @kernel
 def pack_filters(
-    task: int, w: Array, panels: Array, width: int, blocks: int, filters: int, rows: int, code: int, g: Ints
+    task: int, w: Array, panels: Array, width: int, blocks: int, filters: int, rows: int, apart: int, code: int, g: Ints
 ) -> None:  # fmt: skip
-    """Panels that have a line for each filter, of weights (groups, filters, rows): row j goes to g[j]. One task for
-    each panel; a group has `blocks` of them."""
-    f = task % blocks * width
-    of = w + (task // blocks * filters + f) * rows
-    if f + width > filters:  # what is left over must not be subnormal numbers, which are slow
-        clear(panels + task * width * rows, width * rows)
-    turn(code, of, rows, panels + task * width * rows, g, min(width, filters - f), rows)
+    """Panels that have a line for each filter, of weights (groups, filters, rows): row j of block b goes to b*apart +
+    g[j]. One task for each of the `blocks` blocks of panels of a group."""
+    b = task % blocks
+    of = w + (task // blocks * filters + b * width) * rows
+    to = panels + (task // blocks * blocks * width * rows + b * apart)
+    count = min(width, filters - b * width)
+    if count < width:  # what is left over must not be subnormal numbers, which are slow
+        for j in range(rows):
+            clear(to + g[j], width)
+    turn(code, of, rows, to, g, count, rows)
 
 
 @kernel
@@ -87,13 +94,16 @@ def convolve(
     if has_bias == 1:
         for i in range(images * block[COUNT]):
             copy(result + i * g[SPLIT], bias + (group * g[COLUMNS] + column), columns)
-    for r in range(g[PHASES]):
-        phase = g + (g[PHASE] + 3 * r)
-        segment = g + (g[SEGMENTS] + (of_all % g[BLOCKS] * g[PHASES] + r) * 2)
-        at = group * g[GROUP_PANELS] + phase[2] + column * phase[1] * g[RUN]
+    elif g[OVERLAP] == 1:
+        for i in range(images * block[COUNT]):
+            clear(result + i * g[SPLIT], columns)
+    for r in range(g[PARTS]):
+        part = g + (g[PART] + 3 * r)
+        segment = g + (g[SEGMENTS] + (of_all % g[BLOCKS] * g[PARTS] + r) * 2)
+        at = group * g[GROUP_PANELS] + part[2] + column * part[1] * g[RUN]
         gathered_gemm(
-            code, segment[1] * images, columns, g[RUN], phase[1], scratch, g + (g[ROWS] + segment[0]),
-            g + (g[OFFSETS] + phase[0]), panels + at, has_bias, result, g + (g[TO] + segment[0]),
+            code, segment[1] * images, columns, g[RUN], part[1], scratch, g + (g[ROWS] + segment[0]),
+            g + (g[OFFSETS] + part[0]), panels + at, max(has_bias, g[OVERLAP]), result, g + (g[TO] + segment[0]),
         )  # fmt: skip
     if relu == 1:
         for i in range(images * block[COUNT]):
@@ -117,17 +127,18 @@ def convolve_weight(
     low = task % g[SPLITS] * g[SPLIT]
     filters = min(g[SPLIT], g[COLUMNS] - low)
     group = task // g[SPLITS] % g[GROUPS]
-    part = task // g[SPLITS] // g[GROUPS]
-    runs = g[PHASE] + 1
-    row = g[runs] * g[RUN]
-    first_filter = (part * g[GROUPS] + group) * g[COLUMNS] + low
+    of_batch = task // g[SPLITS] // g[GROUPS]
+    last = g + (g[PART] + 3 * (g[PARTS] - 1))
+    row = (last[0] + last[1]) * g[RUN]
+    first_filter = (of_batch * g[GROUPS] + group) * g[COLUMNS] + low
     boxes = scratch + g[TOGETHER] * g[LARGEST] * step
     products = boxes + g[TOGETHER] * g[BOX]
     sums = products + turned * row * step
     if blocks < count:
         sums = parts + first_filter * row
+    of_channels = g + (g[PLACES] + g[LARGEST])
     adds = 0
-    for b in range(part * blocks, min(part * blocks + blocks, count)):
+    for b in range(of_batch * blocks, min(of_batch * blocks + blocks, count)):
         first = b // g[BLOCKS] * g[TOGETHER]
         block = g + (g[BLOCK] + b % g[BLOCKS] * BLOCK_SIZE)
         images = min(g[TOGETHER], g[IMAGES] - first)
@@ -140,23 +151,27 @@ def convolve_weight(
                     turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
                     scratch + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
                 )  # fmt: skip
-        rows = g + (g[ROWS] + g[g[SEGMENTS] + b % g[BLOCKS] * 2])
-        pixels = images * block[COUNT]
-        for o in range(g[runs]):
-            of_place = boxes + g[g[OFFSETS] + o]
-            if turned == 1:
-                to = products + o * g[RUN] * step
-                gathered_sum(code, g[RUN], filters, pixels, of_place, rows, scratch, g + g[PLACES], adds, to, step)
-            else:
-                to = sums + o * g[RUN]
-                gathered_sum(code, filters, g[RUN], pixels, scratch, g + g[PLACES], of_place, rows, adds, to, row)
+        for r in range(g[PARTS]):
+            part = g + (g[PART] + 3 * r)
+            segment = g + (g[SEGMENTS] + (b % g[BLOCKS] * g[PARTS] + r) * 2)
+            rows = g + (g[ROWS] + segment[0])
+            columns = g + (g[TO] + segment[0])
+            pixels = segment[1] * images
+            for o in range(part[0], part[0] + part[1]):
+                of_place = boxes + g[g[OFFSETS] + o]
+                if turned == 1:
+                    to = products + o * g[RUN] * step
+                    gathered_sum(code, g[RUN], filters, pixels, of_place, rows, scratch, columns, adds, to, step)
+                else:
+                    to = sums + o * g[RUN]
+                    gathered_sum(code, filters, g[RUN], pixels, scratch, columns, of_place, rows, adds, to, row)
         adds = 1
     if turned == 1:
-        turn(turn_code, products, step, sums, g + g[TO] + g[CHANNELS], row, filters)
+        turn(turn_code, products, step, sums, of_channels + g[CHANNELS], row, filters)
     if blocks >= count:
         for f in range(filters):
             turn(
-                turn_code, sums + f * row, g[CHANNELS], w + (first_filter + f) * row, g + g[TO], row // g[CHANNELS],
+                turn_code, sums + f * row, g[CHANNELS], w + (first_filter + f) * row, of_channels, row // g[CHANNELS],
                 g[CHANNELS],
             )  # fmt: skip
 

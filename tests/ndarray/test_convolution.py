@@ -113,6 +113,7 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
         (8, 20, 33, (17, 9), dict(kernel=(1, 1), stride=(2, 2))),
         (2, 1100, 40, (5, 6), dict(kernel=(1, 1), pad=(1, 1))),
         (16, 512, 1, (4, 4), dict(kernel=(4, 4))),
+        (3, 130, 140, (5, 6), dict(kernel=(4, 3), stride=(2, 2), pad=(2, 1))),
         (2, 32, 64, (9, 10), dict(kernel=(3, 3), stride=(3, 2), num_group=2)),
         (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
         (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),

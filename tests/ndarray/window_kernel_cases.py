@@ -74,6 +74,7 @@ def gathered_convolutions(dtype: str) -> None:
         (2, 17, 3, (3, 4), Window((1, 2), (2, 1), (0, 1), (1, 2))),
         (1, 1, 2, (31, 20), Window((2, 1), (1, 1), (0, 0), (1, 1))),
         (2, 32, 32, (3,), Window((2,), (2,), (0,), (1,), 2)),
+        (2, 128, 3, (2,), Window((2,), (1,), (1,), (1,))),  # without its padding
         (1, 2, 1, (3, 2, 4), Window((2, 1, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1))),
     ):
         x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // window.groups, *window.kernel)

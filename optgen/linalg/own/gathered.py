@@ -52,11 +52,14 @@ def _emit_gemm(
     so too, all rows."""
     length = b.mul(count, k)
     fitting = b.sdiv(I64(CHUNK), choose(b, ">", k, I64(1)))
-    chunk = choose(b, ">", fitting, I64(1))
+    most = choose(b, ">", fitting, I64(1))
+    # One chunk if there are none, as it sets c to 0.
+    chunks = b.sdiv(b.add(choose(b, ">", count, I64(1)), b.sub(most, I64(1))), most)
+    chunk = choose(b, ">", b.sdiv(b.add(count, b.sub(chunks, I64(1))), chunks), I64(1))  # all about as long
     tiles = Tiles(module, tile, _GatheredRows)
     done = b.alloca(I64)
     b.store(I64(0), done)
-    with while_below(b, done, choose(b, ">", count, I64(1))) as o:  # one chunk if there are none, as it sets c to 0
+    with while_below(b, done, choose(b, ">", count, I64(1))) as o:
         size = choose(b, "<", b.sub(count, o), chunk)
         before = b.mul(b.mul(o, k), I64(tile.width))
         here = b.gep(offsets, [o], source_etype=I64)

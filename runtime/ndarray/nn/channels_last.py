@@ -54,14 +54,21 @@ class Boxes(NamedTuple):
         return np.concatenate([numbers, rows * line + columns * pixel])
 
 
+class PlaceGroup(NamedTuple):
+    """Places of the kernel that meet the same pixels of a result."""
+
+    pixels: tuple[np.ndarray, ...]  # along each axis
+    offsets: np.ndarray  # (places, 3): how far from the pixel's start what they meet is
+    places: np.ndarray  # their numbers
+
+
 class Windows(NamedTuple):
     """What each pixel of a result meets of padded images."""
 
     boxes: Boxes
     starts: tuple[np.ndarray, ...]  # for each axis of the result, where its pixels are
-    phases: Shape  # pixels so far apart along each axis meet the same places
-    offsets: list[np.ndarray]  # (places, 3) of each phase: how far from the pixel they are
-    reach: np.ndarray  # (2, 3): the least and the largest of these offsets along each axis
+    groups: list[PlaceGroup]
+    overlap: bool  # whether a pixel may be in several groups, or in none, as padding is left out
 
     @property
     def pixels(self) -> Shape:
@@ -71,8 +78,11 @@ class Windows(NamedTuple):
     def extent(self, axis: int, first: int, length: int) -> tuple[int, int]:
         """Where the box of some planes, rows or columns of the result begins, and how long it is."""
         of = self.starts[axis]
-        low, high = self.reach[:, axis]
-        return of[first] + low, of[min(first + length, len(of)) - 1] + high - of[first] - low + 1
+        low = of[first] + min(int(x.offsets[:, axis].min(initial=0)) for x in self.groups)
+        high = of[min(first + length, len(of)) - 1] + max(int(x.offsets[:, axis].max(initial=0)) for x in self.groups)
+        if self.overlap:  # there is no padding
+            low, high = max(low, 0), min(high, -(-self.boxes.image[axis] // self.boxes.every[axis]) - 1)
+        return low, max(high - low + 1, 1)
 
     def box(self, lengths: Shape) -> Shape:
         """The lengths of a box for any block of these lengths."""
@@ -87,41 +97,67 @@ class Windows(NamedTuple):
         return images * math.prod(lengths) <= (BLOCK if elements > BOX_ELEMENTS else WIDE_BLOCK)
 
 
-def of_outputs(channels: int, image: Shape, window: Window) -> Windows:
-    """What outputs meet of images, of which so many channels are copied at a time."""
+def of_outputs(channels: int, image: Shape, window: Window, *, sparse: bool = False) -> Windows:
+    """What outputs meet of images, of which so many channels are copied at a time; without padding, if `sparse`."""
     outputs, images = three(window.outputs(image), 1), three(image, 1)
     kernel, stride, pad, dilate = (three(x, d) for x, d in zip(window[:4], (1, 1, 0, 1), strict=True))
     # Of planes and rows that no place of the kernel is over, there are no copies.
     every = (*(s if k == 1 and p == 0 else 1 for s, k, p in zip(stride[:2], kernel[:2], pad[:2], strict=True)), 1)
     starts = tuple(np.arange(size) * (s // e) for size, s, e in zip(outputs, stride, every, strict=True))
-    offsets = np.indices(kernel).reshape(3, -1).T * dilate
-    return Windows(Boxes(channels, images, pad, every), starts, (1, 1, 1), [offsets], offsets[[0, -1]])
+    places = np.indices(kernel).reshape(3, -1).T
+    if not sparse:
+        groups = [PlaceGroup(tuple(map(np.arange, outputs)), places * dilate, np.arange(len(places)))]
+    else:
+        axes = [_axis_meetings(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
+        met = [[np.unique(y[k == i]) for i in range(n)] for n, (k, y, _) in zip(kernel, axes, strict=True)]
+        pixels = [tuple(of[k] for of, k in zip(met, place, strict=True)) for place in places]
+        each = zip(pixels, (places * dilate - pad)[:, None], np.arange(len(places))[:, None], strict=True)
+        groups = [PlaceGroup(*x) for x in each]
+        pad = (0, 0, 0)
+    return Windows(Boxes(channels, images, pad, every), starts, groups, sparse)
 
 
-def of_image(channels: int, image: Shape, window: Window) -> tuple[Windows, list[np.ndarray]]:
-    """What the pixels of images meet of outputs, of which so many channels are copied at a time; and for each phase,
-    the places of the kernel where they met. Pixels that are a stride apart along each axis meet the same places."""
+def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = False) -> Windows:
+    """What the pixels of images meet of outputs, of which so many channels are copied at a time; without padding, if
+    `sparse`. Pixels that are a stride apart along each axis meet the same places."""
     outputs, images = three(window.outputs(image), 1), three(image, 1)
     kernel, stride, pad, dilate = (three(x, d) for x, d in zip(window[:4], (1, 1, 0, 1), strict=True))
-    axes = [_axis_phases(*x) for x in zip(kernel, stride, pad, dilate, strict=True)]
-    places, offsets = [], []
-    for chosen in itertools.product(*axes):
-        met = np.array(list(itertools.product(*chosen)), np.int64).reshape(-1, 3, 2)
-        places.append(np.ravel_multi_index(tuple(met[..., 0].T), kernel))
-        offsets.append(met[..., 1])
-    reached = np.concatenate(offsets)
+    groups = []
+    for phase in np.ndindex(stride):
+        axes = []  # of each, the places that pixels of the phase meet, at what distance, and these pixels
+        for n, outs, ks, s, p, d, r in zip(images, outputs, kernel, stride, pad, dilate, phase, strict=True):
+            of_phase = np.arange(r, n, s)
+            taps = [(k, (r + p - k * d) // s) for k in range(ks) if (r + p - k * d) % s == 0]
+            there = [of_phase[(of_phase // s + at >= 0) & (of_phase // s + at < outs)] for _, at in taps]
+            axes.append([(k, at, x if sparse else of_phase) for (k, at), x in zip(taps, there, strict=True)])
+        met = list(itertools.product(*axes))
+        places = np.ravel_multi_index(np.array([[k for k, _, _ in x] for x in met], int).reshape(-1, 3).T, kernel)
+        offsets = np.array([[at for _, at, _ in x] for x in met], int).reshape(-1, 3)
+        if sparse:
+            pixels = [tuple(x for _, _, x in of) for of in met]
+            groups += [PlaceGroup(*x) for x in zip(pixels, offsets[:, None], places[:, None], strict=True)]
+        else:
+            pixels = tuple(np.arange(r, n, s) for n, s, r in zip(images, stride, phase, strict=True))
+            groups.append(PlaceGroup(pixels, offsets, places))
     starts = tuple(np.arange(size) // s for size, s in zip(images, stride, strict=True))
-    reach = np.array([reached.min(axis=0), reached.max(axis=0)])
-    return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, stride, offsets, reach), places
+    return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, groups, sparse)
 
 
-def _axis_phases(kernel: int, stride: int, pad: int, dilate: int) -> list[list[tuple[int, int]]]:
-    """For each phase of an axis, the places of the kernel, and at what distance from the pixel, divided by the stride,
-    is the output that met the pixel there."""
-    return [
-        [(k, (r + pad - k * dilate) // stride) for k in range(kernel) if (r + pad - k * dilate) % stride == 0]
-        for r in range(stride)
-    ]
+def filled(image: Shape, window: Window) -> float:
+    """The share of the windows of outputs that lies over the image, and not over its padding."""
+    outputs = window.outputs(image)
+    axes = [_axis_meetings(*x) for x in zip(image, outputs, *window[:4], strict=True)]
+    return math.prod(len(k) for k, _, _ in axes) / math.prod(outputs) / math.prod(window.kernel)
+
+
+def _axis_meetings(
+    image: int, output: int, kernel: int, stride: int, pad: int, dilate: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All that meet along an axis, but padding: the place of the kernel, the output and the pixel of the image."""
+    k, y = np.indices((kernel, output)).reshape(2, -1)
+    x = y * stride + k * dilate - pad
+    inside = (x >= 0) & (x < image)
+    return k[inside], y[inside], x[inside]
 
 
 def three(axes: Sequence[int], other: int) -> Shape:
@@ -139,9 +175,9 @@ class Blocks(NamedTuple):
     each: int  # blocks of an image
     pixels: int  # of the largest block of an image
     box: int  # elements of the box of an image, a multiple of those of a line of the cache
-    rows: np.ndarray  # where the windows of a block are in its boxes, phase by phase
+    rows: np.ndarray  # where the windows of a block are in its boxes, group by group
     of_rows: np.ndarray  # which pixels of a block these are
-    segments: np.ndarray  # for each block and phase: its first row, and the rows of an image
+    segments: np.ndarray  # for each block and group: its first row, and the rows of an image
     table: np.ndarray  # blocks, as `native` has them
     steps: np.ndarray  # from plane to plane, row to row, pixel to pixel of a box
     sizes: np.ndarray  # as `native.copy_box` takes them
@@ -163,6 +199,8 @@ def blocks(windows: Windows, n: int) -> Blocks:
     longest = windows.box(lengths)
     steps = windows.boxes.steps(longest)
     box = -(-math.prod(longest) * windows.boxes.pixel // native.LANES) * native.LANES
+    axes = [np.arange(n) for n in windows.pixels]
+    inside = [[np.isin(axis, x).astype(int) for axis, x in zip(axes, of.pixels, strict=True)] for of in windows.groups]
     table, places, pixels, segments, done = [], [], [], [], 0
     for first in itertools.product(*(range(0, s, k) for s, k in zip(windows.pixels, lengths, strict=True))):
         starts = [x[at : at + k] for x, at, k in zip(windows.starts, first, lengths, strict=True)]
@@ -173,10 +211,9 @@ def blocks(windows: Windows, n: int) -> Blocks:
         table += [at_first, count, *(x for x, _ in extents), *(k for _, k in extents)]
         at = [(x - begin) * step for x, (begin, _), step in zip(starts, extents, steps, strict=True)]
         place = sum(np.ix_(*at)).reshape(-1)
-        which = [(np.arange(k) + i) % s for k, i, s in zip(shape, first, windows.phases, strict=True)]
-        phase = np.ravel_multi_index(np.ix_(*which), windows.phases).reshape(-1)
-        for r in range(len(windows.offsets)):
-            found = np.flatnonzero(phase == r)
+        for masks in inside:
+            parts = [x[i : i + k] for x, i, k in zip(masks, first, shape, strict=True)]
+            found = np.flatnonzero(math.prod(np.ix_(*parts)))
             segments += [done, len(found)]
             done += together * len(found)
             places += [image * box + place[found] for image in range(together)]

@@ -71,20 +71,17 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
 @functools.lru_cache(maxsize=256)
 def _of_outputs(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of outputs."""
-    places = np.arange(math.prod(window.kernel))
-    return _plan(channels_last.of_outputs(LANES, image, window), n, channels, [places])
+    return _plan(channels_last.of_outputs(LANES, image, window), n, channels)
 
 
 @functools.lru_cache(maxsize=256)
 def _of_image(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of the gradient of images."""
-    windows, places = channels_last.of_image(LANES, image, window)
-    return _plan(windows, n, channels, places)
+    return _plan(channels_last.of_image(LANES, image, window), n, channels)
 
 
-def _plan(windows: Windows, n: int, channels: int, places: list[np.ndarray]) -> Plan:
-    """The plan of results that meet these places of the kernel, phase by phase."""
-    b, sorted_places = blocks(windows, n), np.concatenate(places)
+def _plan(windows: Windows, n: int, channels: int) -> Plan:
+    b, sorted_places = blocks(windows, n), np.concatenate([x.places for x in windows.groups])
     order = np.empty(len(sorted_places), np.int64)
     order[sorted_places] = np.arange(len(order)) * LANES
     in_all, splits = b.in_all(n), -(-channels // LANES)
@@ -105,10 +102,6 @@ def _of_weights(n: int, channels: int, image: Shape, window: Window) -> Plan:
 
 
 def _sizes(windows: Windows, b: Blocks, n: int, channels: int) -> np.ndarray:
-    offsets, pixels = [x @ b.steps for x in windows.offsets], math.prod(windows.pixels)
-    starts = np.cumsum([0, *map(len, offsets)])
-    phases = [x for r, o in enumerate(offsets) for x in (starts[r], len(o), 0)]
-    numbers = [1, channels, 0, LANES, -(-channels // LANES), LANES, LANES, pixels, len(offsets)]
-    return gathered.tables(
-        b, n, windows, numbers, b.of_rows * LANES, np.concatenate(offsets), phases, np.arange(LANES) * pixels
-    )
+    offsets, pixels = [x.offsets @ b.steps for x in windows.groups], math.prod(windows.pixels)
+    numbers = [1, channels, 0, LANES, -(-channels // LANES), LANES, LANES, pixels]
+    return gathered.tables(b, n, windows, numbers, b.of_rows * LANES, offsets, 0, np.arange(LANES) * pixels)

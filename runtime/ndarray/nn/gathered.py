@@ -29,10 +29,13 @@ MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
 FILTERS_PER_TASK = 64
 """The filters whose weights a task packs."""
-MAX_SHARE = 1 << 18
-"""The most elements of the gradient of weights that a task sums, while there are others to take a share;"""
+SPARSE_CHANNELS = 128
+"""From so many channels on, single places of a kernel meet the pixels where they lie over the image, if"""
+SPARSE_FILLED = 0.88
+"""no more than so much of all windows does so."""
 PART_WORK = 3
-"""the time that an element takes for each part of the batch, in those of an element of a box."""
+"""The time that an element of the gradient of weights takes for each part of the batch, in those of an element of a
+box."""
 
 
 class Product(NamedTuple):
@@ -43,6 +46,7 @@ class Product(NamedTuple):
     scratch: int
     panels: int  # elements
     places: np.ndarray  # where the weights go in the panels
+    apart: int  # how far blocks of panels are apart
 
 
 class WeightProduct(NamedTuple):
@@ -85,7 +89,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     filters, rows = len(w) // window.groups, w[0].size
     count = -(-filters // width)
     native.pack_filters(
-        window.groups * count, w.size, w, panels, width, count, filters, rows, code_of("turn", w), t.places
+        window.groups * count, w.size, w, panels, width, count, filters, rows, t.apart, code_of("turn", w), t.places
     )
     return _product(t, x, panels, bias, (len(x), len(w), *window.outputs(x.shape[2:])), w)
 
@@ -159,81 +163,86 @@ def places_of(count: int, step: int) -> np.ndarray:
 # ---------------------------------------------------------------- tables
 
 
+def _is_sparse(channels: int, image: Shape, window: Window) -> bool:
+    """Whether what padding gives is left out: where it is much, and products of single places are not short."""
+    return channels >= SPARSE_CHANNELS and channels_last.filled(image, window) < SPARSE_FILLED
+
+
 @functools.lru_cache(maxsize=256)
 def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product whose rows are the windows of images, and whose columns are filters."""
-    of_group = channels // window.groups
-    order = np.arange(math.prod(window.kernel) * of_group).reshape(-1, of_group).T.reshape(-1) * width
-    windows = channels_last.of_outputs(of_group, image, window)
+    of_group, columns = channels // window.groups, filters // window.groups
+    windows = channels_last.of_outputs(of_group, image, window, sparse=_is_sparse(of_group, image, window))
+    places, panels = math.prod(window.kernel), -(-columns // width)
+    # Panels of all places, or for each place panels of its own.
+    each, apart = (panels, of_group * width) if windows.overlap else (1, places * of_group * width)
+    order = (np.arange(places)[:, None] * each * of_group + np.arange(of_group)) * width
     b = blocks(windows, n)
     run, offsets = _runs(windows, b, window)
-    return _product_of(windows, b, n, window.groups, filters // window.groups, width, run, offsets, order)
+    return _product_of(windows, b, n, window.groups, columns, width, run, offsets, order.T.reshape(-1), apart)
 
 
 @functools.lru_cache(maxsize=256)
 def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product that gives images, whose rows are of y and whose columns are channels."""
     of_group, columns = filters // window.groups, channels // window.groups
-    windows, places = channels_last.of_image(of_group, image, window)
+    windows = channels_last.of_image(of_group, image, window, sparse=_is_sparse(of_group, image, window))
     panels, start = -(-columns // width), 0
     order = np.empty((panels, math.prod(window.kernel)), np.int64)
-    for of_phase in places:
-        count = len(of_phase)
-        order[:, of_phase] = start + (np.arange(panels)[:, None] * count + np.arange(count)) * of_group * width
+    for group in windows.groups:
+        count = len(group.places)
+        order[:, group.places] = start + (np.arange(panels)[:, None] * count + np.arange(count)) * of_group * width
         start += panels * count * of_group * width
     b = blocks(windows, n)
-    run, offsets = short_runs(of_group, [x @ b.steps for x in windows.offsets])
+    run, offsets = short_runs(of_group, [x.offsets @ b.steps for x in windows.groups])
     return _product_of(windows, b, n, window.groups, columns, width, run, offsets, order.reshape(-1))
 
 
 def _runs(windows: Windows, b: Blocks, window: Window) -> tuple[int, list[np.ndarray]]:
-    """The consecutive elements that windows consist of, and how far they are from a pixel: what is under a place of the
-    kernel, or under a row of it, or parts of that."""
-    boxes, run, [offsets] = windows.boxes, windows.boxes.channels, windows.offsets
-    if boxes.pixel == run and window.dilate[-1] == 1:
-        run, offsets = run * window.kernel[-1], offsets[:: window.kernel[-1]]
-    return short_runs(run, [offsets @ b.steps])
+    """The consecutive elements that windows consist of, and how far they are from a pixel, group by group: what is
+    under a place of the kernel, or under a row of it, or parts of that."""
+    run, every = windows.boxes.channels, 1
+    if windows.boxes.pixel == run and window.dilate[-1] == 1 and not windows.overlap:
+        run, every = run * window.kernel[-1], window.kernel[-1]
+    return short_runs(run, [x.offsets[::every] @ b.steps for x in windows.groups])
 
 
 def _product_of(
     windows: Windows, b: Blocks, n: int, groups: int, columns: int, width: int, run: int, offsets: list[np.ndarray],
-    order: np.ndarray,
+    order: np.ndarray, apart: int = 0,
 ) -> Product:  # fmt: skip
     """The product with `columns` columns in each group."""
     in_all = b.in_all(n)
     splits = min(-(-columns // (3 * width)), max(-(-MIN_TASKS // (in_all * groups)), -(-columns // MAX_SPLIT)))
     split = block_length(columns, -(-columns // splits), width)
     splits = -(-columns // split)
-    starts = np.cumsum([0, *map(len, offsets)])
-    panel_columns = -(-columns // width) * width
-    phases = [x for r, o in enumerate(offsets) for x in (starts[r], len(o), starts[r] * run * panel_columns)]
-    size = panel_columns * run * starts[-1]
-    pixels = math.prod(windows.pixels)
+    panel_columns, pixels = -(-columns // width) * width, math.prod(windows.pixels)
+    size = panel_columns * run * sum(map(len, offsets))
     g = tables(
-        b, n, windows, [groups, windows.boxes.channels, size, columns, splits, split, run, pixels, len(offsets)],
-        b.of_rows * split, np.concatenate(offsets), phases, np.arange(split) * pixels,
+        b, n, windows, [groups, windows.boxes.channels, size, columns, splits, split, run, pixels], b.of_rows * split,
+        offsets, run * panel_columns, np.arange(split) * pixels,
     )  # fmt: skip
     scratch = b.together * (b.box + b.pixels * split)
-    return Product(g, in_all * groups * splits, scratch, groups * int(size), order)
+    return Product(g, in_all * groups * splits, scratch, groups * size, order, apart)
 
 
 @functools.lru_cache(maxsize=256)
 def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Window) -> WeightProduct:
     """The product whose rows are pixels, and whose columns are filters."""
     each, columns, places = channels // window.groups, filters // window.groups, math.prod(window.kernel)
-    windows = channels_last.of_outputs(each, image, window)
+    windows = channels_last.of_outputs(each, image, window, sparse=_is_sparse(each, image, window))
     b = blocks(windows, n)
     in_all = b.in_all(n)
     share, parts = _shares(n * math.prod(image) * each, columns, each * places, window.groups)
     chunk = -(-in_all // parts)
-    run, [offsets] = _runs(windows, b, window)
+    run, offsets = _runs(windows, b, window)
     step = (-(-share // LANES) | 1) * LANES  # rows do not share few lines of the cache
     splits = -(-columns // share)
     turned = run * vectors_of(share) < share * vectors_of(run)
-    to = np.concatenate([np.arange(each) * places, np.arange(share) * each * places])
+    copies = np.concatenate([np.arange(n) * k for n, k in ((b.pixels, step), (each, places), (share, each * places))])
     g = tables(
-        b, n, windows, [window.groups, each, 0, columns, splits, share, run, math.prod(windows.pixels), 1], to, offsets,
-        [0, len(offsets), 0], np.arange(b.together * b.pixels) * step,
+        b, n, windows, [window.groups, each, 0, columns, splits, share, run, math.prod(windows.pixels)],
+        b.of_rows * step, offsets, 0, copies,
     )  # fmt: skip
     sums = turned * step * each * places + (share * each * places if chunk >= in_all else 0)
     scratch = b.together * (b.box + b.pixels * step) + sums
@@ -253,22 +262,25 @@ def _shares(elements: int, filters: int, weights: int, groups: int) -> tuple[int
         share = block_length(filters, -(-filters // shares), LANES)
         taken = -(-filters // share)
         parts = -(-MIN_TASKS // (groups * taken))
-        too_large = share * weights > MAX_SHARE and share > LANES
         cost = taken * elements + (parts > 1) * PART_WORK * parts * filters * weights
-        if best is None or (too_large, cost) < best[0]:
-            best = (too_large, cost), share, parts
+        if best is None or cost < best[0]:
+            best = cost, share, parts
     assert best is not None
     return best[1:]
 
 
 def tables(
-    b: Blocks, n: int, windows: Windows, numbers: Sequence[int], to: np.ndarray, offsets: np.ndarray,
-    phases: Sequence[int], places: np.ndarray,
+    b: Blocks, n: int, windows: Windows, numbers: Sequence[int], to: np.ndarray, offsets: Sequence[np.ndarray],
+    panels: int, places: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """The sizes and the tables, one after the other. `numbers` are those from `native.GROUPS` to `native.PHASES`."""
-    found = [b.rows, to, offsets, phases, b.segments, places, b.table, b.sizes]
+    """The sizes and the tables, one after the other. `numbers` are those from `native.GROUPS` to `native.PIXELS`;
+    `offsets` are those of each group of places, and `panels` the elements of panels for each of them."""
+    starts = np.cumsum([0, *map(len, offsets)])
+    parts = [x for start, o in zip(starts, offsets, strict=False) for x in (start, len(o), start * panels)]
+    found = [b.rows, to, np.concatenate(offsets), parts, b.segments, places, b.table, b.sizes]
     at = np.cumsum([native.TABLES + len(found), *map(len, found)])[:-1]
-    sizes = [n, b.together, b.each, *numbers, math.prod(windows.boxes.image), b.box, b.pixels]
+    sizes = [n, b.together, b.each, *numbers, len(offsets), int(windows.overlap)]
+    sizes += [math.prod(windows.boxes.image), b.box, b.pixels]
     return np.concatenate([sizes, at, *found]).astype(np.int64)
 
 

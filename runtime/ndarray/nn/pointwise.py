@@ -83,8 +83,8 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     blocks = -(-filters // LANES)
     panels = aligned(window.groups * blocks * LANES * channels, w.dtype)
     copies.pack_filters(
-        window.groups * blocks, w.size, w, panels, LANES, blocks, filters, channels, gathered.code_of("turn", w),
-        gathered.places_of(channels, LANES),
+        window.groups * blocks, w.size, w, panels, LANES, blocks, filters, channels, LANES * channels,
+        gathered.code_of("turn", w), gathered.places_of(channels, LANES),
     )  # fmt: skip
     return _multiply(x, panels, bias, window.groups, channels, filters)
 

@@ -127,7 +127,17 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape, 
     panels = aligned(blocks * width * channels * 9, w.dtype)
     order = _order(channels, width)
     copies.pack_filters(
-        blocks, w.size, w, panels, width, blocks, filters, 9 * channels, gathered.code_of("turn", w), order
+        blocks,
+        w.size,
+        w,
+        panels,
+        width,
+        blocks,
+        filters,
+        9 * channels,
+        width * 9 * channels,
+        gathered.code_of("turn", w),
+        order,
     )
     return _product(x, panels, bias, filters, blocks, pad)
 
