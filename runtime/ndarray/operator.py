@@ -131,8 +131,8 @@ class Operator:
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
-        """The context of the result of inputs in two; ArgumentError unless both are CPU memory, of different kinds."""
-        if ctx.device_type == other.device_type or not (ctx.on_cpu and other.on_cpu):
+        """The context of the result of inputs in two: that of the first. ArgumentError unless both are CPU memory."""
+        if not (ctx.on_cpu and other.on_cpu):
             raise ArgumentError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
             )

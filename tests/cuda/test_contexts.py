@@ -143,6 +143,8 @@ def test_contexts_do_not_mix(cupy: ModuleType) -> None:
     for other in (SECOND, mx.cpu(), mx.cpu_pinned()):
         with pytest.raises(mx.MXNetError, match=r"add: inputs live in gpu\(0\) and in .*; bring them together"):
             x + nd.ones(2, ctx=other)
+        with pytest.raises(mx.MXNetError, match=r"sgd_update: arrays live in .*; bring them together"):
+            nd.sgd_update(x, nd.ones(2, ctx=other), lr=0.1)
     with pytest.raises(IndexError, match=r"index 2 is out of bounds for axis 0, of length 2"):
         x[nd.array([0, 2], ctx=FIRST)]
     with pytest.raises(IndexError, match=r"index -3 is out of bounds for axis 1, of length 2"):

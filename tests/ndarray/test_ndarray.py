@@ -197,13 +197,36 @@ def test_numpy_conversion_and_iteration() -> None:
 def test_contexts_are_distinct() -> None:
     x, y = nd.ones(2, ctx=mx.cpu(0)), nd.ones(2, ctx=mx.cpu(1))
     assert y.context == mx.cpu(1) != mx.cpu(0)
-    with pytest.raises(mx.MXNetError, match=r"live in cpu\(0\) and in cpu\(1\)"):
-        x + y
     assert (x.as_in_context(mx.cpu(1)) + y).context == mx.cpu(1)
     assert x.as_in_context(mx.cpu(0)) is x
     assert x.copyto(mx.cpu(0)) is not x
     y[:] = 3
     assert y.copyto(x) is x and x.asnumpy().tolist() == [3, 3]
+
+
+@pytest.mark.cpu_only("which contexts of the CPU arrays are in")
+def test_arrays_of_two_contexts_of_the_cpu_meet_in_that_of_the_first() -> None:
+    x, y = nd.array([1, 2], ctx=mx.cpu(1)), nd.array([3, 4], ctx=mx.cpu(2))
+    assert [z.context for z in (x + y, y * x, nd.concat(nd.ones(1), x, dim=0), sum([x, y]))] == [
+        mx.cpu(1),
+        mx.cpu(2),
+        mx.cpu(0),
+        mx.cpu(1),
+    ]
+    for array in (x, y):
+        array.attach_grad()
+    with mx.autograd.record():
+        z = (x * y).as_in_context(mx.cpu(3)) * y
+    z.backward()
+    assert [(str(g.context), g.asnumpy().tolist()) for g in (x.grad, y.grad)] == [
+        ("cpu(1)", [9, 16]),
+        ("cpu(2)", [6, 16]),
+    ]
+    nd.sgd_update(x, y, lr=1, out=x)
+    rows = x.reshape((2, 1)).tostype("row_sparse") + y.reshape((2, 1)).tostype("row_sparse")
+    assert rows.context == mx.cpu(1) and rows.asnumpy().tolist() == [[1], [2]]
+    csr = nd.ones((1, 2), ctx=mx.cpu(1)).tostype("csr")
+    assert nd.dot(csr, y.reshape((2, 1))).asnumpy().tolist() == [[7]]
     with mx.cpu(1) as one, one:
         assert nd.zeros(1).context == mx.current_context() == mx.cpu(1)
     assert mx.current_context() == mx.cpu(0)

@@ -430,7 +430,6 @@ ROW = [[1, 2]]
         (lambda: sparse.row_sparse_array(5), "() is not the shape of a row-sparse array"),
         (lambda: example().retain([7]), "row 7 is none of the rows"),
         (lambda: example() + example("float64"), "one has type float32, the other float64"),
-        (lambda: example().copyto(mx.cpu(0)) + example().copyto(mx.cpu(1)), "one has context cpu(0), the other cpu(1)"),
         (
             lambda: example() + sparse.zeros("row_sparse", (4, 2)),
             "shapes (5, 2) and (4, 2) cannot be broadcast together",

@@ -164,7 +164,6 @@ W, G = nd.ones(2), nd.ones(2)
         (lambda: nd.sgd_update(W, [1, 2], lr=0.1), "sgd_update: expected arrays, not list"),
         (lambda: nd.sgd_update(W, G, lr=0.1, out=nd.ones(1)), r"sgd_update: out has the shapes \[\(1,\)\]"),
         (lambda: nd.sgd_mom_update(W, G, W, lr=0.1, out=W), "sgd_mom_update: .*share memory"),
-        (lambda: nd.sgd_update(W, G.as_in_context(mx.cpu(1)), lr=0.1), r"live in .pu\(.\) and in .pu\(.\)"),
         (lambda: nd.mp_sgd_update(W, G, nd.ones(2), lr=0.1), "mp_sgd_update: master weights are for float16"),
         (lambda: nd.lamb_update_phase1(W, G, nd.ones(2), nd.ones(2), wd=0), "lamb_update_phase1: 't' must be given"),
         (lambda: nd.multi_sgd_update(W, G, W, lrs=[1], wds=[0]), "3 arrays; for num_weights=1 there must be 1 times 2"),

@@ -103,9 +103,11 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def _check_alike(function: Binary, lhs: NDArray, rhs: NDArray) -> None:
-    types = (np.dtype(x.dtype).name for x in (lhs, rhs))
-    for what, (a, b) in (("type", types), ("context", (lhs.context, rhs.context))):
-        if a != b:
+    types = [np.dtype(x.dtype).name for x in (lhs, rhs)]
+    contexts = [] if lhs.context.on_cpu and rhs.context.on_cpu else [lhs.context, rhs.context]
+    for what, pair in (("type", types), ("context", contexts)):
+        if len(set(pair)) > 1:
+            a, b = pair
             raise MXNetError(f"{function.__name__} of sparse arrays: one has {what} {a}, the other {b}")
 
 

@@ -30,7 +30,7 @@ def present_rows(a: CSRNDArray, b: NDArray) -> RowSparseNDArray:
     across = a._transposed()
     present = np.flatnonzero(np.diff(across._indptr))
     rows = _product(b._data, a=across._taken(present))
-    return RowSparseNDArray(rows, present, (a.shape[1], b.shape[1]), b._ctx)
+    return RowSparseNDArray(rows, present, (a.shape[1], b.shape[1]), a._ctx)
 
 
 def _check(a: CSRNDArray, b: NDArray, transposed: bool) -> None:
@@ -40,7 +40,7 @@ def _check(a: CSRNDArray, b: NDArray, transposed: bool) -> None:
         raise MXNetError(f"dot: a csr array of shape {shape} takes a matrix of {inner} rows, not shape {b.shape}")
     if b.dtype != a.dtype:
         raise MXNetError(types_differ("dot", a, b))
-    if b._ctx != a._ctx:
+    if b._ctx != a._ctx and not (a._ctx.on_cpu and b._ctx.on_cpu):
         raise MXNetError(f"dot: inputs live in {a._ctx} and in {b._ctx}; bring them together with as_in_context()")
 
 

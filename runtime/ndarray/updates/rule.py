@@ -167,7 +167,7 @@ def _check(name: str, arrays: Iterable[Any]) -> None:
         if not isinstance(x, NDArray):
             raise MXNetError(f"{name}: expected arrays, not {type(x).__name__}")
         contexts.add(x._ctx)
-    if len(contexts) > 1:
+    if len(contexts) > 1 and not all(context.on_cpu for context in contexts):
         raise MXNetError(f"{name}: arrays live in {' and in '.join(map(str, contexts))}; bring them together")
 
 
