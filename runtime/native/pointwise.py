@@ -4,7 +4,7 @@ they move by several pixels, the images that they meet are copied before."""
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, short, turn
+from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, packed_gemm, short, turn
 from runtime.native.channels_last import LANES
 from runtime.native.vectors import clear, copy
 
@@ -12,6 +12,8 @@ BLOCK = 480
 """The pixels of a task."""
 CHUNK = 64
 """The channels that are added up at a time: so much of BLOCK pixels stays in the second cache."""
+OUTPUTS = 64
+"""The outputs of a task of `multiply_pixels`: so many rows of weights stay in the second cache."""
 SUMMED = 256
 """About so many pixels are added up before they are added to the gradient of the weights."""
 
@@ -61,32 +63,87 @@ def pack_channels(task: int, w: Array, panels: Array, filters: int, channels: in
 @kernel
 def multiply(
     task: int, x: Array, panels: Array, bias: Array, y: Array, has_bias: int, groups: int, inputs: int, outputs: int,
-    pixels: int, code: int, rows: Ints,
+    share: int, pixels: int, code: int, rows: Ints,
 ) -> None:  # fmt: skip
     """y (images, groups, outputs, pixels) = the sums over inputs of x (images, groups, inputs, pixels) times a weight,
-    plus bias. One task for BLOCK pixels of each group of each image.
+    plus bias. One task for `share` outputs, a multiple of LANES, of BLOCK pixels of each group of each image.
 
     Panels have LANES lines of outputs. `rows` has the places of CHUNK inputs in x, and then in panels.
     """
+    shares = (outputs + share - 1) // share
+    low = task % shares * share
+    high = min(low + share, outputs)
     blocks = (pixels + BLOCK - 1) // BLOCK
-    start = task % blocks * BLOCK
+    start = task // shares % blocks * BLOCK
     n = min(BLOCK, pixels - start)
-    image = task // blocks
+    image = task // shares // blocks
     group = image % groups
     to = y + (image * outputs * pixels + start)
     if has_bias == 1:
-        for f in range(outputs):
+        for f in range(low, high):
             for i in range(n):
                 to[f * pixels + i] = bias[group * outputs + f]
     panel = (outputs + LANES - 1) // LANES * LANES * inputs
     for first in range(0, inputs, CHUNK):
         of = x + ((image * inputs + first) * pixels + start)
-        for f in range(0, outputs, LANES):
+        for f in range(low, high, LANES):
             gathered_sum(
-                code, min(LANES, outputs - f), n, min(CHUNK, inputs - first),
+                code, min(LANES, high - f), n, min(CHUNK, inputs - first),
                 panels + (group * panel + f * inputs + first * LANES), rows + CHUNK, of, rows, first + has_bias,
                 to + f * pixels, pixels,
             )  # fmt: skip
+
+
+# ---------------------------------------------------------------- few pixels: their panels, and weights as they are
+
+
+@kernel
+def pack_pixels(
+    task: int, x: Array, panels: Array, images: int, groups: int, channels: int, pixels: int, width: int
+) -> None:  # fmt: skip
+    """Panels that have a line for each pixel of all images, of x (images, groups, channels, pixels). One task for each
+    panel of each group."""
+    blocks = (images * pixels + width - 1) // width
+    first = task % blocks * width
+    last = min(first + width, images * pixels)
+    to = panels + task * width * channels
+    if last < first + width:
+        clear(to, width * channels)
+    for image in range(first // pixels, (last - 1) // pixels + 1):
+        start = max(first, image * pixels)
+        count = min(last, image * pixels + pixels) - start
+        of = x + ((image * groups + task // blocks) * channels * pixels + start - image * pixels)
+        for c in range(channels):
+            copy(to + (c * width + start - first), of + c * pixels, count)
+
+
+@kernel
+def multiply_pixels(
+    task: int, scratch: Array, w: Array, panels: Array, bias: Array, y: Array, has_bias: int, images: int, groups: int,
+    inputs: int, outputs: int, pixels: int, width: int, code: int,
+) -> None:  # fmt: skip
+    """y (images, groups, outputs, pixels) = the sums over inputs of a weight, of w (groups, outputs, inputs), times a
+    pixel of the panels, plus bias. One task for OUTPUTS outputs of each group."""
+    blocks = (outputs + OUTPUTS - 1) // OUTPUTS
+    low = task % blocks * OUTPUTS
+    group = task // blocks
+    count = min(OUTPUTS, outputs - low)
+    n = images * pixels
+    if has_bias == 1:
+        for j in range(count):
+            for i in range(n):
+                scratch[j * n + i] = bias[group * outputs + low + j]
+    of = panels + group * (n + width - 1) // width * width * inputs
+    packed_gemm(
+        code, count, n, inputs, w + (group * outputs + low) * inputs, inputs, 1, of, has_bias, scratch, n
+    )  # fmt: skip
+    for j in range(count):
+        for image in range(images):
+            to = y + ((image * groups + group) * outputs + low + j) * pixels
+            copy(to, scratch + (j * n + image * pixels), pixels)
+
+
+# ---------------------------------------------------------------- weights
 
 
 @kernel

@@ -101,12 +101,18 @@ def grouped_convolutions(dtype: str) -> None:
 
 def pointwise_convolutions(dtype: str) -> None:
     """Blocks of pixels and sums of channels of which the last is smaller; panels that are not filled."""
-    for n, channels, filters, image, groups in ((3, 70, 3, (7,), 1), (1, 6, 36, (2, 3), 2), (9, 2, 3, (500,), 1)):
+    for n, channels, filters, image, groups in (
+        (3, 70, 3, (7,), 1),
+        (1, 6, 36, (2, 3), 2),
+        (9, 2, 3, (500,), 1),
+        (2, 3, 66, (5,), 1),
+    ):
         window = Window(*((k,) * len(image) for k in (1, 1, 0, 1)), groups)
         x, w = numbers(dtype, n, channels, *image), numbers(dtype, filters, channels // groups, *window.kernel)
         y = pointwise.convolve(x, w, numbers(dtype, filters), window)
         pointwise.convolve_image(y, w, window)
         pointwise.weight_parts(y, x, window)
+        pointwise.convolve_few(x, w, numbers(dtype, filters), window)
     for image, stride in (((5,), (2,)), ((4, 6), (1, 3)), ((3, 4, 5), (2, 2, 3))):
         window = Window(*((k,) * len(image) for k in (1,)), stride, *((k,) * len(image) for k in (0, 1)))
         y, _ = pointwise.picked(numbers(dtype, 2, 3, *image), window)
@@ -161,6 +167,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     grouped_convolutions: [f"grouped.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     pointwise_convolutions: [
         *(f"pointwise.{f}" for f in ("pick", "spread", "pack_channels", "multiply", "convolve_weight")),
+        *(f"pointwise.{f}" for f in ("pack_pixels", "multiply_pixels")),
     ],
     winograd_convolutions: ["winograd.transform_weights", "winograd.convolve"],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],

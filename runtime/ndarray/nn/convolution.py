@@ -63,6 +63,8 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     if products >= MIN_PRODUCTS:
         if winograd.pays(len(x), x.shape[1], len(w), g, window):
             return winograd.convolve(x, w, bias[0] if bias else None, window.pad, window.dilate)
+        if pointwise.few_pixels_pay(len(x), g.pixels, x.shape[1], len(w), window):
+            return pointwise.convolve_few(x, w, bias[0] if bias else None, window)
         if pointwise.pays(g.pixels, window):
             return pointwise.convolve(x, w, bias[0] if bias else None, window)
         if gathered.pays(len(w) // window.groups, w.shape[1], g.outputs, window):
@@ -95,7 +97,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if products >= MIN_PRODUCTS:
         if winograd.pays(len(y), channels, len(w), g, window):
             return winograd.convolve_image(y, w, window.pad, window.dilate)
-        if pointwise.pays(math.prod(image), window):
+        if pointwise.pays(g.pixels, window):
             return pointwise.convolve_image(y, w, window)
         if gathered.pays(w.shape[1], len(w) // window.groups, image, window):
             return gathered.convolve_image(y, w, window, image)

@@ -16,13 +16,17 @@ from runtime.native import gathered as copies
 from runtime.native import pointwise as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
+from runtime.native.panels import code as packed_product
 from runtime.ndarray.nn import gathered
+from runtime.ndarray.nn.channels_last import block_length
 from runtime.ndarray.nn.windows import Shape, Window
 
 FILLED = 0.8
 """The least part of the vectors that is to be filled with pixels."""
 MIN_PIXELS = 48
 """Fewer do not fill the widest tile, and are added to the gradient of the weights too often."""
+MAX_PACKED = 1 << 20
+"""The most elements of pixels that are packed: all tasks read them."""
 PARTS = 8
 """Parts of the batch for which the gradient of weights is computed apart;"""
 SPLIT_WEIGHTS = 1 << 17
@@ -41,6 +45,14 @@ def pays(pixels: int, window: Window) -> bool:
 def pays_for_weight(pixels: int, window: Window) -> bool:
     """The same for the gradient of weights."""
     return _single(window) and pixels >= MIN_PIXELS
+
+
+def few_pixels_pay(images: int, pixels: int, inputs: int, outputs: int, window: Window) -> bool:
+    """Whether the pixels of images are packed, and the weights are multiplied as they are: where there are fewer."""
+    n, inputs, outputs = images * pixels, inputs // window.groups, outputs // window.groups
+    if not _single(window) or n * inputs > MAX_PACKED or outputs < native.OUTPUTS:
+        return False
+    return n * (inputs + outputs) < inputs * outputs or (n < outputs and not pays(pixels, window))
 
 
 def _single(window: Window) -> bool:
@@ -77,6 +89,22 @@ def _steps(image: Shape, window: Window) -> np.ndarray:
     return np.array([*lead, *image, *lead, *window.outputs(image), *lead, *window.stride], np.int64)
 
 
+def convolve_few(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
+    """`convolve`, where there are few pixels."""
+    width, groups, pixels = panel_width(x.dtype), window.groups, math.prod(x.shape[2:])
+    filters, channels = len(w) // groups, w.shape[1]
+    blocks = groups * -(-len(x) * pixels // width)
+    panels = aligned(blocks * width * channels, x.dtype)
+    native.pack_pixels(blocks, x.size, x, panels, len(x), groups, channels, pixels, width)
+    y = np.empty((len(x), len(w), *x.shape[2:]), x.dtype)
+    native.multiply_pixels(
+        groups * -(-filters // native.OUTPUTS), 2 * x.size * filters // FLOPS, w, panels, bias, y,
+        int(bias is not None), len(x), groups, channels, filters, pixels, width, packed_product(x.dtype),
+        scratch=min(filters, native.OUTPUTS) * len(x) * pixels,
+    )  # fmt: skip
+    return y
+
+
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
@@ -103,9 +131,11 @@ def _multiply(
 ) -> np.ndarray:
     pixels = math.prod(x.shape[2:])
     y = np.empty((len(x), groups * outputs, *x.shape[2:]), x.dtype)
+    blocks = len(x) * groups * -(-pixels // native.BLOCK)
+    share = block_length(outputs, -(-outputs // -(-gathered.MIN_TASKS // blocks)), LANES)
     native.multiply(
-        len(x) * groups * -(-pixels // native.BLOCK), 2 * x.size * outputs // FLOPS, x, panels, bias, y,
-        int(bias is not None), groups, inputs, outputs, pixels, gathered.code_of("gathered_sum", x), _inputs(pixels),
+        blocks * -(-outputs // share), 2 * x.size * outputs // FLOPS, x, panels, bias, y, int(bias is not None), groups,
+        inputs, outputs, share, pixels, gathered.code_of("gathered_sum", x), _inputs(pixels),
     )  # fmt: skip
     return y
 
