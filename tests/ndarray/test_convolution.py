@@ -260,9 +260,15 @@ GRADIENTS = {
 }
 
 
-def test_empty_batch() -> None:
-    y = nd.Convolution(nd.empty((0, 3, 5, 5)), nd.zeros((4, 3, 3, 3)), kernel=(3, 3), num_filter=4, no_bias=True)
-    assert y.shape == (0, 4, 3, 3)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_empty_batch(groups: int) -> None:
+    x, w = nd.empty((0, 4, 5, 5)), nd.ones((4, 4 // groups, 3, 3))
+    x.attach_grad()
+    w.attach_grad()
+    with autograd.record():
+        y = nd.Convolution(x, w, kernel=(3, 3), num_filter=4, no_bias=True, num_group=groups)
+    y.backward()
+    assert y.shape == (0, 4, 3, 3) and x.grad.shape == x.shape and not w.grad.asnumpy().any()
 
 
 X, W = nd.zeros((2, 3, 8, 8)), nd.zeros((4, 3, 3, 3))

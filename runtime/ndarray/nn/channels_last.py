@@ -191,7 +191,7 @@ def blocks(windows: Windows, n: int) -> Blocks:
     """The blocks of n images."""
     lengths, together = windows.pixels, 1
     if windows.fits(lengths):
-        together = block_length(n, _most(n, lambda k: windows.fits(lengths, k)), 1)
+        together = block_length(max(n, 1), _most(n, lambda k: windows.fits(lengths, k)), 1)
     for axis, whole in enumerate(lengths):
         before, after = lengths[:axis], lengths[axis + 1 :]
         most = _most(whole, lambda k, before=before, after=after: windows.fits((*before, k, *after)))

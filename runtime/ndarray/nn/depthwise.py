@@ -95,7 +95,7 @@ def _of_weights(n: int, channels: int, image: Shape, window: Window) -> Plan:
     windows = channels_last.of_outputs(LANES, image, window)
     b, places = blocks(windows, n), math.prod(window.kernel)
     in_all, splits = b.in_all(n), -(-channels // LANES)
-    of_part = -(-in_all // -(-gathered.MIN_TASKS // splits))
+    of_part = max(1, -(-in_all // -(-gathered.MIN_TASKS // splits)))
     order = np.concatenate([np.arange(b.pixels) * LANES, np.arange(LANES) * places])
     scratch = b.together * (b.box + b.pixels * LANES) + 3 * places * LANES
     return Plan(_sizes(windows, b, n, channels), order, splits, scratch, in_all, of_part)
