@@ -183,6 +183,15 @@ def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
     assert found[0].asnumpy().tolist() == [[1], [4], [12]] and found[1].asscalar() == 8
 
 
+def test_open_shapes_of_draws_are_those_of_their_readers() -> None:
+    x = mx.sym.var("x")
+    for draws in (mx.sym.random.uniform(1, 2), mx.sym.random.uniform(1, 2, (0, 3)), mx.sym.zeros(()) + 1):
+        found = (draws + x).bind(mx.cpu(), {"x": nd.zeros((2, 3))}).forward()[0]
+        assert found.shape == (2, 3) and (found >= 1).asnumpy().all()
+    unread = mx.sym.random.randn(data=x)  # as in MXNet, an operator without inputs leaves arrays out
+    assert unread.list_arguments() == [] and unread.eval()[0].shape == (1,)
+
+
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 def test_sparse_arrays_of_graphs(stype: str) -> None:
     x, y = mx.sym.var("x", stype=stype), mx.sym.var("y", stype=stype)
