@@ -27,7 +27,7 @@ def _slice_assign(lhs: NDArray, rhs: NDArray | float, begin: Any, end: Any, step
 
 
 @public
-def _slice_assign_scalar(data: NDArray, scalar: float, begin: Any, end: Any, step: Any = None) -> NDArray:
+def _slice_assign_scalar(data: NDArray, scalar: float = 0, begin: Any = (), end: Any = (), step: Any = None) -> NDArray:
     """A copy of `data` with a number in the part that `slice` would take."""
     return slicing.slice_assign(data.copy(), scalar, begin, end, step)
 

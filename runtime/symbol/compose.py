@@ -39,7 +39,7 @@ def call(operator: Operator, hint: str, args: Sequence[Any], kwargs: dict[str, A
         entry = Entry(Node(None, f"{name}_{key}", dict(texts))) if x is None else single(x, key)
         initialize(operator, key, entry)
         entries.append(entry)
-    if named:
+    if named and keys:  # what takes none leaves them out, as in MXNet: programs write random.randn(data=x)
         raise MXNetError(
             f"{operator.name} '{name}' takes {', '.join(keys)} with these attributes, not {', '.join(named)}"
         )

@@ -70,11 +70,14 @@ def run(
 
 def depends_on_readers(node: Node) -> bool:
     """Whether the shape of a node without inputs follows from what reads it."""
-    return bool(node.values.get("infer_range")) or any(n < 1 for n in node.values.get("shape") or ())
+    shape = node.values.get("shape", (1,))
+    return bool(node.values.get("infer_range")) or not shape or any(n < 1 for n in shape)
 
 
-def with_shape(node: Node, shape: tuple[int, ...]) -> Node:
-    """The node with the shape that follows."""
+def with_shape(node: Node, shape: tuple[int, ...] | None) -> Node:
+    """The node with the shape that follows, if one does."""
+    if shape is None:
+        return node
     if "infer_range" in node.values:
         steps = shape[0] // node.values["repeat"]
         own = {"stop": str(node.values["start"] + node.values["step"] * steps)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from runtime.symbol import infer
 from runtime.symbol.evaluate import run
 from runtime.symbol.gradients import needed, needs_none, on_the_way
 from runtime.symbol.graph import Entry, Node, listing, order, variables
+from runtime.symbol.sharing import shared
 
 if TYPE_CHECKING:
     from runtime.symbol.plans import GraphPlans
@@ -45,9 +47,10 @@ class Executor:
         states: Sequence[NDArray],
         contexts: Mapping[Node, Context] | None = None,
     ) -> None:
-        self._entries, self._ctx = tuple(entries), ctx
-        self._nodes = order(entries)
-        self._arguments, self._states = variables(entries)
+        merged = not contexts and os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") != "0"
+        self._entries, self._ctx = tuple(shared(entries) if merged else entries), ctx
+        self._nodes = order(self._entries)
+        self._arguments, self._states = variables(self._entries)
         self._requests, self._contexts = list(requests), dict(contexts or {})
         self.arg_arrays, self.grad_arrays, self.aux_arrays = list(args), list(grads), list(states)
         self._outputs: list[NDArray] | None = None
@@ -288,7 +291,7 @@ class Executor:
         return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
 
     def get_optimized_symbol(self) -> Any:
-        """The graph as a Symbol. What it was bound to computes the operations as they are."""
+        """The graph as a Symbol, as it is computed: operations that repeat others are left out."""
         return SYMBOL_MAKERS["symbol"](self._entries)
 
     def debug_str(self) -> str:

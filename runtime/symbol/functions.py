@@ -204,13 +204,6 @@ def _linspace(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
     )  # fmt: skip
 
 
-def _amp_multicast(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> list[NDArray]:
-    """All in the widest type among them, or the narrowest."""
-    choose = min if values["cast_narrow"] else max
-    dtype = choose((x.dtype for x in inputs), key=lambda dtype: nd.zeros((1,), dtype=dtype).asnumpy().itemsize)
-    return [x.astype(dtype) for x in inputs]
-
-
 def _interleaved(function: Callable[..., Any], arrays: int, count: str) -> Spelled:
     """An update of several weights, whose inputs are the `arrays` of the first weight, of the second, and so on.
 
@@ -310,8 +303,6 @@ _SPELLED: dict[str, Spelled] = {
         *inputs, values["input_dim"], values["output_dim"]
     ),
     "_contrib_SyncBatchNorm": lambda inputs, values: nd.contrib.SyncBatchNorm(*inputs, **values),
-    "amp_cast": lambda inputs, values: inputs[0].astype(values["dtype"]),
-    "amp_multicast": _amp_multicast,
     "_multi_adamw_update": _interleaved(nd.contrib.multi_adamw_update, 4, "num_weights"),
     "_multi_mp_adamw_update": _interleaved(nd.contrib.multi_mp_adamw_update, 5, "num_weights"),
     "_multi_lamb_update": _interleaved(nd.contrib.multi_lamb_update, 4, "num_tensors"),

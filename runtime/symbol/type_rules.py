@@ -27,6 +27,8 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
         return _batch_norm(inputs, outputs)
     if name == "_contrib_quantized_concat":
         return _concatenated(inputs, outputs)
+    if name == "amp_cast":
+        return inputs, [_amp_cast(node.values, inputs[0])]
     if name == "amp_multicast":
         return _widest(node.values, inputs, outputs)
     if node.operator.open:
@@ -53,10 +55,21 @@ def _concatenated(inputs: Types, outputs: Types) -> tuple[Types, Types]:
 
 
 def _widest(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:
-    """All outputs of the widest type among the inputs, or of the narrowest."""
+    """Outputs of the widest type among the inputs that are floats, or of the narrowest; the others keep theirs."""
+    if None in inputs:
+        return inputs, outputs
     choose = min if values["cast_narrow"] else max
-    known = [x for x in inputs if x is not None]
-    return inputs, outputs if len(known) < len(inputs) else [choose(known, key=lambda x: x.itemsize)] * len(outputs)
+    widest = choose((x for x in inputs if _is_float(x)), key=lambda x: x.itemsize, default=None)
+    return inputs, [widest if _is_float(x) else x for x in inputs]
+
+
+def _amp_cast(values: Mapping[str, Any], dtype: np.dtype | None) -> np.dtype | None:
+    """The type of a float; whole numbers keep theirs."""
+    return element_type(values["dtype"]) if dtype is not None and _is_float(dtype) else dtype
+
+
+def _is_float(dtype: np.dtype | None) -> bool:
+    return dtype is not None and dtype.kind not in "iub"
 
 
 def _custom(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[Types, Types]:
@@ -163,7 +176,7 @@ _DISTRIBUTIONS = [
 ]
 
 _RULES: dict[str, Groups] = {
-    **dict.fromkeys(("Cast", "amp_cast", "one_hot", "argsort"), _cast),
+    **dict.fromkeys(("Cast", "one_hot", "argsort"), _cast),
     **dict.fromkeys(("Embedding", "_contrib_SparseEmbedding"), _embedding),
     **dict.fromkeys(
         ("take", "pick", "gather_nd", "SequenceMask", "SequenceLast", "SequenceReverse", "softmax", "batch_take"),

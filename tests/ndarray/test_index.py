@@ -234,5 +234,7 @@ def test_internal_names() -> None:
     np.testing.assert_array_equal(y.asnumpy(), [[1, 0, 0], [1, 1, 1]])
     assert nd._internal._crop_assign_scalar(x, scalar=5, **part, out=x) is x
     np.testing.assert_array_equal(x.asnumpy(), [[1, 5, 5], [1, 1, 1]])
+    y = nd._internal._slice_assign_scalar(x, **part)
+    np.testing.assert_array_equal(y.asnumpy(), [[1, 0, 0], [1, 1, 1]])
     y = nd._internal._scatter_set_nd(x, nd.array([7, 8]), nd.array([[0, 1], [0, 2]]), shape=x.shape)
     np.testing.assert_array_equal(y.asnumpy(), [[7, 5, 5], [1, 1, 8]])

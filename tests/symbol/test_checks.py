@@ -119,6 +119,26 @@ def test_the_graph_of_an_executor() -> None:
     assert bound.get_optimized_symbol().eval(x=mx.nd.ones(2))[0].asnumpy().tolist() == [3, 3]
 
 
+def test_what_repeats_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MXNet leaves as many operations. Draws, losses and the outputs themselves stay apart."""
+    draws = mx.sym.Dropout(X) + mx.sym.Dropout(X)
+    losses = mx.sym.MakeLoss(X * Y) + mx.sym.MakeLoss(X * Y)
+    graphs = [(X + Y) * (X + Y), mx.sym.Group([X * Y + 1, X * Y + 1]), (X + 1) * (X + 2), draws, losses]
+    counts = []
+    for chosen in ("1", "0"):
+        monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", chosen)
+        bound = [x.simple_bind(mx.cpu(), **dict.fromkeys(x.list_arguments(), (2,))) for x in graphs]
+        counts.append([len(x.get_optimized_symbol().get_internals()) for x in bound])
+        for x in (bound[0], bound[4]):
+            x.forward(is_train=True, x=mx.nd.array([1, 2]), y=mx.nd.array([3, 4]))
+            x.backward(mx.nd.ones(2))
+        assert bound[0].outputs[0].asnumpy().tolist() == [16, 36]
+        assert bound[0].grad_dict["x"].asnumpy().tolist() == [8, 12]
+        assert bound[4].grad_dict["x"].asnumpy().tolist() == [6, 8]
+        assert bound[1].output_dict.keys() == set(graphs[1].list_outputs())
+    assert [b - a for a, b in zip(*counts, strict=True)] == [1, 1, 0, 0, 1]
+
+
 def test_losses_need_no_gradient() -> None:
     outputs = mx.sym.Group([2 * X, mx.sym.MakeLoss(X * Y)])
     executor = outputs.bind(mx.cpu(), [mx.nd.ones((2,)), mx.nd.full((2,), 5)], [mx.nd.zeros((2,)), mx.nd.zeros((2,))])

@@ -78,6 +78,25 @@ def test_elements_of_lists_of_numbers_are_arrays_of_one() -> None:
     assert found[0].asnumpy().tolist() == [[1], [4], [12]] and found[1].asscalar() == 8
 
 
+def test_casts_of_mixed_precision_leave_whole_numbers_as_they_are() -> None:
+    x, y, z = (mx.sym.var(name) for name in "xyz")
+    many = mx.sym.Group([mx.sym.amp_cast(x, dtype="float16"), *mx.sym.amp_multicast(x, y, z, num_outputs=3)])
+    types = {"x": "int32", "y": "float16", "z": "float32"}
+    expected = [np.int32, np.int32, np.float32, np.float32]
+    assert many.infer_type(**types)[1] == expected
+    arrays = {name: nd.ones((2,), dtype=dtype) for name, dtype in types.items()}
+    assert [found.dtype for found in many.bind(mx.cpu(), arrays).forward()] == expected
+
+
+def test_open_shapes_of_draws_are_those_of_their_readers() -> None:
+    x = mx.sym.var("x")
+    for draws in (mx.sym.random.uniform(1, 2), mx.sym.random.uniform(1, 2, (0, 3)), mx.sym.zeros(()) + 1):
+        found = (draws + x).bind(mx.cpu(), {"x": nd.zeros((2, 3))}).forward()[0]
+        assert found.shape == (2, 3) and (found >= 1).asnumpy().all()
+    unread = mx.sym.random.randn(data=x)  # as in MXNet, an operator without inputs leaves arrays out
+    assert unread.list_arguments() == [] and unread.eval()[0].shape == (1,)
+
+
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 def test_sparse_arrays_of_graphs(stype: str) -> None:
     x, y = mx.sym.var("x", stype=stype), mx.sym.var("y", stype=stype)

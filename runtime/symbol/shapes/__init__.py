@@ -74,6 +74,7 @@ RULES: dict[str, Rule] = {
     "SequenceLast": views.sequence_last,
     "stack": views.stack,
     **dict.fromkeys(("_zeros", "_ones", "_full", "_zeros_without_dtype"), views.stated),
+    **{f"_random_{name}": views.stated for name in ("randint", *_SAMPLED.split())},
     "_arange": views.arange,
     "sort": views.sort,
     "slice": views.cut,
