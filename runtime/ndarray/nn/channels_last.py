@@ -143,11 +143,22 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
     return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, groups, sparse)
 
 
-def filled(image: Shape, window: Window) -> float:
+def filled_of_outputs(image: Shape, window: Window) -> float:
     """The share of the windows of outputs that lies over the image, and not over its padding."""
-    outputs = window.outputs(image)
-    axes = [_axis_meetings(*x) for x in zip(image, outputs, *window[:4], strict=True)]
-    return math.prod(len(k) for k, _, _ in axes) / math.prod(outputs) / math.prod(window.kernel)
+    return _pairs(image, window) / math.prod(window.outputs(image)) / math.prod(window.kernel)
+
+
+def filled_of_image(image: Shape, window: Window) -> float:
+    """The share of what pixels of the image meet that is outputs."""
+    axes = zip(image, *window[:4], strict=True)
+    there = [sum(len(range((k * d - p) % s, n, s)) for k in range(ks)) for n, ks, s, p, d in axes]
+    return _pairs(image, window) / math.prod(there)
+
+
+def _pairs(image: Shape, window: Window) -> int:
+    """How many times an output and a pixel meet."""
+    axes = zip(image, window.outputs(image), *window[:4], strict=True)
+    return math.prod(len(_axis_meetings(*x)[0]) for x in axes)
 
 
 def _axis_meetings(

@@ -17,7 +17,7 @@ from runtime.ndarray.nn import channels_last
 from runtime.ndarray.nn.channels_last import Blocks, Windows, block_length, blocks
 from runtime.ndarray.nn.windows import Shape, Window
 
-FILLED = 0.64
+FILLED = 0.62
 """The least part of the vectors that is to be filled with columns, unless windows are few and large."""
 MIN_RUN = 8
 """The fewest consecutive elements under a row of the kernel."""
@@ -29,10 +29,10 @@ MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
 FILTERS_PER_TASK = 64
 """The filters whose weights a task packs."""
-SPARSE_CHANNELS = 128
-"""From so many channels on, single places of a kernel meet the pixels where they lie over the image, if"""
-SPARSE_FILLED = 0.88
-"""no more than so much of all windows does so."""
+SPARSE_GAIN = 0.95
+"""Padding is left out if the products that remain take no more than so much of the time, where"""
+SPARSE_WORK = 8
+"""the sums of a place of the kernel take as long as so many channels."""
 PART_WORK = 3
 """The time that an element of the gradient of weights takes for each part of the batch, in those of an element of a
 box."""
@@ -163,16 +163,17 @@ def places_of(count: int, step: int) -> np.ndarray:
 # ---------------------------------------------------------------- tables
 
 
-def _is_sparse(channels: int, image: Shape, window: Window) -> bool:
-    """Whether what padding gives is left out: where it is much, and products of single places are not short."""
-    return channels >= SPARSE_CHANNELS and channels_last.filled(image, window) < SPARSE_FILLED
+def _is_sparse(channels: int, filled: float) -> bool:
+    """Whether what padding gives is left out, and each place of the kernel has a product of its own."""
+    return filled * (channels + SPARSE_WORK) < SPARSE_GAIN * channels
 
 
 @functools.lru_cache(maxsize=256)
 def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product whose rows are the windows of images, and whose columns are filters."""
     of_group, columns = channels // window.groups, filters // window.groups
-    windows = channels_last.of_outputs(of_group, image, window, sparse=_is_sparse(of_group, image, window))
+    sparse = _is_sparse(of_group, channels_last.filled_of_outputs(image, window))
+    windows = channels_last.of_outputs(of_group, image, window, sparse=sparse)
     places, panels = math.prod(window.kernel), -(-columns // width)
     # Panels of all places, or for each place panels of its own.
     each, apart = (panels, of_group * width) if windows.overlap else (1, places * of_group * width)
@@ -186,7 +187,8 @@ def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Windo
 def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product that gives images, whose rows are of y and whose columns are channels."""
     of_group, columns = filters // window.groups, channels // window.groups
-    windows = channels_last.of_image(of_group, image, window, sparse=_is_sparse(of_group, image, window))
+    sparse = _is_sparse(of_group, channels_last.filled_of_image(image, window))
+    windows = channels_last.of_image(of_group, image, window, sparse=sparse)
     panels, start = -(-columns // width), 0
     order = np.empty((panels, math.prod(window.kernel)), np.int64)
     for group in windows.groups:
@@ -230,7 +232,8 @@ def _product_of(
 def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Window) -> WeightProduct:
     """The product whose rows are pixels, and whose columns are filters."""
     each, columns, places = channels // window.groups, filters // window.groups, math.prod(window.kernel)
-    windows = channels_last.of_outputs(each, image, window, sparse=_is_sparse(each, image, window))
+    sparse = _is_sparse(each, channels_last.filled_of_outputs(image, window))
+    windows = channels_last.of_outputs(each, image, window, sparse=sparse)
     b = blocks(windows, n)
     in_all = b.in_all(n)
     share, parts = _shares(n * math.prod(image) * each, columns, each * places, window.groups)
