@@ -133,7 +133,7 @@ def multiply_pixels(
         for j in range(count):
             for i in range(n):
                 scratch[j * n + i] = bias[group * outputs + low + j]
-    of = panels + group * (n + width - 1) // width * width * inputs
+    of = panels + group * ((n + width - 1) // width * width * inputs)
     packed_gemm(
         code, count, n, inputs, w + (group * outputs + low) * inputs, inputs, 1, of, has_bias, scratch, n
     )  # fmt: skip

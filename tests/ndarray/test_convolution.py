@@ -122,6 +122,8 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
         (3, 60, 30, (3, 5, 6), dict(kernel=(1, 1, 1), num_group=3)),
         (2, 7, 20, (1000,), dict(kernel=(1,))),
         (2, 40, 80, (5, 6), dict(kernel=(1, 1))),
+        (1, 99, 195, (4, 10), dict(kernel=(1, 1), num_group=3)),
+        (5, 48, 48, (20, 1), dict(kernel=(1, 1), stride=(1, 3), pad=(5, 5))),
     ],
     ids=str,
 )

@@ -152,7 +152,7 @@ def filled_of_image(image: Shape, window: Window) -> float:
     """The share of what pixels of the image meet that is outputs."""
     axes = zip(image, *window[:4], strict=True)
     there = [sum(len(range((k * d - p) % s, n, s)) for k in range(ks)) for n, ks, s, p, d in axes]
-    return _pairs(image, window) / math.prod(there)
+    return _pairs(image, window) / max(1, math.prod(there))
 
 
 def _pairs(image: Shape, window: Window) -> int:
