@@ -14,19 +14,18 @@ Decisions, and the measurements that they rest on, each made by hand when the de
 - Sums over images are made for fixed parts of the batch, whatever the number of threads, and the parts added up in
   order: the same bits for any number of threads.
 - The gradient of a maximum over windows of 2 by 2 has code of its own, without branches: 2.4 ms became 0.3.
-- A convolution with more products makes no matrix of windows: images are copied with their channels last, and products
-  find their rows by tables (`gathered`). Panels are cleared where no line is: subnormal numbers left over in memory
-  made a product with 3 columns a hundred times slower.
-- A depthwise convolution is a sum of shifted images, and no product. Pixels are sorted by the remainders of their
-  places, divided by the stride, so that all outputs of a channel are one loop. 1024 channels of 7x7 (8 images) take .58
-  ms, .62 for the gradient of the image and .99 for that of the weights, where a loop for each row took 1.8, 1.8 and 6.1
-  (a 2.3 GHz Emerald Rapids).
+- A convolution with more products makes no matrix of windows: boxes of images are copied with their channels last, and
+  products find their rows by tables (`gathered`). Panels are cleared where no line is: subnormal numbers left over in
+  memory made a product with 3 columns a hundred times slower.
+- A depthwise convolution is no product: channels are lanes (`depthwise`). Groups of a few channels are products with
+  vectors of pixels, which are sorted by the remainders of their places, divided by the stride, so that all outputs of
+  some rows are one product (`grouped`). docs/design.md has figures.
 - Normalization takes its sums while a channel or a row is in the cache: 64 channels of 16 images of 32x32 in 0.4 ms
   forwards and 0.5 backwards, where the passes of NumPy took 1.2 and 1.5. Sums are made in blocks, and the blocks added
   up with compensation: the result is more exact than NumPy's.
 - exp for arguments up to 0 (`exp_nonpositive`), all that softmax and gelu need, takes 0.4 ns an element, and NumPy's
   0.5. gelu is one pass, with one series for all x: 0.4 ms for 2^18 elements, not 6. sigmoid and tanh gain nothing.
-- relu and tanh are not fused with convolution: once freed memory is kept, each takes 0.3 of 21 ms.
+- relu and tanh are not fused with small convolutions: once freed memory is kept, each takes 0.3 of 21 ms.
 - A recurrent layer is one kernel for all steps, in which each thread has sequences of its own: no thread waits for
   another between the steps. The matrices of all steps are packed once (`packed_gemm`): a product of 16 rows with one of
   200 by 800 then takes 46 us, and by BLAS, which packs in each call, 67. On two threads, one iteration of a 2-layer
