@@ -20,14 +20,14 @@ LANES = 16
 
 
 @function
-def first_inside(start: int, before: int, step: int) -> int:
-    """How many of the planes, rows or columns of a box come before the image."""
-    return (max(before - start * step, 0) + step - 1) // step
+def first_inside(start: int, before: int, step: int, length: int) -> int:
+    """How many of the planes, rows or columns of a box come before the image; all of them are `length`."""
+    return min((max(before - start * step, 0) + step - 1) // step, length)
 
 
 @function
 def first_behind(start: int, before: int, step: int, size: int, length: int) -> int:
-    """How many come before the end of the image, whose length is `size`; all of them are `length`."""
+    """How many come before the end of the image, whose length is `size`."""
     return min((max(size + before - start * step, 0) + step - 1) // step, length)
 
 
@@ -38,9 +38,9 @@ def copy_box(
 ) -> None:  # fmt: skip
     """A box of an image (channels, depth, height, width) as (planes, rows, columns, channels), with zeros for padding.
     It begins at a plane, a row and a column."""
-    left = first_inside(column, g[BEFORE + 2], 1)
+    left = first_inside(column, g[BEFORE + 2], 1, columns)
     right = max(first_behind(column, g[BEFORE + 2], 1, g[WIDTH], columns), left)
-    low = first_inside(row, g[BEFORE + 1], g[STEP + 1])
+    low = first_inside(row, g[BEFORE + 1], g[STEP + 1], rows)
     high = first_behind(row, g[BEFORE + 1], g[STEP + 1], g[HEIGHT], rows)
     margin = left * g[PIXEL]
     middle = right * g[PIXEL]

@@ -17,10 +17,7 @@ IMAGES, TOGETHER, BLOCKS = 0, 1, 2  # images; those of a block; blocks of an ima
 GROUPS, CHANNELS, GROUP_PANELS = 3, 4, 5  # groups, the channels of one, and the elements of its panels
 COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks that share them; columns of each
 RUN, PIXELS = 9, 10  # elements of a run; pixels of a result
-PARTS, OVERLAP = (
-    11,
-    12,
-)  # groups of places of the kernel, each for some pixels; whether a pixel may be in several or none
+PARTS, OVERLAP = 11, 12  # groups of places of the kernel, each for some pixels; whether these may be in many or none
 IMAGE, BOX, LARGEST = 13, 14, 15  # elements of a channel of an image, and of a box; the most pixels of a block
 TABLES = 16  # where the tables begin: those of rows, of rows of the result, of offsets, parts, segments, places where
 ROWS, TO, OFFSETS, PART, SEGMENTS, PLACES, BLOCK, COPY = 16, 17, 18, 19, 20, 21, 22, 23  # copies go, blocks, `copy_box`

@@ -117,6 +117,7 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
         (2, 32, 64, (9, 10), dict(kernel=(3, 3), stride=(3, 2), num_group=2)),
         (2, 12, 16, (5, 9, 10), dict(kernel=(3, 3, 2), stride=(2, 2, 1), pad=(1, 0, 1), dilate=(1, 1, 2))),
         (6, 24, 48, (301,), dict(kernel=(5,), stride=(3,), pad=(2,))),
+        (1, 20, 16, (3, 40), dict(kernel=(3, 3), pad=(1, 1300))),
         (9, 70, 33, (23, 22), dict(kernel=(1, 1))),
         (2, 130, 1100, (7, 9), dict(kernel=(1, 1))),
         (3, 60, 30, (3, 5, 6), dict(kernel=(1, 1, 1), num_group=3)),
@@ -198,6 +199,7 @@ def test_winograd_is_what_gemm_gives(
         (2, 16, 16, (20, 40), Window((5, 4), (2, 1), (0, 2), (2, 2), 16)),
         (9, 3, 3, (5, 9, 30), Window((3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1), 3)),
         (1, 2, 2, (6, 2500), Window((2, 3), (1, 2), (1, 1), (1, 1), 2)),
+        (1, 2, 2, (6, 5), Window((2, 3), (1, 1), (1, 2500), (1, 1), 2)),
         (2, 3, 3, (90, 3), Window((1, 1), (2, 4), (1, 0), (1, 1), 3)),
         (2, 3, 6, (20, 40), Window((3, 3), (2, 1), (0, 2), (2, 2), 3)),
         (2, 6, 9, (7, 7), Window((3, 3), (1, 1), (1, 1), (1, 1), 3)),
@@ -271,6 +273,28 @@ def test_empty_batch(groups: int) -> None:
         y = nd.Convolution(x, w, kernel=(3, 3), num_filter=4, no_bias=True, num_group=groups)
     y.backward()
     assert y.shape == (0, 4, 3, 3) and x.grad.shape == x.shape and not w.grad.asnumpy().any()
+
+
+@pytest.mark.parametrize(
+    "n, channels, filters, image, window",
+    [
+        (9, 64, 64, (8, 8), Window((8, 8), (10**9, 10**9), (0, 0), (1, 1))),
+        (9, 64, 64, (8, 8), Window((2, 2), (10**9, 10**9), (10**9, 10**9), (1, 1))),
+        (9, 16, 16, (8, 8), Window((2, 2), (10**9, 10**9), (10**9, 10**9), (1, 1), 4)),
+        (9, 16, 16, (8, 8), Window((2, 2), (10**9, 10**9), (10**9, 10**9), (1, 1), 16)),
+        (9, 64, 64, (8, 8), Window((1, 1), (10**9, 10**9), (0, 0), (1, 1))),
+        (2, 16, 16, (200, 200), Window((200, 200), (200, 200), (0, 0), (1, 1))),
+    ],
+    ids=str,
+)
+def test_long_ways(n: int, channels: int, filters: int, image: tuple[int, ...], window: Window) -> None:
+    """Kernels that move far, or far outside of the image, take no longer and no more memory for it."""
+    x = random(n, channels, *image).astype("float32")
+    w = np.ones((filters, channels // window.groups, *window.kernel), "float32")
+    y = convolution._convolve.forward(x, w, window=window)
+    assert y.shape == (n, filters, *window.outputs(image))
+    assert convolution._convolve_image.forward(y, w, window=window, image=image).shape == x.shape
+    assert convolution._convolve_weight.forward(y, x, window=window).shape == w.shape
 
 
 X, W = nd.zeros((2, 3, 8, 8)), nd.zeros((4, 3, 3, 3))

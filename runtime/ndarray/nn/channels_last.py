@@ -21,6 +21,8 @@ WIDE_BLOCK = 512
 """so many where"""
 BOX_ELEMENTS = 3 << 16
 """their boxes have no more elements than these, and stay in the second cache."""
+MAX_ELEMENTS = 1 << 23
+"""Boxes of several pixels have no more elements than these."""
 MANY_CHANNELS = 128
 """From so many channels on, pixels are not a power of 2 apart, at which they would share few lines of the cache."""
 
@@ -78,8 +80,9 @@ class Windows(NamedTuple):
     def extent(self, axis: int, first: int, length: int) -> tuple[int, int]:
         """Where the box of some planes, rows or columns of the result begins, and how long it is."""
         of = self.starts[axis]
-        low = of[first] + min(int(x.offsets[:, axis].min(initial=0)) for x in self.groups)
-        high = of[min(first + length, len(of)) - 1] + max(int(x.offsets[:, axis].max(initial=0)) for x in self.groups)
+        end = min(first + length, len(of)) - 1
+        low = int(of[first]) + min(int(x.offsets[:, axis].min(initial=0)) for x in self.groups)
+        high = int(of[end]) + max(int(x.offsets[:, axis].max(initial=0)) for x in self.groups)
         if self.overlap:  # there is no padding
             low, high = max(low, 0), min(high, -(-self.boxes.image[axis] // self.boxes.every[axis]) - 1)
         return low, max(high - low + 1, 1)
@@ -88,13 +91,14 @@ class Windows(NamedTuple):
         """The lengths of a box for any block of these lengths."""
         ends = (range(0, n, length) for n, length in zip(self.pixels, lengths, strict=True))
         return tuple(
-            int(max(self.extent(axis, first, lengths[axis])[1] for first in firsts)) for axis, firsts in enumerate(ends)
+            max(self.extent(axis, first, lengths[axis])[1] for first in firsts) for axis, firsts in enumerate(ends)
         )
 
     def fits(self, lengths: Shape, images: int = 1) -> bool:
         """Whether a block of these lengths is small enough."""
         elements = images * self.boxes.pixel * math.prod(self.extent(i, 0, k)[1] for i, k in enumerate(lengths))
-        return images * math.prod(lengths) <= (BLOCK if elements > BOX_ELEMENTS else WIDE_BLOCK)
+        most = WIDE_BLOCK if elements <= BOX_ELEMENTS else BLOCK if elements <= MAX_ELEMENTS else 1
+        return images * math.prod(lengths) <= most
 
 
 def of_outputs(channels: int, image: Shape, window: Window, *, sparse: bool = False) -> Windows:
@@ -123,7 +127,7 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
     outputs, images = three(window.outputs(image), 1), three(image, 1)
     kernel, stride, pad, dilate = (three(x, d) for x, d in zip(window[:4], (1, 1, 0, 1), strict=True))
     groups = []
-    for phase in np.ndindex(stride):
+    for phase in np.ndindex(phases_of(image, window)):
         axes = []  # of each, the places that pixels of the phase meet, at what distance, and these pixels
         for n, outs, ks, s, p, d, r in zip(images, outputs, kernel, stride, pad, dilate, phase, strict=True):
             of_phase = np.arange(r, n, s)
@@ -137,10 +141,18 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
             pixels = [tuple(x for _, _, x in of) for of in met]
             groups += [PlaceGroup(*x) for x in zip(pixels, offsets[:, None], places[:, None], strict=True)]
         else:
-            pixels = tuple(np.arange(r, n, s) for n, s, r in zip(images, stride, phase, strict=True))
-            groups.append(PlaceGroup(pixels, offsets, places))
+            of_phase = tuple(np.arange(r, n, s) for n, s, r in zip(images, stride, phase, strict=True))
+            groups.append(PlaceGroup(of_phase, offsets, places))
+    unmet = np.setdiff1d(np.arange(math.prod(kernel)), np.concatenate([x.places for x in groups]))
+    if unmet.size:  # their phases lie outside of the image, but their weights have a place
+        groups.append(PlaceGroup((np.empty(0, int),) * 3, np.zeros((unmet.size, 3), int), unmet))
     starts = tuple(np.arange(size) // s for size, s in zip(images, stride, strict=True))
     return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, groups, sparse)
+
+
+def phases_of(image: Shape, window: Window) -> Shape:
+    """The phases of the pixels of an image along three axes, of which the first may be missing."""
+    return three([min(s, n) for s, n in zip(window.stride, image, strict=True)], 1)
 
 
 def filled_of_outputs(image: Shape, window: Window) -> float:

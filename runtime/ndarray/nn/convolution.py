@@ -99,7 +99,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
             return winograd.convolve_image(y, w, window.pad, window.dilate)
         if pointwise.pays(g.pixels, window):
             return pointwise.convolve_image(y, w, window)
-        if gathered.pays(w.shape[1], len(w) // window.groups, image, window):
+        if gathered.pays_for_image(w.shape[1], len(w) // window.groups, image, window):
             return gathered.convolve_image(y, w, window, image)
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * products // FLOPS

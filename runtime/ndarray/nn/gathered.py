@@ -29,6 +29,8 @@ MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
 FILTERS_PER_TASK = 64
 """The filters whose weights a task packs."""
+MAX_PARTS = 512
+"""The most groups of places of a kernel, for each of which a product is made."""
 SPARSE_GAIN = 0.95
 """Padding is left out if the products that remain take no more than so much of the time, where"""
 SPARSE_WORK = 8
@@ -69,6 +71,12 @@ def pays(columns: int, channels: int, outputs: Shape, window: Window) -> bool:
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 else 1)
     fills = columns >= FILLED * -(-columns // LANES) * LANES
     return run >= MIN_RUN and (fills or math.prod(outputs) < math.prod(window.kernel))
+
+
+def pays_for_image(columns: int, channels: int, image: Shape, window: Window) -> bool:
+    """The same for the gradient of images."""
+    few = math.prod(channels_last.phases_of(image, window)) <= MAX_PARTS
+    return few and pays(columns, channels, image, window)
 
 
 def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
@@ -163,16 +171,16 @@ def places_of(count: int, step: int) -> np.ndarray:
 # ---------------------------------------------------------------- tables
 
 
-def _is_sparse(channels: int, filled: float) -> bool:
+def _is_sparse(channels: int, window: Window, filled: float) -> bool:
     """Whether what padding gives is left out, and each place of the kernel has a product of its own."""
-    return filled * (channels + SPARSE_WORK) < SPARSE_GAIN * channels
+    return 0 < filled * (channels + SPARSE_WORK) < SPARSE_GAIN * channels and math.prod(window.kernel) <= MAX_PARTS
 
 
 @functools.lru_cache(maxsize=256)
 def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product whose rows are the windows of images, and whose columns are filters."""
     of_group, columns = channels // window.groups, filters // window.groups
-    sparse = _is_sparse(of_group, channels_last.filled_of_outputs(image, window))
+    sparse = _is_sparse(of_group, window, channels_last.filled_of_outputs(image, window))
     windows = channels_last.of_outputs(of_group, image, window, sparse=sparse)
     places, panels = math.prod(window.kernel), -(-columns // width)
     # Panels of all places, or for each place panels of its own.
@@ -187,7 +195,7 @@ def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Windo
 def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product that gives images, whose rows are of y and whose columns are channels."""
     of_group, columns = filters // window.groups, channels // window.groups
-    sparse = _is_sparse(of_group, channels_last.filled_of_image(image, window))
+    sparse = _is_sparse(of_group, window, channels_last.filled_of_image(image, window))
     windows = channels_last.of_image(of_group, image, window, sparse=sparse)
     panels, start = -(-columns // width), 0
     order = np.empty((panels, math.prod(window.kernel)), np.int64)
@@ -232,7 +240,7 @@ def _product_of(
 def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Window) -> WeightProduct:
     """The product whose rows are pixels, and whose columns are filters."""
     each, columns, places = channels // window.groups, filters // window.groups, math.prod(window.kernel)
-    sparse = _is_sparse(each, channels_last.filled_of_outputs(image, window))
+    sparse = _is_sparse(each, window, channels_last.filled_of_outputs(image, window))
     windows = channels_last.of_outputs(each, image, window, sparse=sparse)
     b = blocks(windows, n)
     in_all = b.in_all(n)

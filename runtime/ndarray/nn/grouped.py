@@ -19,6 +19,8 @@ MAX_CHANNELS = 8
 """The most channels, and filters, of a group: half as many as fill vectors of channels,"""
 MAX_CHANNELS_ALONE = 4
 """and the most with kernels of one element, whose windows need no copies elsewhere."""
+MAX_PHASES = 64
+"""The most phases of a channel."""
 ROW_ELEMENTS = 512
 """About so many pixels are computed at a time: their sums stay in the first cache."""
 MIN_ROWS = 4
@@ -37,7 +39,7 @@ class Plan(NamedTuple):
 def pays(channels: int, filters: int, window: Window) -> bool:
     """Whether this is the way to compute a convolution, of more than one group."""
     most = MAX_CHANNELS if max(window.kernel) > 1 else MAX_CHANNELS_ALONE
-    return max(channels, filters) <= most * window.groups
+    return max(channels, filters) <= most * window.groups and math.prod(window.stride) <= MAX_PHASES
 
 
 @functools.lru_cache(maxsize=1024)
