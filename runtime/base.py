@@ -20,7 +20,7 @@ integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
 """The element type of arrays that are created without one."""
 NDArrayHandle = ctypes.c_void_p
-"""The type of MXNet's pointers to arrays, which modules import. Nothing here takes one."""
+"""The type of MXNet's pointers to arrays, which modules import: `NDArray.handle`."""
 
 
 class MXNetError(RuntimeError):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numbers
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from runtime import autograd
-from runtime.base import ArgumentError, MXNetError
+from runtime.base import ArgumentError, MXNetError, NDArrayHandle
 from runtime.context import Context
 from runtime.core import backend
 
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 """MXNet's numbers for kinds of storage. Programs import this name from this module."""
 _CPU = Context("cpu")
+_WITH_HANDLES: WeakValueDictionary[int, NDArray] = WeakValueDictionary()
 py_slice = slice
 """Python's `slice`. Programs import this name from this module."""
 
@@ -32,10 +34,16 @@ class NDArray:
     __array_priority__ = 1000.0  # `numpy_array + x` calls `x.__radd__`; else NumPy would add element by element
 
     def __init__(
-        self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
+        self,
+        data: np.ndarray | NDArrayHandle | None,
+        ctx: Context = _CPU,
+        node: autograd.Node | autograd.Variable | None = None,
+        writable: bool = True,
     ) -> None:
-        """`data` is None in pickles of MXNet's: `__setstate__` follows."""
-        self._data = data if type(data) is np.ndarray else backend.as_contiguous(data)  # else perhaps a NumPy scalar
+        """`data` is None in pickles of MXNet's: `__setstate__` follows. Of a `handle` this is the same memory."""
+        if type(data) is not np.ndarray:
+            data, ctx = _memory(data, ctx, writable)
+        self._data = data
         self._ctx = ctx
         self._node = node
 
@@ -87,6 +95,15 @@ class NDArray:
     def __repr__(self) -> str:
         autograd.reads_values()
         return f"\n{self._data}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    @property
+    def handle(self) -> NDArrayHandle:
+        """A number that stands for the array as long as it lives, in the place of MXNet's pointers: monitors written
+        for MXNet call `NDArray(ctypes.cast(array, NDArrayHandle), writable=False)`."""
+        _WITH_HANDLES[id(self)] = self
+        return NDArrayHandle(id(self))
+
+    _as_parameter_ = handle  # what ctypes takes for the array
 
     # ------------------------------------------------------------ taking values out
 
@@ -208,6 +225,20 @@ class NDArray:
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """`autograd.backward` from this array; `out_grad` is the gradient that flows into it, None for ones."""
         autograd.backward([self], [out_grad], retain_graph, train_mode)
+
+
+def _memory(data: Any, ctx: Context, writable: bool) -> tuple[Any, Context]:
+    """The memory and the context of the array that a handle stands for; of other data an array, and `ctx`."""
+    if not isinstance(data, NDArrayHandle):
+        return backend.as_contiguous(data), ctx  # perhaps of a NumPy scalar
+    array = _WITH_HANDLES.get(data.value or 0)
+    if array is None:
+        raise MXNetError("the handle is of no array that lives: keep the array whose handle it is")
+    memory = array._data
+    if not writable and array._ctx.on_cpu:
+        memory = memory.view()
+        memory.flags.writeable = False
+    return memory, array._ctx
 
 
 def _restored(data: np.ndarray, ctx: Context) -> NDArray:

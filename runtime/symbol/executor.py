@@ -270,7 +270,8 @@ class Executor:
     ) -> Executor:
         """An Executor of the same graph for arguments of other shapes, which shares the arrays that keep their shapes.
 
-        `partial_shaping` allows arguments that are not named to change; `allow_up_sizing` allows larger arrays.
+        It has the same monitor. `partial_shaping` allows arguments that are not named to change; `allow_up_sizing`
+        allows larger arrays.
         """
         shapes, _, state_shapes = infer.shapes(self._entries, (), kwargs, partial=False)
         if shapes is None:
@@ -288,7 +289,9 @@ class Executor:
             _resized(node.name, x, shape, allow_up_sizing)
             for node, x, shape in zip(self._states, self.aux_arrays, state_shapes, strict=True)
         ]
-        return Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
+        found = Executor(self._entries, self._ctx, args, grads, self._requests, states, self._contexts)
+        found._monitor, found._monitor_inputs = self._monitor, self._monitor_inputs
+        return found
 
     def get_optimized_symbol(self) -> Any:
         """The graph as a Symbol, as it is computed: operations that repeat others are left out."""

@@ -5,6 +5,7 @@ kept.
 from __future__ import annotations
 
 import copy
+import ctypes
 import operator
 import pickle
 
@@ -283,6 +284,19 @@ def test_dlpack_shares_memory() -> None:
     for wrong in (capsule, np.ones((2, 2)).T[::-1], 3, np.ones(2, np.complex64)):
         with pytest.raises(ValueError, match="from_dlpack"):
             nd.from_dlpack(wrong)
+
+
+def test_handles_stand_for_arrays_that_live() -> None:
+    """Monitors and calibrations written for MXNet take what they are given for a pointer."""
+    x = nd.ones((2, 3))
+    y = nd.NDArray(ctypes.cast(x, mx.base.NDArrayHandle), writable=False)
+    x[0] = 5
+    assert y.asnumpy().tolist() == nd.NDArray(x.handle).asnumpy().tolist() == [[5, 5, 5], [1, 1, 1]]
+    with pytest.raises(mx.MXNetError, match="read-only"):
+        y[:] = 0
+    handle = nd.ones(2).handle
+    with pytest.raises(mx.MXNetError, match="of no array that lives"):
+        nd.NDArray(handle)
 
 
 def test_from_numpy() -> None:

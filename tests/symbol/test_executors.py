@@ -35,6 +35,9 @@ def test_an_executor_trains() -> None:
     executor.set_monitor_callback(lambda name, x: seen.append(name), monitor_all=True)
     executor.forward()
     assert seen[4:7] == ["data", "fc1_data", "fc1_weight"]  # a variable, and what it is to the operation
+    del seen[:]
+    executor.reshape(data=(2, 4), softmax_label=(2,)).forward()  # for as many, with the monitor
+    assert seen[:3] == ["data", "fc1_data", "fc1_weight"]
     passed = {}
     executor.set_monitor_callback(lambda name, x: passed.setdefault(name, x.asnumpy()))
     y = executor.forward(is_train=True)[0].asnumpy()
