@@ -76,6 +76,8 @@ def test_names_that_libraries_import() -> None:
     assert mx.gluon.nn.conv_layers.GlobalAvgPool2D is mx.gluon.nn.GlobalAvgPool2D
     assert mx.gluon.tensor_types == (mx.nd.NDArray,) and mx.base.NDArrayHandle().value is None
     assert mx.contrib.amp.amp._amp_initialized is False
+    assert mx.contrib.amp.amp.convert_symbol is mx.contrib.amp.convert_symbol
+    assert mx.contrib.amp.amp.convert_model is mx.contrib.amp.convert_model
 
 
 class Symbol:

@@ -13,7 +13,9 @@ from runtime import autograd
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
-from runtime.contrib.amp import casting, graphs, lists
+from runtime.contrib.amp import casting, lists
+from runtime.contrib.amp.graphs import convert_model as convert_model  # programs take it from this module
+from runtime.contrib.amp.graphs import convert_symbol
 from runtime.contrib.amp.loss_scaler import LossScaler
 from runtime.gluon import HybridBlock, SymbolBlock, Trainer
 from runtime.symbol import Symbol
@@ -160,7 +162,7 @@ def _converted_graph(
     graph = block._graph("convert_hybrid_block() can exclude nodes")
     params = block.collect_params()
     inputs = [name for name in graph.list_inputs() if name not in params]
-    converted = graphs.convert_symbol(graph, *lists_of, excluded, inputs, cast_optional_params)
+    converted = convert_symbol(graph, *lists_of, excluded, inputs, cast_optional_params)
     made = SymbolBlock(converted, [Symbol([Entry(x)]) for x in inputs_of(converted._entries) if x.name in inputs])
     for name, param in made.collect_params().items():
         value = params[name].data()
