@@ -167,6 +167,9 @@ def test_sizes_and_places() -> None:
         nd.image.resize(IMAGE, 9, interp=5)
     assert (transforms.CropResize(1, 0, 1, 2)(IMAGE).asnumpy() == PIXELS[:2, 1:]).all()
     assert transforms.CropResize(0, 0, 2, 2, size=(4, 5))(IMAGE).shape == (5, 4, 3)
+    for wrong in (transforms.Resize(-3), transforms.Resize((2, 2, 2)), transforms.CropResize(0, 0, 2, 2, (-1, 2))):
+        with pytest.raises(mx.MXNetError, match="size is one or two positive integers"):
+            wrong(IMAGE)  # at the call, as in MXNet
     assert (transforms.CenterCrop(1)(nd.array(np.arange(9).reshape(3, 3, 1))).asnumpy() == 4).all()
     assert transforms.CenterCrop((4, 4))(IMAGE).shape == (4, 4, 3)
     assert transforms.RandomResizedCrop(5)(IMAGE).shape == (5, 5, 3)

@@ -52,8 +52,6 @@ DATA: list[Entry] = [
     ("count", lambda n: data.SimpleDataset([1, 2]).take(n), 1, -1),
     ("batch_size", lambda n: list(mx.io.NDArrayIter(nd.ones((4, 2)), batch_size=n)), 2, 0),
     ("size", lambda n: mx.io.ResizeIter(mx.io.NDArrayIter(nd.ones((4, 2)), batch_size=2), n), 2, -1),
-    ("size", lambda n: data.vision.transforms.Resize(n), 2, 0),
-    ("size", lambda n: data.vision.transforms.CropResize(0, 0, 2, 2, n), 2, 0),
     ("size", lambda n: data.vision.transforms.CenterCrop(n), 2, 0),
     ("size", lambda n: data.vision.transforms.RandomResizedCrop((n, 2)), 2, 0),
     ("num_slice", lambda n: gluon.utils.split_data(MATRIX, n), 2, 0),

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from runtime.base import counts
 from runtime.core.generator import generator
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn import HybridSequential, Sequential
@@ -83,7 +82,7 @@ class Resize(HybridBlock):
 
     def __init__(self, size: Size, keep_ratio: bool = False, interpolation: int = 1) -> None:
         super().__init__()
-        self._size = counts("Resize: size", size)
+        self._size = size
         self._keep_ratio = keep_ratio
         self._interpolation = interpolation
 
@@ -99,7 +98,7 @@ class CropResize(HybridBlock):
     ) -> None:
         super().__init__()
         self._part = (x, y, width, height)
-        self._size = None if size is None else counts("CropResize: size", size)
+        self._size = size
         self._interpolation = interpolation
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
