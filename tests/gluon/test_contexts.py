@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,21 @@ def test_the_current_context() -> None:
         assert nd.ones(1).context == mx.cpu_pinned(2)
         assert nd.ones(1, ctx=mx.cpu()).as_in_context(mx.cpu(1)).context == mx.cpu(1)
     assert Context.default_ctx == mx.cpu(0)
+
+
+@pytest.mark.cpu_only("which contexts of the CPU arrays are in")
+def test_inputs_of_a_hybridized_block_are_in_one_context() -> None:
+    class Sum(gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any, y: Any) -> Any:
+            return x[0] + y[0]
+
+    net, x, y = Sum(), [mx.nd.ones(1, ctx=mx.cpu(1))], [mx.nd.ones(1, ctx=mx.cpu(2))]
+    assert net(x, y).asscalar() == 2
+    net.hybridize()
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"in one context, and these live in cpu\(1\) and in cpu\(2\): bring"):
+            net(x, y)
+        assert net(x, x).context == mx.cpu(1)
 
 
 @pytest.mark.cpu_only("kinds of the CPU's memory")

@@ -16,7 +16,7 @@ from runtime.gluon.block.graphs import graph_of, write_graph
 from runtime.gluon.block.monitor import Monitored
 from runtime.gluon.block.nested import Format
 from runtime.gluon.block.shape_inference import infer
-from runtime.gluon.block.signature import Calls, check_structure
+from runtime.gluon.block.signature import Calls, check_contexts, check_structure
 from runtime.gluon.parameter import DeferredInitializationError, Parameter
 from runtime.ndarray import NDArray
 
@@ -104,6 +104,8 @@ class HybridBlock(Block):
         if not self._active or _calls.inside:
             return self._compute(x, *args)
         structure = check_structure(self, (x, *args), self._structure)
+        if structure != ["array"]:
+            check_contexts(self, (x, *args))
         if self._structure is None:  # to set an attribute of a Block takes longer than the check
             self._structure = structure
         _calls.inside = True

@@ -1,4 +1,5 @@
-"""The inputs of a hybridized block: arrays and None, nested in lists, with the same structure in each call.
+"""The inputs of a hybridized block: arrays of one context and None, nested in lists, with the same structure in each
+call.
 
 MXNet builds a graph in the first call, and raises an error for a later call with another structure. So does this
 library. Blocks that a hybridized block calls are part of its graph and are not checked.
@@ -10,6 +11,7 @@ import threading
 from typing import Any
 
 from runtime.base import ArgumentError
+from runtime.context import Context
 from runtime.gluon.block.protocols import HybridBlockLike
 from runtime.ndarray import NDArray
 
@@ -45,6 +47,24 @@ def check_structure(block: HybridBlockLike, inputs: tuple[Any, ...], before: lis
             f"with {_text(structure)}: call hybridize() again in between, or not at all"
         )
     return structure
+
+
+def check_contexts(block: HybridBlockLike, inputs: Any) -> None:
+    """ArgumentError if the inputs are in several contexts; pinned and shared memory goes with any other."""
+    contexts = _contexts(inputs)
+    if len({ctx for ctx in contexts if ctx.device_type in ("cpu", "gpu")}) > 1:
+        places = " and in ".join(dict.fromkeys(map(str, contexts)))
+        raise ArgumentError(
+            f"{type(block).__name__} '{block.name}' is hybridized and takes inputs in one context, and these live in "
+            f"{places}: bring them together with as_in_context()"
+        )
+
+
+def _contexts(inputs: Any) -> list[Context]:
+    """Those of the arrays in nested lists."""
+    if isinstance(inputs, NDArray):
+        return [inputs._ctx]
+    return [ctx for x in inputs for ctx in _contexts(x)] if isinstance(inputs, (list, tuple)) else []
 
 
 def _text(structure: list | str) -> str:
