@@ -17,6 +17,8 @@ LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
 
 LANES = 16
 """The channels that `copy_box` copies at a time."""
+FEW = 4
+"""So many channels are copied one by one, as most of a vector would be empty."""
 
 
 @function
@@ -29,6 +31,13 @@ def first_inside(start: int, before: int, step: int, length: int) -> int:
 def first_behind(start: int, before: int, step: int, size: int, length: int) -> int:
     """How many come before the end of the image, whose length is `size`."""
     return min((max(size + before - start * step, 0) + step - 1) // step, length)
+
+
+@function
+def spread(to: Array, x: Array, step: int, n: int) -> None:
+    """Write n elements `step` apart."""
+    for i in range(n):
+        to[i * step] = x[i]
 
 
 @shared
@@ -59,13 +68,20 @@ def copy_box(
                 clear(lines + r * g[LINE], margin)
                 clear(lines + (r * g[LINE] + middle), end - middle)
             source = x + (d * g[HEIGHT] * g[WIDTH] + column + left - g[BEFORE + 2])
-            for c in range(0, channels, LANES):  # each channel is read in the order of memory
+            several = channels // LANES * LANES
+            if channels - several > FEW:
+                several = channels
+            for c in range(0, several, LANES):  # each channel is read in the order of memory
                 for r in range(low, high, each):
                     turn(
                         code, source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH]), size,
                         lines + (r * g[LINE] + margin + c), g + COLUMN_PLACES, min(LANES, channels - c),
                         each * (right - left),
                     )  # fmt: skip
+            for c in range(several, channels):
+                for r in range(low, high):
+                    line = source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH])
+                    spread(lines + (r * g[LINE] + margin + c), line, g[PIXEL], right - left)
         for r in range(rows):
             if inside == 0 or r < low or r >= high:
                 clear(lines + r * g[LINE], end)
