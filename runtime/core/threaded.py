@@ -18,8 +18,8 @@ def threads_pay(x: np.ndarray, y: np.ndarray | None = None) -> bool:
 
 
 def copy_into(to: np.ndarray, x: np.ndarray) -> None:
-    """Copy x to an array of its shape and type."""
-    if threads_pay(x, to) and not np.may_share_memory(x, to):
+    """Copy x to an array of its shape and type. ValueError if that is read-only."""
+    if threads_pay(x, to) and to.flags.writeable and not np.may_share_memory(x, to):
         arithmetic.copy(-(-x.size // arithmetic.ELEMENTS_PER_TASK), x.size, x, to, x.size)
     else:
         np.copyto(to, x)

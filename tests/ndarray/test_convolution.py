@@ -284,11 +284,17 @@ def test_empty_batch(groups: int) -> None:
         (9, 16, 16, (8, 8), Window((2, 2), (10**9, 10**9), (10**9, 10**9), (1, 1), 16)),
         (9, 64, 64, (8, 8), Window((1, 1), (10**9, 10**9), (0, 0), (1, 1))),
         (2, 16, 16, (200, 200), Window((200, 200), (200, 200), (0, 0), (1, 1))),
+        *(
+            (9, 64, 64, (8, 8), Window((k, k), (1, 1), (5 * 10**8 * (k - 1),) * 2, (10**9, 10**9), groups))
+            for k in (2, 3)
+            for groups in (1, 4, 16, 64)
+        ),
+        (1, 1, 16, (100_000,), Window((1000,), (1,), (0,), (1,))),
     ],
     ids=str,
 )
 def test_long_ways(n: int, channels: int, filters: int, image: tuple[int, ...], window: Window) -> None:
-    """Kernels that move far, or far outside of the image, take no longer and no more memory for it."""
+    """Kernels that are long, move far, or lie far outside of the image, take no longer and no more memory for it."""
     x = random(n, channels, *image).astype("float32")
     w = np.ones((filters, channels // window.groups, *window.kernel), "float32")
     y = convolution._convolve.forward(x, w, window=window)

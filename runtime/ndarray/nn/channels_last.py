@@ -112,9 +112,8 @@ def of_outputs(channels: int, image: Shape, window: Window, *, sparse: bool = Fa
     if not sparse:
         groups = [PlaceGroup(tuple(map(np.arange, outputs)), places * dilate, np.arange(len(places)))]
     else:
-        axes = [_axis_meetings(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
-        met = [[np.unique(y[k == i]) for i in range(n)] for n, (k, y, _) in zip(kernel, axes, strict=True)]
-        pixels = [tuple(of[k] for of, k in zip(met, place, strict=True)) for place in places]
+        met = [_axis_meetings(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
+        pixels = [tuple(np.array(of[k], int) for of, k in zip(met, place, strict=True)) for place in places]
         each = zip(pixels, (places * dilate - pad)[:, None], np.arange(len(places))[:, None], strict=True)
         groups = [PlaceGroup(*x) for x in each]
         pad = (0, 0, 0)
@@ -132,8 +131,7 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
         for n, outs, ks, s, p, d, r in zip(images, outputs, kernel, stride, pad, dilate, phase, strict=True):
             of_phase = np.arange(r, n, s)
             taps = [(k, (r + p - k * d) // s) for k in range(ks) if (r + p - k * d) % s == 0]
-            there = [of_phase[(of_phase // s + at >= 0) & (of_phase // s + at < outs)] for _, at in taps]
-            axes.append([(k, at, x if sparse else of_phase) for (k, at), x in zip(taps, there, strict=True)])
+            axes.append([(k, at, of_phase[max(-at, 0) : max(outs - at, 0)] if sparse else of_phase) for k, at in taps])
         met = list(itertools.product(*axes))
         places = np.ravel_multi_index(np.array([[k for k, _, _ in x] for x in met], int).reshape(-1, 3).T, kernel)
         offsets = np.array([[at for _, at, _ in x] for x in met], int).reshape(-1, 3)
@@ -170,17 +168,14 @@ def filled_of_image(image: Shape, window: Window) -> float:
 def _pairs(image: Shape, window: Window) -> int:
     """How many times an output and a pixel meet."""
     axes = zip(image, window.outputs(image), *window[:4], strict=True)
-    return math.prod(len(_axis_meetings(*x)[0]) for x in axes)
+    return math.prod(sum(map(len, _axis_meetings(*x))) for x in axes)
 
 
-def _axis_meetings(
-    image: int, output: int, kernel: int, stride: int, pad: int, dilate: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All that meet along an axis, but padding: the place of the kernel, the output and the pixel of the image."""
-    k, y = np.indices((kernel, output)).reshape(2, -1)
-    x = y * stride + k * dilate - pad
-    inside = (x >= 0) & (x < image)
-    return k[inside], y[inside], x[inside]
+def _axis_meetings(image: int, output: int, kernel: int, stride: int, pad: int, dilate: int) -> list[range]:
+    """Along an axis, the outputs for which each place of the kernel is over a pixel of the image, and not over padding;
+    they are consecutive."""
+    before = [pad - k * dilate for k in range(kernel)]  # how far the place is before the image for the first output
+    return [range(max(-(-x // stride), 0), min(-(-(image + x) // stride), output)) for x in before]
 
 
 def three(axes: Sequence[int], other: int) -> Shape:

@@ -29,6 +29,8 @@ MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
 FILTERS_PER_TASK = 64
 """The filters whose weights a task packs."""
+MAX_SPREAD = 1024
+"""The most pixels that boxes have for each place of the kernel: what lies between the places is copied, too."""
 MAX_PARTS = 512
 """The most groups of places of a kernel, for each of which a product is made."""
 SPARSE_GAIN = 0.95
@@ -66,7 +68,7 @@ class WeightProduct(NamedTuple):
 def pays(columns: int, channels: int, outputs: Shape, window: Window) -> bool:
     """Whether this is the way to compute a convolution: a product with so many columns, of sums over so many channels
     of a group."""
-    if window.groups > 1 and columns % LANES:
+    if (window.groups > 1 and columns % LANES) or _is_spread(window):
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 else 1)
     fills = columns >= FILLED * -(-columns // LANES) * LANES
@@ -81,12 +83,16 @@ def pays_for_image(columns: int, channels: int, image: Shape, window: Window) ->
 
 def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
     """The same for the gradient of weights, whose vectors are of channels or of filters."""
-    if window.groups > 1 and filters % LANES:
+    if (window.groups > 1 and filters % LANES) or _is_spread(window):
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 and channels < LANES else 1)
     return run >= MIN_RUN // 2 and run * filters >= FILLED * LANES * min(
         run * vectors_of(filters), filters * vectors_of(run)
     )
+
+
+def _is_spread(window: Window) -> bool:
+    return window.extent > MAX_SPREAD * math.prod(window.kernel)
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
