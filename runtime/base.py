@@ -36,6 +36,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a wrong type."""
 
 
+class MissingFileError(MXNetError, FileNotFoundError):
+    """A file or a folder that is not there: MXNetError is what MXNet raises for it, FileNotFoundError what Python does."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """A method of arrays that was called on a symbol, which has no values."""
 
