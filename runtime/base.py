@@ -37,7 +37,7 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class MissingFileError(MXNetError, FileNotFoundError):
-    """A file or a folder that is not there: MXNetError is what MXNet raises for it, FileNotFoundError what Python does."""
+    """A file or a folder that is not there: an MXNetError, as in MXNet, and a FileNotFoundError, as in Python."""
 
 
 class NotImplementedForSymbol(MXNetError):
