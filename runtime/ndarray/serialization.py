@@ -59,9 +59,11 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
 
 
 @files.opening()
-def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> None:
-    """Write arrays with names in the format of MXNet's own files, for MXNet to read."""
-    files.write(fname, params_file.to_bytes({key: to_stored(x) for key, x in arrays.items()}))
+def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray] | Sequence[NDArray]) -> None:
+    """Write arrays, with names or without, in the format of MXNet's own files, for MXNet to read."""
+    named = isinstance(arrays, Mapping)
+    stored = [to_stored(x) for x in (arrays.values() if named else arrays)]
+    files.write(fname, params_file.to_bytes(stored, arrays if named else ()))
 
 
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
