@@ -9,7 +9,7 @@ them stay in the second cache. `g` has the sizes and the tables, which `ndarray.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, turn
+from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, turn
 from runtime.native.channels_last import BLOCK_SIZE, COUNT, FIRST, LANES, copy_box_of
 from runtime.native.vectors import accumulate, clear, copy, rectify
 
@@ -110,6 +110,25 @@ def convolve(
         turn(turn_code, result + i * block[COUNT] * g[SPLIT], g[SPLIT], to, g + g[PLACES], block[COUNT], columns)
 
 
+@function
+def copy_block(
+    x: Array, y: Array, boxes: Array, lines: Array, images: int, filters: int, step: int, block: Ints, turn_code: int,
+    g: Ints,
+) -> None:  # fmt: skip
+    """Copy what a block of pixels of `images` images meets to `boxes`, and what y has there to a line for each pixel,
+    `step` apart. x and y begin with the first of these images, in its group, and with the first of the filters."""
+    for i in range(images):
+        image = i * g[GROUPS]
+        copy_box_of(
+            block, x + image * g[CHANNELS] * g[IMAGE], boxes + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY]
+        )  # fmt: skip
+        for f in range(0, filters, LANES):
+            turn(
+                turn_code, y + ((image * g[COLUMNS] + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
+                lines + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
+            )  # fmt: skip
+
+
 @kernel
 def convolve_weight(
     task: int, scratch: Array, y: Array, x: Array, parts: Array, w: Array, count: int, blocks: int, step: int,
@@ -139,15 +158,9 @@ def convolve_weight(
         first = b // g[BLOCKS] * g[TOGETHER]
         block = g + (g[BLOCK] + b % g[BLOCKS] * BLOCK_SIZE)
         images = min(g[TOGETHER], g[IMAGES] - first)
-        for i in range(images):
-            image = (first + i) * g[GROUPS] + group
-            of = x + image * g[CHANNELS] * g[IMAGE]
-            copy_box_of(block, of, boxes + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY])
-            for f in range(0, filters, LANES):
-                turn(
-                    turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
-                    scratch + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
-                )  # fmt: skip
+        image = first * g[GROUPS] + group
+        of = y + (image * g[COLUMNS] + low) * g[PIXELS]
+        copy_block(x + image * g[CHANNELS] * g[IMAGE], of, boxes, scratch, images, filters, step, block, turn_code, g)
         for r in range(g[PARTS]):
             part = g + (g[PART] + 3 * r)
             segment = g + (g[SEGMENTS] + (b % g[BLOCKS] * g[PARTS] + r) * 2)

@@ -82,6 +82,26 @@ def transform(x: Array, to: Array, matrix: int, g: Ints) -> None:
 
 
 @function
+def transform_rows(
+    x: Array, to: Array, box: Array, first: int, last: int, matrix: int, turn_code: int, g: Ints
+) -> None:  # fmt: skip
+    """The transforms of the tiles of some tile rows, one after the other: the rows of 16 matrices. `box` is memory for
+    the pixels of an image under them."""
+    for image in range(first // g[DOWN], (last + g[DOWN] - 1) // g[DOWN]):
+        low = max(first - image * g[DOWN], 0)
+        high = min(last - image * g[DOWN], g[DOWN])
+        copy_box(
+            x + image * g[CHANNELS] * g[IMAGE], box, g[CHANNELS], 0, 2 * low, 0, 1, 2 * (high - low) + 2, g[WIDTH],
+            turn_code, g + g[COPY],
+        )  # fmt: skip
+        tile = to + (image * g[DOWN] + low - first) * g[ACROSS] * g[PIXEL]
+        for row in range(high - low):
+            for t in range(g[ACROSS]):
+                of = box + (2 * row * g[LINE] + 2 * t * g[PIXEL])
+                transform(of, tile + (row * g[ACROSS] + t) * g[PIXEL], matrix, g)
+
+
+@function
 def combine(to_00: Array, to_01: Array, to_10: Array, to_11: Array, m: Array, matrix: int, n: int) -> None:
     """A' m A of a tile: the four pixels, of n filters."""
     for i in short(n):
@@ -140,18 +160,7 @@ def convolve(
     products = scratch + 16 * matrix
     pixels = products + 16 * tiles * g[BLOCK]
     box = pixels + 4 * g[ACROSS] * g[BLOCK]
-    for image in range(first // g[DOWN], (last + g[DOWN] - 1) // g[DOWN]):
-        low = max(first - image * g[DOWN], 0)
-        high = min(last - image * g[DOWN], g[DOWN])
-        copy_box(
-            x + image * g[CHANNELS] * g[IMAGE], box, g[CHANNELS], 0, 2 * low, 0, 1, 2 * (high - low) + 2, g[WIDTH],
-            turn_code, g + g[COPY],
-        )  # fmt: skip
-        tile = scratch + (image * g[DOWN] + low - first) * g[ACROSS] * g[PIXEL]
-        for row in range(high - low):
-            for t in range(g[ACROSS]):
-                of = box + (2 * row * g[LINE] + 2 * t * g[PIXEL])
-                transform(of, tile + (row * g[ACROSS] + t) * g[PIXEL], matrix, g)
+    transform_rows(x, scratch, box, first, last, matrix, turn_code, g)
     plane = g[OUT_HEIGHT] * g[OUT_WIDTH]
     for f in range(0, g[FILTERS], g[BLOCK]):
         filters = min(g[BLOCK], g[FILTERS] - f)
