@@ -19,8 +19,11 @@ COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks tha
 RUN, PIXELS = 9, 10  # elements of a run; pixels of a result
 PARTS, OVERLAP = 11, 12  # groups of places of the kernel, each for some pixels; whether these may be in many or none
 IMAGE, BOX, LARGEST = 13, 14, 15  # elements of a channel of an image, and of a box; the most pixels of a block
-TABLES = 16  # where the tables begin: those of rows, of rows of the result, of offsets, parts, segments, places where
-ROWS, TO, OFFSETS, PART, SEGMENTS, PLACES, BLOCK, COPY = 16, 17, 18, 19, 20, 21, 22, 23  # copies go, blocks, `copy_box`
+TABLES = 16  # from here on, where each table begins:
+ROWS, TO, OFFSETS = 16, 17, 18  # rows of boxes; rows of the result; offsets, group by group
+PART = 19  # of each group of places: its first offset, how many it has, and where its panels begin
+SEGMENTS = 20  # of each block and group: its first row, and its rows in an image
+PLACES, BLOCK, COPY = 21, 22, 23  # where `turn` copies to; blocks; what `copy_box` takes
 
 PANELS = 4
 """The panels that `pack_channels` packs at a time: it reads a few lines of the cache of each filter."""

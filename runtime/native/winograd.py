@@ -30,8 +30,9 @@ PIXEL, LINE = 7, 8  # elements from one pixel of a box to the next, and from one
 ROWS, BLOCK = 9, 10  # tile rows of a task; filters that are computed at a time
 RUN, RUNS = 11, 12  # channels of a run; runs of a pixel
 IMAGE, WIDTH = 13, 14  # elements of a channel of an image; pixels of a row with its padding
-TABLES = 15  # where the tables begin: rows of transforms, rows of products, runs, filters of an output, and those of
-TILE_ROWS, PRODUCT_ROWS, OFFSETS, PLACES, COPY = 15, 16, 17, 18, 19  # `copy_box`
+TABLES = 15  # from here on, where each table begins:
+TILE_ROWS, PRODUCT_ROWS, OFFSETS = 15, 16, 17  # rows of transforms; rows of products; runs
+PLACES, COPY = 18, 19  # filters of an output; what `copy_box` takes
 
 
 @function
