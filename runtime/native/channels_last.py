@@ -10,10 +10,12 @@ from runtime.native.vectors import clear
 DEPTH, HEIGHT, WIDTH = 0, 1, 2  # an image
 BEFORE, STEP = 3, 6  # padding before the first of each axis; every how manieth plane, and row, is copied
 PIXEL, LINE, BOX_ROWS = 8, 9, 10  # elements of a pixel and of a row of a box; rows of a plane of a box
-COLUMN_PLACES = 11  # of the pixels of consecutive rows of an image
+COLUMN_PLACES = 11  # where in a box the pixels of consecutive rows of an image go
 
-FIRST, COUNT, START = 0, 1, 2  # of a block: its first pixel, its pixels, and where its box begins, along each axis,
-LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
+# Indices into the numbers of a block of pixels:
+FIRST, COUNT = 0, 1  # its first pixel, and how many it has
+START, LENGTH = 2, 5  # where its box begins along each axis, and how long that is
+BLOCK_SIZE = 8  # how many numbers there are
 
 LANES = 16
 """The channels that `copy_box` copies at a time."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import convolution, depthwise, gathered, grouped, pointwise, windows, winograd
+from runtime.ndarray.nn import channels_last, convolution, depthwise, gathered, grouped, pointwise, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
@@ -229,6 +229,29 @@ def test_small_groups_are_what_gemm_gives(
     assert not np.array_equal(found[0][2], found[1][2])
     for one, another in zip(*found, strict=True):
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_blocks_that_are_alike_share_their_tables(sparse: bool) -> None:
+    window = Window((3, 5), (1, 2), (1, 3), (2, 1), 1)
+    for result in (
+        channels_last.of_outputs(16, (80, 700), window, sparse=sparse),
+        channels_last.of_image(16, (80, 700), window, sparse=sparse),
+    ):
+        found = channels_last.blocks(result, 1)
+        assert found.each > 20 and found.rows.size < 6 * len(result.groups) * channels_last.WIDE_BLOCK
+        met = np.zeros(result.pixels, int)
+        for of_block, segments in zip(
+            found.table.reshape(-1, 8), found.segments.reshape(found.each, -1, 2), strict=True
+        ):
+            first, start = of_block[0], of_block[2:5]
+            for group, (at, count) in zip(result.groups, segments, strict=True):
+                of_result = np.unravel_index(first + found.of_rows[at : at + count], result.pixels)
+                assert all(np.isin(x, pixels).all() for x, pixels in zip(of_result, group.pixels, strict=True))
+                places = [x[of] - low for x, of, low in zip(result.starts, of_result, start, strict=True)]
+                assert np.array_equal(found.rows[at : at + count], np.array(places).T @ found.steps)
+                met[of_result] += 1
+        assert met.sum() == sum(np.prod([len(x) for x in group.pixels]) for group in result.groups)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

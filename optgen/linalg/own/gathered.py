@@ -20,8 +20,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, while_below
-from optgen.backends.llvm import splat
-from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
+from optgen.backends.llvm_types import I1, I64, PTR, constant
 from optgen.linalg.own.packed import choose, line_at, tile_of
 from optgen.linalg.own.packing import shuffled_transpose
 from optgen.linalg.own.tile import Tile
@@ -172,8 +171,7 @@ class _Dots(TileFunction):
         b, tile = self.b, self.tile
         whole = b.sdiv(k, I64(tile.lanes))
         left = b.sub(k, b.mul(whole, I64(tile.lanes)))
-        lanes = ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-        mask = b.icmp_signed("<", lanes, splat(b, left, tile.lanes))
+        mask = self.first_lanes(left)
 
         def turn(p: Any, sums: Sums, load: Callable[[Any], Any]) -> Sums:
             at = b.mul(p, I64(tile.lanes))
@@ -247,11 +245,6 @@ class _Square(TileFunction):
                     counts = b.icmp_signed("<", I64(k), columns)
                     place = _integer(b, places, b.select(counts, I64(k), I64(0)))
                     self.masked_store(line, self.moved(to, place), b.select(counts, there, none))
-
-    def first_lanes(self, n: Any) -> Any:
-        """Which lanes are the first `n`."""
-        lanes = ll.Constant(vector(I64, self.tile.lanes), list(range(self.tile.lanes)))
-        return self.b.icmp_signed("<", lanes, splat(self.b, n, self.tile.lanes))
 
 
 ENTRIES: dict[str, tuple[Callable[..., None], list[Any]]] = {

@@ -99,12 +99,7 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     width = panel_width(x.dtype)
     t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, width)
-    panels = aligned(t.panels, w.dtype)
-    filters, rows = len(w) // window.groups, w[0].size
-    count = -(-filters // width)
-    native.pack_filters(
-        window.groups * count, w.size, w, panels, width, count, filters, rows, t.apart, code_of("turn", w), t.places
-    )
+    panels = packed_filters(w, t.panels, window.groups, width, t.places, t.apart)
     return _product(t, x, panels, bias, (len(x), len(w), *window.outputs(x.shape[2:])), w)
 
 
@@ -113,6 +108,18 @@ def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -
     t = _of_image(len(y), w.shape[1] * window.groups, image, len(w), window, panel_width(y.dtype))
     panels = packed_channels(w, t.panels, window.groups, t.places)
     return _product(t, y, panels, None, (len(y), w.shape[1] * window.groups, *image), w)
+
+
+def packed_filters(w: np.ndarray, size: int, groups: int, width: int, places: np.ndarray, apart: int) -> np.ndarray:
+    """Panels of `size` elements in all, `width` wide, with a line for each filter of the weights (filters, channels,
+    ...). `places` are where the weights of a filter go, and blocks of panels are `apart`."""
+    panels = aligned(size, w.dtype)
+    filters = len(w) // groups
+    count = -(-filters // width)
+    native.pack_filters(
+        groups * count, w.size, w, panels, width, count, filters, w[0].size, apart, code_of("turn", w), places
+    )
+    return panels
 
 
 def packed_channels(w: np.ndarray, size: int, groups: int, places: np.ndarray) -> np.ndarray:

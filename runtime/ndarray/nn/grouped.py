@@ -37,10 +37,11 @@ class Plan(NamedTuple):
 
 
 def pays(channels: int, filters: int, window: Window) -> bool:
-    """Whether this is the way to compute a convolution, of more than one group."""
+    """Whether this is the way to compute a convolution."""
+    if window.groups == 1 or math.prod(window.stride) > MAX_PHASES or window.extent > MAX_EXTENT:
+        return False
     most = MAX_CHANNELS if max(window.kernel) > 1 else MAX_CHANNELS_ALONE
-    few = max(channels, filters) <= most * window.groups
-    return few and math.prod(window.stride) <= MAX_PHASES and window.extent <= MAX_EXTENT
+    return max(channels, filters) <= most * window.groups
 
 
 @functools.lru_cache(maxsize=1024)
