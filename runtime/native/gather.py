@@ -45,24 +45,41 @@ def put(
 
 # ---------------------------------------------------------------- parts along an axis
 
-
-@kernel
-def take_part(
-    task: int, x: Array, y: Array, rows: int, first: int, count: int, length: int, n: int, rows_per_task: int
-) -> None:
-    """y, (rows/count, count, n), gets `count` positions of x, (rows/count, length, n), from `first` on."""
-    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
-        copy(y + r * n, x + (r // count * length + first + r % count) * n, n)
+ELEMENTS_PER_TASK = 1 << 14
+"""Elements of y that a task writes."""
 
 
 @kernel
-def put_part(
-    task: int, g: Array, x: Array, rows: int, first: int, count: int, length: int, n: int, rows_per_task: int
+def copy_rows(
+    task: int, x: Array, y: Array, x_first: int, x_step: int, y_first: int, y_step: int, rows: int, n: int
 ) -> None:
-    """x, (rows/length, length, n), which is 0 elsewhere, gets g, (rows/length, count, n), from `first` on."""
-    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
-        at = r % length - first
-        if at >= 0 and at < count:
-            copy(x + r * n, g + (r // length * count + at) * n, n)
-        else:
-            clear(x + r * n, n)
+    """Rows of n elements of y get those of x. The first begins at `first`, and each `step` behind the one before."""
+    at = task * ELEMENTS_PER_TASK
+    end = min(at + ELEMENTS_PER_TASK, rows * n)
+    r = at // n
+    c = at % n
+    while at < end:
+        count = min(n - c, end - at)
+        copy(y + (y_first + r * y_step + c), x + (x_first + r * x_step + c), count)
+        at += count
+        r += 1
+        c = 0
+
+
+@kernel
+def put_rows(task: int, x: Array, y: Array, first: int, step: int, rows: int, n: int) -> None:
+    """y, rows of `step` elements, gets in each from `first` on the n elements of a row of x, and 0 elsewhere."""
+    at = task * ELEMENTS_PER_TASK
+    end = min(at + ELEMENTS_PER_TASK, rows * step)
+    r = at // step
+    c = at % step
+    while at < end:
+        stop = min(step, c + end - at)
+        begin = min(max(first, c), stop)
+        behind = min(max(first + n, c), stop)
+        clear(y + (r * step + c), begin - c)
+        copy(y + (r * step + begin), x + (r * n + begin - first), behind - begin)
+        clear(y + (r * step + behind), stop - behind)
+        at += stop - c
+        r += 1
+        c = 0

@@ -14,6 +14,7 @@ from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import dropout
+from runtime.ndarray.shape.subscript import Part
 from runtime.ndarray.vision.boxes import survivors
 
 rng = np.random.default_rng(0)
@@ -244,12 +245,15 @@ def picks(dtype: str) -> None:
 
 
 def parts(dtype: str) -> None:
-    """In the middle of an axis, and at its ends; tasks of several rows, the last of which has fewer."""
-    for before, length, n in ((1, 5, 3), (3, 4, 1)):
+    """In the middle of an axis, and at its ends; tasks of several rows, and of parts of them."""
+    for before, length, n in ((1, 5, 3), (3, 4, 1), (700, 3, 9), (2, 3, 6001)):
         for first, count in ((0, 2), (1, 2), (length - 1, 1)):
+            found = Part(before, first, count, length, n)
             x, y = numbers(dtype, before, length, n), np.empty((before, count, n), dtype)
-            gather.take_part(-(-before * count // 2), 0, x, y, before * count, first, count, length, n, 2)
-            gather.put_part(-(-before * length // 2), 0, y, x, before * length, first, count, length, n, 2)
+            tasks, all_tasks = (-(-array.size // gather.ELEMENTS_PER_TASK) for array in (y, x))
+            gather.copy_rows(tasks, 0, x, y, *found.taken())
+            gather.copy_rows(tasks, 0, y, x, *found.joined())
+            gather.put_rows(all_tasks, 0, y, x, *found.put())
 
 
 def gradient_compression(dtype: str) -> None:
@@ -305,7 +309,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     boxes: ["boxes.suppress"],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
-    parts: ["gather.take_part", "gather.put_part"],
+    parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
