@@ -36,25 +36,25 @@ MIN_UNPACKED_LENGTH = 16
 """MIN_BLOCK_LENGTH for such blocks. With fewer rows or columns there is nothing to gain."""
 
 
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two matrices, or of stacks of them."""
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The product of two matrices, or of stacks of them; written to `out`, in C order, if that is given."""
     if not is_host(a):
-        return np.matmul(a, b)
+        return np.matmul(a, b, out)
     if a.ndim >= 2 and a.shape[:-2] == b.shape[:-2] and a.dtype == b.dtype and a.dtype.char in "fd":
         m, k = a.shape[-2:]
         n = b.shape[-1]
         if min(m, n) > 1:
             count = math.prod(a.shape[:-2])
             if count == 1 and m * n * k <= SERIAL_MAX_MULTIPLICATIONS:
-                return np.matmul(a, b)
+                return np.matmul(a, b, out)
             if count * m * n * k >= BLOCKED_MIN_MULTIPLICATIONS:
-                return _in_blocks(a, b, count, m, n, k)
+                return _in_blocks(a, b, out, count, m, n, k)
     with single:
-        return np.matmul(a, b)
+        return np.matmul(a, b, out)
 
 
-def _in_blocks(a: np.ndarray, b: np.ndarray, count: int, m: int, n: int, k: int) -> np.ndarray:
-    c = np.empty((*a.shape[:-2], m, n), a.dtype)
+def _in_blocks(a: np.ndarray, b: np.ndarray, out: np.ndarray | None, count: int, m: int, n: int, k: int) -> np.ndarray:
+    c = np.empty((*a.shape[:-2], m, n), a.dtype) if out is None else out
     a, trans_a = _stored(a)
     b, trans_b = _stored(b)
     rows, columns = block_shape(m, n, k)

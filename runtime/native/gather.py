@@ -1,4 +1,4 @@
-"""One element of each vector along an axis of x, or a part of each; and the way back.
+"""One element of each vector along an axis of x, or a part of each, or whole rows; and the way back.
 
 For single elements x is (before, length, after). They are named by `index`, numbers of the type of x, or, where
 `is_whole` is 1, by `whole`, integers: one for each vector. Numbers are cut to integers; outside of the axis they stand
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function
-from runtime.native.vectors import clear, copy
+from runtime.native.vectors import accumulate, clear, copy
 
 
 @function
@@ -83,3 +83,63 @@ def put_rows(task: int, x: Array, y: Array, first: int, step: int, rows: int, n:
         at += stop - c
         r += 1
         c = 0
+
+
+# ---------------------------------------------------------------- rows by their numbers
+
+
+@function
+def first_at_least(x: Ints, n: int, least: int) -> int:
+    """The position of the first of n ascending integers that is at least so large; n if there is none."""
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@function
+def add_in_pairs(y: Array, partial: Array, g: Array, order: Ints, count: int, n: int) -> None:
+    """y: the sum of `count` rows of g, neighbours first, then their sums likewise. `partial` has room for a row for
+    each power of 2 up to `count`, and one more."""
+    open = 0
+    for i in range(count):
+        copy(partial + open * n, g + order[i] * n, n)
+        open += 1
+        pairs = i + 1
+        while pairs % 2 == 0:
+            open = open - 1
+            accumulate(partial + (open - 1) * n, partial + open * n, n)
+            pairs = pairs // 2
+    while open > 1:
+        open = open - 1
+        accumulate(partial + (open - 1) * n, partial + open * n, n)
+    copy(y, partial, n)
+
+
+@kernel
+def sum_rows_by_number(
+    task: int, scratch: Array, g: Array, y: Array, numbers: Ints, order: Ints, count: int, rows: int, n: int,
+    rows_per_task: int,
+) -> None:  # fmt: skip
+    """y, (rows, n): the sums of the rows of g, (count, n), that have the same number; 0 where none has it.
+
+    `order` sorts the rows by their numbers, equal ones in theirs, and `numbers` are the sorted ones.
+    """
+    end = min(task * rows_per_task + rows_per_task, rows)
+    at = first_at_least(numbers, count, task * rows_per_task)
+    for r in range(task * rows_per_task, end):
+        same = 0
+        while at + same < count and numbers[min(at + same, count - 1)] == r:
+            same += 1
+        if same == 0:
+            clear(y + r * n, n)
+        if same == 1:
+            copy(y + r * n, g + order[at] * n, n)
+        if same > 1:
+            add_in_pairs(y + r * n, scratch, g, order + at, same, n)
+        at += same

@@ -256,6 +256,14 @@ def parts(dtype: str) -> None:
             gather.put_rows(all_tasks, 0, y, x, *found.put())
 
 
+def rows_by_number(dtype: str) -> None:
+    """Rows that have one, two, three and more summands; more than one task."""
+    few = rng.integers(0, 3, 50)
+    for numbers_of, rows, n in ((few, 5, 3), (np.arange(7), 9, 1), (rng.integers(0, 40, 60), 40, 600)):
+        differentiate(lambda w, at=numbers_of: nd.take(w, nd.array(at)), numbers(dtype, rows, n))
+    differentiate(lambda w: nd.take(w, nd.array([[0, 2], [2, 9]]), axis=1), numbers(dtype, 2, 3, 4))
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -309,6 +317,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     boxes: ["boxes.suppress"],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
+    rows_by_number: ["gather.sum_rows_by_number"],
     parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,15 @@ from runtime import autograd
 from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.core.dtypes import element_type
+from runtime.core.threaded import takes
+from runtime.native import gather as native
+from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import gather
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
+from runtime.ndarray.two_gradients import DirectOperator
 
 __all__ = [
     "Embedding",
@@ -35,20 +39,62 @@ Shape = tuple[int, ...]
 # ---------------------------------------------------------------- slices along an axis
 
 
-@Operator
+class _Taking(DirectOperator):
+    """The operator whose gradient, where `sparse_grad`, is a sparse array."""
+
+    def pull(self, node: autograd.Node, g: NDArray) -> Iterable[tuple[Any, NDArray]]:
+        return Operator.pull(self, node, g) if node.attrs["sparse_grad"] else super().pull(node, g)
+
+
+@_Taking
 def _take(x: np.ndarray, index: np.ndarray, *, axis: int, sparse_grad: bool) -> np.ndarray:
     return np.take(x, index, axis)
+
+
+@_take.backward
+def _(
+    g: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    index: np.ndarray,
+    *,
+    places: list[np.ndarray | None],
+    axis: int,
+    sparse_grad: bool,
+) -> tuple[np.ndarray]:
+    return (_put_back(g, index, axis, x.shape[axis], places[0]),)
 
 
 @Operator
 def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
     """Zeros with the slices of `g` added at `index` along an axis of `length`."""
+    return _put_back(g, index, axis, length)
+
+
+def _put_back(g: np.ndarray, index: np.ndarray, axis: int, length: int, to: np.ndarray | None = None) -> np.ndarray:
     before, after = g.shape[:axis], g.shape[axis + index.ndim :]
+    shape = (length, *before, *after)
     slices = g.reshape(*before, index.size, *after)
-    indices, sums = sum_rows(index.ravel(), slices if axis == 0 else np.moveaxis(slices, axis, 0))
-    x = np.zeros_like(g, shape=(length, *before, *after))
-    x[indices] = sums
+    slices = slices if axis == 0 else np.moveaxis(slices, axis, 0)
+    if takes(g) and g.size:
+        x = np.empty(shape, g.dtype) if axis or to is None else to
+        _sum_rows_by_number(np.ascontiguousarray(slices), index.ravel(), x)
+    else:
+        indices, sums = sum_rows(index.ravel(), slices)
+        x = np.zeros_like(g, shape=shape)
+        x[indices] = sums
     return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
+
+
+def _sum_rows_by_number(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> None:
+    """Have in each row of x the sum of those of `rows` with its number, in the order of `sum_rows`."""
+    order = numbers.argsort(kind="stable")
+    count, n = len(rows), x.size // len(x)
+    share = max(1, ELEMENTS_PER_TASK // n)
+    tasks, scratch = -(-len(x) // share), n * (count.bit_length() + 1)
+    native.sum_rows_by_number(
+        tasks, x.size + rows.size, rows, x, numbers[order], order, count, len(x), n, share, scratch=scratch
+    )
 
 
 @_take.gradient
