@@ -9,7 +9,7 @@ import numpy as np
 from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, arithmetic, gather, normalization, softmax, sums
+from runtime.native import activation, arithmetic, error_function, gather, normalization, softmax, sums
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -70,6 +70,8 @@ def elementwise(dtype: str) -> None:
     n, slopes = 65, np.array([0.25, 1.5], dtype)
     x, g = numbers(dtype, n, special=True), numbers(dtype, n)
     for run, inputs in (
+        (error_function.erf, (x,)),
+        (error_function.erf_back, (x, g)),
         (activation.gelu, (x,)),
         (activation.gelu_back, (x, g)),
         (activation.elu, (x, slopes)),
@@ -288,6 +290,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
         *(f"activation.{f}" for f in ("relu", "relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
         *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
+        *(f"error_function.{f}" for f in ("erf", "erf_back")),
     ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [

@@ -15,9 +15,10 @@ import numpy as np
 from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
-from runtime.core.threaded import threads_pay
+from runtime.core.backend import is_host
+from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
-from runtime.native import arithmetic
+from runtime.native import arithmetic, error_function
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
@@ -241,9 +242,34 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
 
 # ---------------------------------------------------------------- special functions
 
-erf = _special(
-    "erf", special.erf, "The error function.", lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi))
+ERF_WORK = 32
+"""The work of erf per element, in additions."""
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    if not is_host(x):
+        return special.erf(x)
+    return run_elementwise_kernel(error_function.erf, x, work=ERF_WORK)
+
+
+erf = _function(
+    "erf",
+    lambda x: _erf(x.astype(np.float64)).astype(x.dtype),
+    "The error function.",
+    lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi)),
+    TwoGradientOperator,
 )
+
+
+@erf.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if takes(x):
+        return (run_elementwise_kernel(error_function.erf_back, x, g, work=ERF_WORK // 2),)
+    slope = np.exp(-(x * x).astype(np.float64)) * (2 / math.sqrt(math.pi))
+    return ((g.astype(np.float64) * slope).astype(x.dtype),)
+
+
 erfinv = _special(
     "erfinv", special.erfinv, "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (math.sqrt(math.pi) / 2)
 )
