@@ -53,11 +53,15 @@ WITH_NUMBERS = ("add_number", "subtract_number", "subtract_from", "scale", "divi
 def elementwise(dtype: str) -> None:
     for n in (1, 7, 33, ELEMENTS_PER_TASK + 5):
         tasks, slope = -(-n // ELEMENTS_PER_TASK), np.array([0.25], dtype)
-        x, g = numbers(dtype, n, special=n > 1), numbers(dtype, n)
+        x, g, ends = numbers(dtype, n, special=n > 1), numbers(dtype, n), np.array([0, 1], dtype)
         for run, inputs in (
             *((getattr(arithmetic, name), (x,)) for name in ("copy", "negate", "square")),
             *((getattr(arithmetic, name), (x, g)) for name in ("add", "subtract", "multiply", "divide")),
             *((getattr(arithmetic, name), (x, slope)) for name in WITH_NUMBERS),
+            (arithmetic.clip, (x, ends)),
+            *((getattr(arithmetic, name), (x, ends, g)) for name in ("clip_back", "clipped_back")),
+            (arithmetic.choose, (x, g, x)),
+            *((getattr(arithmetic, name), (x, g)) for name in ("keep", "drop")),
             (activation.relu, (x,)),
             (activation.relu_back, (x, g)),
             (activation.tanh_back, (x, g)),
@@ -286,7 +290,7 @@ def dropouts(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
         *(f"arithmetic.{f}" for f in ("copy", "negate", "square", "add", "subtract", "multiply", "divide")),
-        *(f"arithmetic.{f}" for f in WITH_NUMBERS),
+        *(f"arithmetic.{f}" for f in (*WITH_NUMBERS, "clip", "clip_back", "clipped_back", "choose", "keep", "drop")),
         *(f"activation.{f}" for f in ("relu", "relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
         *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),

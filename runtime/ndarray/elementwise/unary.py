@@ -22,7 +22,13 @@ from runtime.native import arithmetic, error_function
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
-from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel
+from runtime.ndarray.two_gradients import (
+    DirectOperator,
+    TwoGradientOperator,
+    constants,
+    kernel_pays,
+    run_elementwise_kernel,
+)
 
 __all__ = [
     "BlockGrad",
@@ -298,14 +304,24 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- with parameters
 
 
-@Operator
+@DirectOperator
 @ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
     if x.dtype.kind in "iu":  # their bounds may lie outside of the type
         least, most = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
         a_min, a_max = min(max(a_min, least), most), min(max(a_max, least), most)
+    if threads_pay(x):
+        return run_elementwise_kernel(arithmetic.clip, x, constants(x.dtype, a_min, a_max))
     low, high = x.dtype.type(a_min), x.dtype.type(a_max)
     return np.minimum(np.maximum(x, low), high)  # np.clip would turn bfloat16 to float32
+
+
+@_clip.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, a_min: float, a_max: float) -> tuple[np.ndarray]:
+    if kernel_pays(x):
+        return (run_elementwise_kernel(arithmetic.clip_back, x, constants(x.dtype, a_min, a_max), g),)
+    return (g * ((x < y) == (x > y)).astype(g.dtype),)
 
 
 @_clip.gradient

@@ -11,7 +11,8 @@ from runtime import autograd
 from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.core.dtypes import element_type
-from runtime.core.threaded import takes
+from runtime.core.threaded import takes, threads_pay
+from runtime.native import arithmetic
 from runtime.native import gather as native
 from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
@@ -19,7 +20,7 @@ from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import gather
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
-from runtime.ndarray.two_gradients import DirectOperator
+from runtime.ndarray.two_gradients import DirectOperator, run_elementwise_kernel
 
 __all__ = [
     "Embedding",
@@ -307,10 +308,27 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
 
 @Operator
 def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
+    """A condition is of truth values, or of numbers that are not 0 where it holds."""
+    if threads_pay(condition):
+        found = _by_kernel(condition, x, y)
+        if found is not None:
+            return found
     chosen = np.where(condition, x, y)
     if backend.is_host(chosen):
         return chosen
     return chosen.astype((x if backend.is_array(x) else y).dtype, copy=False)  # CuPy's has no bfloat16
+
+
+def _by_kernel(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+    """The result for large arrays of one shape and type, or one and the number 0; None where NumPy computes it."""
+    arrays = [a for a in (x, y) if isinstance(a, np.ndarray)]
+    if not all(a.dtype == condition.dtype and threads_pay(condition, a) for a in arrays):
+        return None
+    if len(arrays) == 2:
+        return run_elementwise_kernel(arithmetic.choose, condition, x, y)
+    if len(arrays) == 1 and (y if arrays[0] is x else x) == 0:
+        return run_elementwise_kernel(arithmetic.keep if arrays[0] is x else arithmetic.drop, condition, arrays[0])
+    return None
 
 
 _where.gradient(None)  # a condition has none
@@ -339,6 +357,8 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             "have their shape, or be a vector as long as they are"
         )
     shape = (-1, *[1] * (x.ndim - 1)) if rows else condition._data.shape
+    if condition._data.dtype == x._data.dtype and not rows:
+        return _where(condition, x, y)
     return _where(_is_true(condition, shape=shape), x, y)
 
 
