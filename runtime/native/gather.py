@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function
-from runtime.native.vectors import accumulate, clear, copy
+from runtime.native.vectors import accumulate, clear, copy, fill
 
 
 @function
@@ -86,6 +86,27 @@ def put_rows(task: int, x: Array, y: Array, first: int, step: int, rows: int, n:
 
 
 # ---------------------------------------------------------------- rows by their numbers
+
+
+@kernel
+def one_hot(task: int, y: Array, values: Array, places: Ints, rows: int, n: int, rows_per_task: int) -> None:
+    """Each row of y, (rows, n), has the first of the values at its place, and the second elsewhere. A place outside of
+    the row is none."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        row = y + r * n
+        fill(row, values[1], n)
+        if places[r] >= 0 and places[r] < n:
+            row[places[r]] = values[0]
+
+
+@kernel
+def mask_rows(task: int, x: Array, value: Array, y: Array, inside: Ints, rows: int, n: int, rows_per_task: int) -> None:
+    """y, (rows, n): the rows of x that are inside, and rows of the value."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        if inside[r] == 1:
+            copy(y + r * n, x + r * n, n)
+        else:
+            fill(y + r * n, value[0], n)
 
 
 @function

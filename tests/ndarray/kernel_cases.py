@@ -270,6 +270,14 @@ def rows_by_number(dtype: str) -> None:
     differentiate(lambda w: nd.take(w, nd.array([[0, 2], [2, 9]]), axis=1), numbers(dtype, 2, 3, 4))
 
 
+def rows_of_values(dtype: str) -> None:
+    for n in (1, 5, 20_000):
+        nd.one_hot(nd.array([[0, n - 1], [-1, n]]), n, 2, 3, dtype)
+    for shape, axis in (((4, 3), 0), ((3, 4, 5), 1), ((4, 3, 20_000), 0)):
+        lengths = nd.array([0, 2, 4])
+        differentiate(lambda x, a=axis, m=lengths: nd.SequenceMask(x, m, True, -1, a), numbers(dtype, *shape))
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -325,6 +333,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
+    rows_of_values: ["gather.one_hot", "gather.mask_rows"],
     parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],

@@ -20,7 +20,7 @@ from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import gather
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
-from runtime.ndarray.two_gradients import DirectOperator, run_elementwise_kernel
+from runtime.ndarray.two_gradients import DirectOperator, constants, run_elementwise_kernel
 
 __all__ = [
     "Embedding",
@@ -381,6 +381,11 @@ def one_hot(
 
 @Operator
 def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: np.dtype) -> np.ndarray:
+    if backend.is_host(indices) and dtype.char in "fd" and depth:
+        y, share = np.empty((*indices.shape, depth), dtype), max(1, ELEMENTS_PER_TASK // depth)
+        numbers, values = indices.astype(np.int64), constants(dtype, on, off)
+        native.one_hot(-(-indices.size // share), y.size, y, values, numbers, indices.size, depth, share)
+        return y
     hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
     values = np.where(hot, dtype.type(on), dtype.type(off))
     return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16
