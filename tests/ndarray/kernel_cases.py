@@ -9,7 +9,7 @@ import numpy as np
 from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, arithmetic, error_function, gather, normalization, softmax, sums
+from runtime.native import activation, arithmetic, ctc, error_function, gather, normalization, softmax, sums
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -278,6 +278,22 @@ def rows_of_values(dtype: str) -> None:
         differentiate(lambda x, a=axis, m=lengths: nd.SequenceMask(x, m, True, -1, a), numbers(dtype, *shape))
 
 
+def paths(dtype: str) -> None:
+    """Labels that repeat, that do not fit, and none; steps that do not count."""
+    steps, batch, classes, blank = 5, 4, 4, 0
+    states = np.array([[0, 1, 0, 2, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [0, 3, 0, 0, 0]])
+    ends, times = np.array([4, 4, 0, 2]), np.array([5, 2, 4, 1])
+    log_p = np.log(rng.dirichlet(np.ones(classes), (steps, batch))).astype(dtype)
+    log_p[1, 0] = -np.inf, 0, -np.inf, -np.inf
+    counts, dx, nothing = np.empty((steps, batch, 5), dtype), np.empty_like(log_p), np.array([-np.inf], dtype)
+    sizes, scratch = np.array([steps, batch, classes, 5, blank]), ctc.ROWS * (5 + ctc.MARGIN)
+    ctc.forward_counts(batch, 0, log_p, counts, nothing, states, sizes, scratch=scratch)
+    totals = np.array([-3, -np.inf, -1, -2], dtype)
+    ctc.gradient(
+        batch, 0, log_p, counts, totals, numbers(dtype, 4), dx, nothing, states, ends, times, sizes, scratch=scratch
+    )
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -334,6 +350,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
     rows_of_values: ["gather.one_hot", "gather.mask_rows"],
+    paths: ["ctc.forward_counts", "ctc.gradient"],
     parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
