@@ -10,6 +10,7 @@ from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
 from runtime.native import activation, arithmetic, ctc, error_function, gather, normalization, softmax, sums
+from runtime.native import boxes as native_boxes
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
@@ -230,6 +231,14 @@ def boxes(dtype: str) -> None:
         for together in (False, True):
             nd.contrib.box_nms(nd.array(rows[None], dtype=dtype), 0.3, force_suppress=together, id_index=0)
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
+    corners = numbers(dtype, 150, 4, special=True)
+    corners[40:, 2:] += 10
+    corners[corners > 1e30] = np.inf
+    native_boxes.overlaps(2, 0, corners, corners[60:67], np.empty((150, 7), dtype), 150, 7, 100)
+    for scale, most in ((1, 5), (30, 100)):
+        places, found = np.empty(most, np.uint32), np.zeros(1, np.uint32)
+        limit, sizes = np.array([0.5], dtype), (most, 150)
+        native_boxes.separate(1, 0, scale * corners, limit, places, found, *sizes, scratch=5 * most)
 
 
 def first_elements(dtype: str) -> None:
@@ -345,7 +354,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
-    boxes: ["boxes.suppress"],
+    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate")],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
