@@ -9,7 +9,7 @@ import numpy as np
 from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, arithmetic, ctc, error_function, gather, normalization, softmax, sums
+from runtime.native import activation, arithmetic, ctc, error_function, gather, normalization, resize, softmax, sums
 from runtime.native import boxes as native_boxes
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
@@ -303,6 +303,20 @@ def paths(dtype: str) -> None:
     )
 
 
+def resizes(dtype: str) -> None:
+    """Bytes at both ends, too; the kernels for float64, which no operator asks for, with the same numbers."""
+    bytes = rng.integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    bytes[2:] = rng.choice([0, 255], (3, 7, 3))
+    for width, height, interp in ((9, 8, 1), (3, 4, 3), (5, 6, 2)):
+        for image in (bytes, bytes[..., :1].astype(np.float32)):
+            nd.image.resize(nd.array(image, dtype=image.dtype), (width, height), interp=interp)
+    x, y, at = bytes.reshape(5, 21).astype(dtype), np.empty((5, 4), dtype), np.array([0, 9, 20, 3, 1, 10, 20, 2])
+    shares = (rng.integers(0, 2049, 8)).astype(dtype)
+    resize.across(5, 0, x, shares, y, at, 2, 21, 4)
+    for run, taps in ((resize.down, (2,)), (resize.down_cut, ())):
+        run(4, 0, 8 * x, shares, np.empty((4, 21), dtype), at % 5, *taps, 4, 21)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -359,6 +373,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
     rows_of_values: ["gather.one_hot", "gather.mask_rows"],
+    resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],
     parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
