@@ -125,6 +125,13 @@ def sums_of_axes(dtype: str) -> None:
         sums.sum_rows(tasks, rows * columns, numbers(dtype, rows, columns), np.empty(columns, dtype), rows, columns)
 
 
+def running_sums(dtype: str) -> None:
+    for shape in ((1, 1, 1), (3, 5, 1), (2, 4, 37)):
+        for backwards in (0, 1):
+            x = numbers(dtype, *shape)
+            sums.running_sums(shape[0], 0, x, np.empty_like(x), *shape[1:], backwards)
+
+
 def normalizations_with_given_means(dtype: str) -> None:
     for size in (1, 3, 33, 9000):
         gamma, beta, mean, var = (nd.array(abs(numbers(dtype, 3)), dtype=dtype) for _ in range(4))
@@ -372,6 +379,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
+    running_sums: ["sums.running_sums"],
     rows_of_values: ["gather.one_hot", "gather.mask_rows"],
     resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],

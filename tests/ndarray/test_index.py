@@ -258,3 +258,16 @@ def test_where_of_large_arrays_is_that_of_small_ones() -> None:
         for whole, *rows in zip(*parts, strict=True):
             np.testing.assert_array_equal(whole, np.stack(rows))
         np.testing.assert_array_equal(parts[0][0], np.where(condition, *values))
+
+
+def test_gradients_of_rows_that_are_named_several_times() -> None:
+    x = nd.array(np.random.default_rng(0).normal(size=(3, 4, 9)))
+    x.attach_grad()
+    for key in ([[0, 0, -1, 0], [1, 1, 3, -3]], [[2, -1, 2, 2, 0]]):
+        with autograd.record():
+            y = nd.gather_nd(x, nd.array(key))
+        flow = np.random.default_rng(1).normal(size=y.shape).astype("float32")
+        y.backward(nd.array(flow))
+        expected = np.zeros(x.shape, "float32")
+        np.add.at(expected, tuple(np.array(key)), flow)
+        np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-6)

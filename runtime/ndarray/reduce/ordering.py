@@ -101,7 +101,7 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     return x.shape[axis] - 1 - np.flip(backwards, axis)
 
 
-KERNEL_K = 64
+KERNEL_K = 128
 """Up to this many first elements, a kernel finds them in one pass, which takes at most k steps for each element."""
 TASK_ELEMENTS = 1 << 13
 """Elements of a task, about."""

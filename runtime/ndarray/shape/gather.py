@@ -18,7 +18,7 @@ from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of
-from runtime.ndarray.shape.subscript import gather
+from runtime.ndarray.shape.subscript import gather, sum_rows_by_number
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 from runtime.ndarray.two_gradients import DirectOperator, constants, run_elementwise_kernel
 
@@ -79,23 +79,12 @@ def _put_back(g: np.ndarray, index: np.ndarray, axis: int, length: int, to: np.n
     slices = slices if axis == 0 else np.moveaxis(slices, axis, 0)
     if takes(g) and g.size:
         x = np.empty(shape, g.dtype) if axis or to is None else to
-        _sum_rows_by_number(np.ascontiguousarray(slices), index.ravel(), x)
+        sum_rows_by_number(np.ascontiguousarray(slices), index.ravel(), x)
     else:
         indices, sums = sum_rows(index.ravel(), slices)
         x = np.zeros_like(g, shape=shape)
         x[indices] = sums
     return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
-
-
-def _sum_rows_by_number(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> None:
-    """Have in each row of x the sum of those of `rows` with its number, in the order of `sum_rows`."""
-    order = numbers.argsort(kind="stable")
-    count, n = len(rows), x.size // len(x)
-    share = max(1, ELEMENTS_PER_TASK // n)
-    tasks, scratch = -(-len(x) // share), n * (count.bit_length() + 1)
-    native.sum_rows_by_number(
-        tasks, x.size + rows.size, rows, x, numbers[order], order, count, len(x), n, share, scratch=scratch
-    )
 
 
 @_take.gradient

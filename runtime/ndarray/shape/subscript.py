@@ -224,6 +224,12 @@ def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
 @in_float32
 def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` added at `key`; an element named several times gets all of its values."""
+    lead, n = shape[: len(key)], math.prod(shape[len(key) :])
+    if n >= MIN_ROW and g.size and takes(g) and all(isinstance(k, np.ndarray) for k in key):
+        x, rows = np.empty(shape, g.dtype), [k % length for k, length in zip(key, lead, strict=True)]
+        numbers = np.ravel_multi_index(np.broadcast_arrays(*rows), lead).ravel()
+        sum_rows_by_number(g.reshape(-1, n), numbers, x.reshape(-1, n))
+        return x
     x = np.zeros_like(g, shape=shape)
     backend.add_at(x, key, g.reshape(x[key].shape))
     return x
@@ -237,6 +243,21 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
 @gather_add.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple, shape: Shape) -> NDArray:
     return gather(g, key=key)
+
+
+MIN_ROW = 8
+"""Rows of fewer elements are added by NumPy."""
+
+
+def sum_rows_by_number(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> None:
+    """Have in each row of x the sum of those of `rows` with its number, in the order of `sparse.sum_rows`; 0 if there
+    are none."""
+    order = numbers.argsort(kind="stable")
+    count, n = len(rows), x.size // len(x)
+    share = max(1, native.ELEMENTS_PER_TASK // n)
+    tasks, scratch = -(-len(x) // share), n * (count.bit_length() + 1)
+    sizes = count, len(x), n, share
+    native.sum_rows_by_number(tasks, x.size + rows.size, rows, x, numbers[order], order, *sizes, scratch=scratch)
 
 
 # ---------------------------------------------------------------- x[key]
