@@ -270,4 +270,4 @@ def test_gradients_of_rows_that_are_named_several_times() -> None:
         y.backward(nd.array(flow))
         expected = np.zeros(x.shape, "float32")
         np.add.at(expected, tuple(np.array(key)), flow)
-        np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-6, atol=1e-6)
