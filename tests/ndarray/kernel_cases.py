@@ -324,6 +324,15 @@ def resizes(dtype: str) -> None:
         run(4, 0, 8 * x, shares, np.empty((4, 21), dtype), at % 5, *taps, 4, 21)
 
 
+def interleaved(dtype: str) -> None:
+    x = numbers(dtype, 4, 2, 2 * 3 * 5)
+    for function in (
+        lambda x: nd.contrib.interleaved_matmul_selfatt_qk(x, heads=2),
+        lambda x: nd.contrib.interleaved_matmul_selfatt_valatt(x, nd.ones((4, 4, 4), dtype=dtype), heads=2),
+    ):
+        differentiate(function, x, twice=True)
+
+
 def gradient_compression(dtype: str) -> None:
     for kind in ("2bit", "1bit"):
         for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
@@ -368,6 +377,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     normalizations_with_relu: ["normalization.planes_relu", "normalization.planes_back_relu"],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     transposes: ["transpose.exchange_axes"],
+    interleaved: ["transpose.take_kind", "transpose.put_kind"],
     matrix_products: ["optgen.linalg.blocks.multiply"],
     recurrent_layers: [
         *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
