@@ -48,6 +48,18 @@ def mark_variables(
 
     A variable is cut off from whatever it was computed from.
     """
+    mark(variables, gradients, grad_reqs)
+    for x in _as_list(variables):
+        if x._node is not None:
+            x._node.expose()
+
+
+def mark(
+    variables: NDArray | Sequence[NDArray],
+    gradients: NDArray | Sequence[NDArray],
+    grad_reqs: str | Sequence[str] = "write",
+) -> None:
+    """`mark_variables` with gradients that no code outside of this library has."""
     variables, gradients = _as_list(variables), _as_list(gradients)
     check_arrays("variables and their gradients", (*variables, *gradients))
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else grad_reqs

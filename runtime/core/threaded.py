@@ -10,9 +10,14 @@ MIN_ELEMENTS = 1 << 18
 """From this many elements on, threads are faster than NumPy."""
 
 
+def takes(x: np.ndarray) -> bool:
+    """Whether kernels take the array."""
+    return type(x) is np.ndarray and x.dtype.char in "fd" and x.flags.c_contiguous
+
+
 def threads_pay(x: np.ndarray, y: np.ndarray | None = None) -> bool:
     """Whether a kernel of `native.arithmetic` takes the array, or two of one shape and type, and is faster."""
-    if x.size < MIN_ELEMENTS or x.dtype.char not in "fd" or type(x) is not np.ndarray or not x.flags.c_contiguous:
+    if x.size < MIN_ELEMENTS or not takes(x):
         return False
     return y is None or (type(y) is np.ndarray and (x.dtype, x.shape) == (y.dtype, y.shape) and y.flags.c_contiguous)
 
