@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
+from runtime.core import kept
 from runtime.ndarray.nn import channels_last, convolution, depthwise, gathered, grouped, pointwise, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
@@ -324,6 +325,19 @@ def test_long_ways(n: int, channels: int, filters: int, image: tuple[int, ...], 
     assert y.shape == (n, filters, *window.outputs(image))
     assert convolution._convolve_image.forward(y, w, window=window, image=image).shape == x.shape
     assert convolution._convolve_weight.forward(y, x, window=window).shape == w.shape
+
+
+def test_tables_of_many_sizes_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = np.ones((16, 3, 3, 3), "float32")
+    for limit, value in (("MAX_BYTES", 1 << 18), ("MAX_RESULTS", 2)):
+        monkeypatch.setattr(kept, limit, value)
+        for size in range(60, 66):
+            x = np.ones((1, 3, size, size), "float32")
+            for _ in range(2):
+                y = convolution._convolve.forward(x, w, window=Window((3, 3), (1, 1), (1, 1), (1, 1)))
+                assert y[0, 0, 1, 1] == 27
+        assert kept._nbytes() <= 1 << 18
+    assert len(kept._kept) == 2
 
 
 X, W = nd.zeros((2, 3, 8, 8)), nd.zeros((4, 3, 3, 3))

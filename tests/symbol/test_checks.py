@@ -354,6 +354,15 @@ def test_operators_of_old_programs() -> None:
     tools.check_numeric_gradient(square(X) * 3, [A], numeric_eps=0.01, rtol=0.01)
 
 
+def test_float64_follows_as_other_types_do() -> None:
+    """NumPy takes None for float64: what is not known is told from it."""
+    weight = mx.sym.var("w", dtype="float64")
+    both = mx.sym.Group([mx.sym.sum(mx.sym.stack(X, X)), mx.sym.broadcast_add(mx.sym.tanh(X), weight)])
+    assert both.infer_type() == ([np.float64] * 2, [np.float64] * 2, [])
+    norm = mx.sym.BatchNorm(mx.sym.tanh(X), gamma=weight, name="n")
+    assert norm.infer_type() == ([np.float64] * 3, [np.float64], [np.float64] * 2)
+
+
 def test_updates_are_operators_of_graphs() -> None:
     update = mx.sym.sgd_mom_update(X, Y, lr=0.5, momentum=0.5, name="u")
     assert update.list_auxiliary_states() == ["u_mom"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import kept
 from runtime.native import depthwise as native
 from runtime.native.channels_last import LANES
 from runtime.ndarray.nn import channels_last, gathered
@@ -68,13 +68,13 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     return parts
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_outputs(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of outputs."""
     return _plan(channels_last.of_outputs(LANES, image, window), n, channels)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_image(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of the gradient of images."""
     return _plan(channels_last.of_image(LANES, image, window), n, channels)
@@ -89,7 +89,7 @@ def _plan(windows: Windows, n: int, channels: int) -> Plan:
     return Plan(_sizes(windows, b, n, channels), order, in_all * splits, scratch, in_all, in_all)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_weights(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of the gradient of weights."""
     windows = channels_last.of_outputs(LANES, image, window)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import kept
 from runtime.native import gathered as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
@@ -189,7 +190,7 @@ def _is_sparse(channels: int, window: Window, filled: float) -> bool:
     return 0 < filled * (channels + SPARSE_WORK) < SPARSE_GAIN * channels and math.prod(window.kernel) <= MAX_PARTS
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product whose rows are the windows of images, and whose columns are filters."""
     of_group, columns = channels // window.groups, filters // window.groups
@@ -204,7 +205,7 @@ def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Windo
     return _product_of(windows, b, n, window.groups, columns, width, run, offsets, order.T.reshape(-1), apart)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product that gives images, whose rows are of y and whose columns are channels."""
     of_group, columns = filters // window.groups, channels // window.groups
@@ -249,7 +250,7 @@ def _product_of(
     return Product(g, in_all * groups * splits, scratch, groups * size, order, apart)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Window) -> WeightProduct:
     """The product whose rows are pixels, and whose columns are filters."""
     each, columns, places = channels // window.groups, filters // window.groups, math.prod(window.kernel)

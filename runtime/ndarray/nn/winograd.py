@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import kept
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import channels_last, gathered
@@ -49,7 +50,7 @@ class Plan(NamedTuple):
     scratch: int
 
 
-@functools.lru_cache(maxsize=1024)
+@kept
 def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, width: int) -> Plan:
     """For n images with `channels` channels and outputs with `filters`; panels have `width` lines."""
     outputs = _outputs(image, pad)
