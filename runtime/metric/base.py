@@ -179,8 +179,9 @@ class CompositeEvalMetric(EvalMetric):
         output_names: Sequence[str] | None = None,
         label_names: Sequence[str] | None = None,
     ) -> None:
-        self.metrics = [create(m) for m in metrics or ()]
+        self.metrics: list[EvalMetric] = []
         super().__init__(name, output_names, label_names, has_global_stats=True)
+        self.metrics += [create(m) for m in metrics or ()]  # after the reset there: they keep what they have counted
 
     def add(self, metric: Any) -> None:
         """Add what `create` makes of `metric`."""
