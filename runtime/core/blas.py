@@ -3,10 +3,13 @@
 Two pools of threads on the same cores wait for each other: BLAS's workers spin for a while after each product, and a
 product that is handed out waits for a worker whose core is busy. A product of 64x64 and 64x256, which takes 40 us on
 one thread, was seen to take 3 ms on two. So BLAS runs on the thread that calls it, and large products are cut into
-blocks for the pool. A product of (m, k) and (k, n) is m*n*k multiplications.
+blocks for the pool, stacks of products also into their matrices. A product of (m, k) and (k, n) is m*n*k
+multiplications.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -33,29 +36,30 @@ MIN_UNPACKED_LENGTH = 16
 """MIN_BLOCK_LENGTH for such blocks. With fewer rows or columns there is nothing to gain."""
 
 
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two matrices, or of stacks of them."""
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The product of two matrices, or of stacks of them; written to `out`, in C order, if that is given."""
     if not is_host(a):
-        return np.matmul(a, b)
-    if a.ndim == 2 and b.ndim == 2 and a.dtype == b.dtype and a.dtype.char in "fd":
-        m, k = a.shape
-        n = b.shape[1]
+        return np.matmul(a, b, out)
+    if a.ndim >= 2 and a.shape[:-2] == b.shape[:-2] and a.dtype == b.dtype and a.dtype.char in "fd":
+        m, k = a.shape[-2:]
+        n = b.shape[-1]
         if min(m, n) > 1:
-            if m * n * k <= SERIAL_MAX_MULTIPLICATIONS:
-                return np.matmul(a, b)
-            if m * n * k >= BLOCKED_MIN_MULTIPLICATIONS:
-                return _in_blocks(a, b, m, n, k)
+            count = math.prod(a.shape[:-2])
+            if count == 1 and m * n * k <= SERIAL_MAX_MULTIPLICATIONS:
+                return np.matmul(a, b, out)
+            if count * m * n * k >= BLOCKED_MIN_MULTIPLICATIONS:
+                return _in_blocks(a, b, out, count, m, n, k)
     with single:
-        return np.matmul(a, b)
+        return np.matmul(a, b, out)
 
 
-def _in_blocks(a: np.ndarray, b: np.ndarray, m: int, n: int, k: int) -> np.ndarray:
-    c = np.empty((m, n), a.dtype)
+def _in_blocks(a: np.ndarray, b: np.ndarray, out: np.ndarray | None, count: int, m: int, n: int, k: int) -> np.ndarray:
+    c = np.empty((*a.shape[:-2], m, n), a.dtype) if out is None else out
     a, trans_a = _stored(a)
     b, trans_b = _stored(b)
     rows, columns = block_shape(m, n, k)
-    count = -(-m // rows) * -(-n // columns)
-    blocks.multiply(count, 2 * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, rows, columns, 0)
+    tasks = count * -(-m // rows) * -(-n // columns)
+    blocks.multiply(tasks, 2 * count * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, rows, columns, 0)
     return c
 
 
@@ -81,9 +85,9 @@ def _block_length(length: int, each: int, most: int = MAX_BLOCKS) -> int:
 
 
 def _stored(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The matrix as it is in memory, and its flag for `gemm`."""
+    """The matrix, or the matrices of a stack, as it is in memory, and its flag for `gemm`."""
     if not x.flags.c_contiguous:
-        if x.T.flags.c_contiguous:
-            return x.T, TRANS
+        if x.swapaxes(-1, -2).flags.c_contiguous:
+            return x.swapaxes(-1, -2), TRANS
         x = np.ascontiguousarray(x)
     return x, NO_TRANS

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import ArgumentError
+from runtime.native import resize as native
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS4 = range(5)
 """Methods, by their numbers in OpenCV."""
@@ -133,20 +134,32 @@ _METHODS: dict[int, Callable[[int, int], Taps]] = {
 
 def _sampled(image: np.ndarray, rows: Taps, columns: Taps, interp: int) -> np.ndarray:
     if image.dtype != np.uint8:
-        return _rounded(_sum(_sum(image.astype(np.float32), columns, 1), rows, 0), image.dtype)
-    rows, columns = (
-        Taps(t.places, np.rint(t.coefficients * (1 << _COEFFICIENT_BITS)).astype(np.int32)) for t in (rows, columns)
-    )
-    wide = _sum(image.astype(np.int32), columns, 1)
-    if rows.places.shape[1] == 2:  # OpenCV cuts off bits on the way
-        above, below = ((wide[rows.places[:, i]] >> 4) * rows.coefficients[:, i, None, None] >> 16 for i in (0, 1))
-        return ((above + below + 2) >> 2).astype(np.uint8)
-    total = _sum(wide, rows, 0)
+        return _rounded(_mixed(image, rows, columns), image.dtype)
+    rows, columns = (Taps(t.places, np.rint(t.coefficients * (1 << _COEFFICIENT_BITS))) for t in (rows, columns))
+    if rows.places.shape[1] == 2:
+        return _mixed(image, rows, columns, cut=True).astype(np.uint8)
+    rows, columns = (Taps(t.places, t.coefficients.astype(np.int32)) for t in (rows, columns))
+    total = _sum(_sum(image.astype(np.int32), columns, 1), rows, 0)
     bits = 2 * _COEFFICIENT_BITS
     half = (1 << (bits - 1)) - (
         1 - (total >> bits & 1) if interp == CUBIC else 0
     )  # of cubic, halves go to even numbers
     return np.clip((total + half) >> bits, 0, 255).astype(np.uint8)
+
+
+def _mixed(image: np.ndarray, rows: Taps, columns: Taps, cut: bool = False) -> np.ndarray:
+    """The sums of the taps along both axes, in float32; with `cut`, as OpenCV has those of two taps of bytes."""
+    height, width, channels = image.shape
+    size, n = len(rows.places), len(columns.places) * channels
+    wide, y = np.empty((height, n), np.float32), np.empty((size, len(columns.places), channels), np.float32)
+    places = np.ascontiguousarray((columns.places.T[:, :, None] * channels + np.arange(channels)).reshape(-1, n))
+    coefficients = np.ascontiguousarray(np.repeat(columns.coefficients.T, channels, axis=1))
+    x, taps = image.astype(np.float32), len(places)
+    native.across(height, 2 * taps * wide.size, x, coefficients, wide, places, taps, width * channels, n)
+    down, taps = (native.down_cut, ()) if cut else (native.down, (rows.places.shape[1],))
+    numbers, places = np.ascontiguousarray(rows.coefficients.T), np.ascontiguousarray(rows.places.T)
+    down(size, 4 * y.size, wide, numbers, y, places, *taps, size, n)
+    return y
 
 
 def _sum(image: np.ndarray, taps: Taps, axis: int) -> np.ndarray:
@@ -171,8 +184,7 @@ def _of_area(image: np.ndarray, width: int, height: int) -> np.ndarray:
     """Each pixel is the mean of the old ones that it covers, by the area that it covers of each."""
     rows, columns = image.shape[:2]
     if rows % height or columns % width:
-        wide = _sum(image.astype(np.float32), _covered(columns, width), 1)
-        return _rounded(_sum(wide, _covered(rows, height), 0), image.dtype)
+        return _rounded(_mixed(image, _covered(rows, height), _covered(columns, width)), image.dtype)
     down, across = rows // height, columns // width
     blocks = image.reshape(height, down, width, across, image.shape[2])
     exact = image.dtype.kind in "iu"

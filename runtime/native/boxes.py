@@ -1,9 +1,9 @@
-"""Non-maximum suppression: boxes that overlap a better one are removed."""
+"""Overlaps of boxes, and non-maximum suppression: boxes that overlap a better one are removed."""
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, function
+from optgen.loops.language import Array, Words, function
 
 
 @function
@@ -14,6 +14,14 @@ def overlap(a: Array, b: Array) -> float:
     common = max(width, 0.0) * max(height, 0.0)
     union = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common
     return common / union if common > 0.0 else 0.0
+
+
+@kernel
+def overlaps(task: int, a: Array, b: Array, y: Array, n: int, m: int, boxes_per_task: int) -> None:
+    """y, (n, m): how much the boxes a, (n, 4), overlap the boxes b, (m, 4)."""
+    for i in range(task * boxes_per_task, min(task * boxes_per_task + boxes_per_task, n)):
+        for j in range(m):
+            y[i * m + j] = overlap(a + 4 * i, b + 4 * j)
 
 
 @kernel
@@ -31,3 +39,48 @@ def suppress(task: int, boxes: Array, classes: Array, left: Array, threshold: Ar
                     share = overlap(boxes + 4 * i, boxes + 4 * j)
                     if share > threshold[0] or (inclusive == 1 and share == threshold[0]):
                         left[j] = 0.0
+
+
+BLOCK = 64
+"""Boxes that another one is compared with at a time, so that they are vectors."""
+
+
+@function
+def overlapping(kept: Array, box: Array, area: float, threshold: float, most: int, start: int, stop: int) -> int:
+    """How many of the kept boxes share more than the threshold with a box. Corners are pixels of the box.
+
+    `kept` has a row of `most` numbers for each corner, and one for the areas.
+    """
+    count = 0
+    for j in range(start, stop):
+        width = min(box[2], kept[2 * most + j]) - max(box[0], kept[j]) + 1.0
+        height = min(box[3], kept[3 * most + j]) - max(box[1], kept[most + j]) + 1.0
+        both = max(width, 0.0) * max(height, 0.0)
+        count += 1 if both / (kept[4 * most + j] + area - both) > threshold else 0
+    return count
+
+
+@kernel
+def separate(
+    task: int, scratch: Array, boxes: Array, threshold: Array, places: Words, found: Words, most: int, n: int
+) -> None:
+    """The numbers of the first `most` boxes, of n, that share no more than the threshold with any that was taken
+    before; `found` is how many. One task for all. Scratch memory has 5 most elements."""
+    count = 0
+    i = 0
+    while i < n and count < most:
+        box = boxes + 4 * i
+        area = (box[2] - box[0] + 1.0) * (box[3] - box[1] + 1.0)
+        hits = 0
+        j = 0
+        while j < count and hits == 0:
+            hits = overlapping(scratch, box, area, threshold[0], most, j, min(j + BLOCK, count))
+            j += BLOCK
+        if hits == 0:
+            for c in range(4):
+                scratch[c * most + count] = box[c]
+            scratch[4 * most + count] = area
+            places[count] = i
+            count += 1
+        i += 1
+    found[0] = count

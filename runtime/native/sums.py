@@ -1,11 +1,11 @@
-"""Sums over some axes of an array: the rows of a matrix, or all planes of a channel."""
+"""Sums over some axes of an array: the rows of a matrix, or all planes of a channel; and running sums."""
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, total
+from optgen.loops.language import Array, function, total
 from runtime.native.normalization import BLOCK, add_compensated
-from runtime.native.vectors import accumulate, clear
+from runtime.native.vectors import accumulate, clear, copy
 
 COLUMNS_PER_TASK = 256
 SUMS = 2
@@ -32,3 +32,26 @@ def sum_planes(task: int, scratch: Array, x: Array, y: Array, images: int, chann
             at = (p * channels + task) * size + i
             add_compensated(scratch, total(x + at, min(BLOCK, size - i)))
     y[task] = scratch[0] + scratch[1]
+
+
+@function
+def add_rows(to: Array, x: Array, y: Array, n: int) -> None:
+    for i in range(n):
+        to[i] = x[i] + y[i]
+
+
+@kernel
+def running_sums(task: int, x: Array, y: Array, length: int, n: int, backwards: int) -> None:
+    """y, (tasks, length, n): the sums of x up to each position; from each to the last if `backwards`. One task for each
+    of the first axis."""
+    step = -n if backwards == 1 else n
+    at = (task + backwards) * length * n - backwards * n
+    copy(y + at, x + at, n)
+    if n == 1:
+        sum = x[at]
+        for k in range(1, length):
+            sum += x[at + k * step]
+            y[at + k * step] = sum
+    else:
+        for k in range(1, length):
+            add_rows(y + (at + k * step), x + (at + k * step), y + (at + (k - 1) * step), n)

@@ -1,4 +1,5 @@
-"""The exchange of two axes of an array, in tiles that the cache holds, whatever the lengths of the axes."""
+"""The exchange of two axes of an array, in tiles that the cache holds, whatever the lengths of the axes; and of rows
+that lie interleaved with others."""
 
 from __future__ import annotations
 
@@ -38,3 +39,17 @@ def exchange_axes(task: int, scratch: Array, x: Array, y: Array, a: int, b: int,
         for j in range(columns):
             for i in range(a):
                 copy(to + (j * a + i) * n, of + (i * b + j) * n, n)
+
+
+@kernel
+def take_kind(task: int, x: Array, y: Array, kind: int, kinds: int, length: int, rows: int, n: int) -> None:
+    """y, (rows, length, n): those of one kind of x, (length, rows, kinds, n). One task for each row."""
+    for t in range(length):
+        copy(y + (task * length + t) * n, x + ((t * rows + task) * kinds + kind) * n, n)
+
+
+@kernel
+def put_kind(task: int, y: Array, x: Array, kind: int, kinds: int, length: int, rows: int, n: int) -> None:
+    """The way back: x gets what y has."""
+    for t in range(length):
+        copy(x + ((t * rows + task) * kinds + kind) * n, y + (task * length + t) * n, n)

@@ -12,6 +12,12 @@ def clear(x: Array, n: int) -> None:
 
 
 @function
+def fill(x: Array, value: float, n: int) -> None:
+    for i in range(n):
+        x[i] = value
+
+
+@function
 def copy(to: Array, x: Array, n: int) -> None:
     for i in short(n):
         to[i] = x[i]

@@ -83,7 +83,7 @@ def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None
     """
     sparse = stype not in (None, "default")
     make = functools.partial(creation.zeros, stype=stype) if sparse else creation.blank
-    autograd.mark_variables(self, make(self.shape, self._ctx, self.dtype), grad_req)
+    autograd.mark(self, make(self.shape, self._ctx, self.dtype), grad_req)
 
 
 def broadcast_like(

@@ -78,9 +78,11 @@ def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
 
 
 def load_named(fname: str | os.PathLike[str]) -> dict[str, NDArray]:
-    """The arrays of a file by their names; see `load`. ArgumentError for a list, whose arrays have none."""
+    """The arrays of a file by their names; see `load`. ArgumentError for a list of arrays, which have none."""
     found = load(fname)
     if isinstance(found, list):
+        if not found:  # MXNet's files of no arrays do not tell
+            return {}
         raise ArgumentError(f"'{os.fspath(fname)}' holds a list of arrays without names; parameters need names")
     return found
 

@@ -27,7 +27,8 @@ class TwoGradientOperator(Operator):
 
     `backward(g, y, *inputs, **attrs)` takes arrays as `forward` does, and returns the gradient of each input, or None.
     g and y are tuples where `forward` returns a tuple. A parameter `wanted`, if it has one, is a list that says for
-    each input whether its gradient is needed.
+    each input whether its gradient is needed. A parameter `places` is a list that has for some inputs the array that
+    their gradient will be copied to: `backward` may write it there at once.
 
     While the walk is recorded (`create_graph=True`), the gradients made of operators are used instead: those given by
     `gradient`, or those of the function given by `again`, which computes the first output with operators. Without
@@ -37,13 +38,14 @@ class TwoGradientOperator(Operator):
     def __init__(self, forward: Callable[..., Any]) -> None:
         super().__init__(forward)
         self._backward: Callable[..., tuple] | None = None
-        self._takes_wanted = False
+        self._takes_wanted = self._takes_places = False
         self._postpone: Callable[..., dict[int, autograd.Postponed]] | None = None
 
     def backward(self, function: Callable[..., tuple]) -> Callable[..., tuple]:
         """Decorator: the gradients of all inputs."""
         self._backward = function
-        self._takes_wanted = "wanted" in inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
+        self._takes_wanted, self._takes_places = "wanted" in parameters, "places" in parameters
         return function
 
     def postpone(self, function: Callable[..., dict[int, autograd.Postponed]]) -> None:
@@ -80,15 +82,19 @@ class TwoGradientOperator(Operator):
             parents = [None if i in postponed else parent for i, parent in enumerate(parents)]
         if self._takes_wanted:
             attrs = {**attrs, "wanted": [parent is not None for parent in parents]}
+        lent: Iterable[Any] = _NO_NODES
+        if self._takes_places:
+            lent = [None if traced or not ctx.on_cpu else _lent(parent) for parent in parents]
+            attrs = {**attrs, "places": [None if to is None else to._data for to in lent]}
         if ctx.on_cpu:
             gradients = self._backward(flows, output, *node.inputs, **attrs)
         else:
             with backend.device_scope(ctx):
                 gradients = self._backward(flows, output, *node.inputs, **attrs)
         parts = self._noted(node, g, flows, tuple(gradients), attrs) if traced else _NO_NODES
-        for parent, dx, part in zip(parents, gradients, parts, strict=False):
+        for parent, dx, part, to in zip(parents, gradients, parts, lent, strict=False):
             if parent is not None and dx is not None:
-                arrived.append((parent, NDArray(dx, ctx, part)))
+                arrived.append((parent, NDArray(dx, ctx, part) if to is None or dx is not to._data else to))
         return arrived
 
     def _noted(self, node: autograd.Node, g: Any, flows: Any, gradients: tuple, attrs: dict[str, Any]) -> list[Any]:
@@ -111,6 +117,11 @@ class DirectOperator(TwoGradientOperator):
 
     def pull(self, node: autograd.Node, g: Any) -> Iterable[tuple[Any, NDArray]]:
         return Operator.pull(self, node, g) if autograd.mode.trace is not None else super().pull(node, g)
+
+
+def _lent(parent: Any) -> NDArray | None:
+    """Where a variable keeps its gradient, if nobody has it: what somebody has may be read by this walk."""
+    return parent.lend() if type(parent) is autograd.Variable and not parent.exposed else None
 
 
 def _in_order(gradients: autograd.Gradients, outputs: int) -> tuple[Any, ...]:

@@ -29,7 +29,6 @@ class Compiled:
         """The outputs whose gradients the gradient takes."""
         self.wanted = tuple(tape.wanted)
         """The inputs, data and then parameters, whose gradients it computes."""
-        self.wanted_set = frozenset(tape.wanted)
         results = set(_buffers([*lowered.outputs, *lowered.gradients]))
         backward = _needed(lowered.backward, results)
         left = results | {x for step in backward for x in step.reads}

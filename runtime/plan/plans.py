@@ -90,7 +90,7 @@ class Plans:
             x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
         ]
         call = _Call(self, entry, function, data, arrays)
-        return call.traced() if entry.compiled is None else call.planned()
+        return call.traced() if call._compiled is None else call.planned()
 
     def __reduce__(self) -> Any:
         """Copied and pickled without plans: these have addresses of memory."""
@@ -123,6 +123,12 @@ class Plans:
             if len(self._taped) > MAX_TAPES:
                 oldest = self._taped.pop(0)
                 oldest.tape, oldest.was_dropped = None, True
+
+    def forget(self, entry: Entry) -> None:
+        """Trace the next call of this kind again."""
+        with self._lock:
+            self._recent = [x for x in self._recent if x is not entry.compiled]
+            entry.compiled = None
 
     def use(self, compiled: Compiled) -> None:
         """Have the last plans that were used keep memory, and no others."""
@@ -255,12 +261,16 @@ class _Call:
         return iter([(parent, dx) for parent, dx in pairs if parent is not None and dx is not None])
 
     def _fits(self, node: autograd.Node, flows: list[NDArray | None]) -> bool:
-        """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted."""
+        """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted.
+
+        Where parameters were frozen or thawed since the plan was made, the next call makes another one.
+        """
         compiled = self._compiled
         assert compiled is not None
-        given = tuple([i for i, flow in enumerate(flows) if flow is not None])
-        wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
-        return given == compiled.heads and compiled.wanted_set.issuperset(wanted)
+        if tuple([i for i, parent in enumerate(node.parents) if parent is not None]) != compiled.wanted:
+            self._plans.forget(self._entry)
+            return False
+        return tuple([i for i, flow in enumerate(flows) if flow is not None]) == compiled.heads
 
     def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
         tape = self._tape

@@ -105,7 +105,7 @@ def _kept(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
 
 
 def _of_stored(x: NDArray, function: Callable[[NDArray], NDArray]) -> NDArray:
-    """`function` of the elements of `x` that are stored; the others stay 0. It must have the same gradient at all."""
+    """`function`, whose slope is the same everywhere, of the elements of `x` that are stored; the others stay 0."""
     if not isinstance(x, BaseSparseNDArray):
         return function(x)
     result = x._with(function(NDArray(x._values, x.context))._data)

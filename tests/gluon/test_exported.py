@@ -219,6 +219,20 @@ def test_a_network_may_ignore_an_input(tmp_path: Path) -> None:
     assert gluon.SymbolBlock.imports(graph, ["data0", "data1"])(*inputs).asscalar() == 4
 
 
+def test_networks_of_float64_and_without_parameters_come_back(tmp_path: Path) -> None:
+    """Types of inputs follow from those of parameters; files of no arrays have no names either."""
+    for net in (nn.BatchNorm(), nn.HybridLambda(lambda F, x: F.tanh(x))):
+        net.initialize()
+        x = nd.ones((2, 3), dtype="float64")
+        net(x.astype("float32"))
+        net.cast("float64")
+        net.hybridize()
+        y = net(x)
+        graph, values = net.export(str(tmp_path / "net"))
+        again = gluon.SymbolBlock.imports(graph, ["data"], values)(x)
+        assert again.dtype == np.float64 and (again == y).asnumpy().all()
+
+
 def test_a_symbol_block_is_a_part_of_others() -> None:
     data = mx.sym.var("data")
     hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")

@@ -9,11 +9,13 @@ import numpy as np
 from runtime import autograd, nd
 from runtime.context import cpu
 from runtime.kvstore.compression import GradientCompression
-from runtime.native import activation, arithmetic, gather, normalization, softmax, sums
+from runtime.native import activation, arithmetic, ctc, error_function, gather, normalization, resize, softmax, sums
+from runtime.native import boxes as native_boxes
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import dropout
+from runtime.ndarray.shape.subscript import Part
 from runtime.ndarray.vision.boxes import survivors
 
 rng = np.random.default_rng(0)
@@ -52,11 +54,15 @@ WITH_NUMBERS = ("add_number", "subtract_number", "subtract_from", "scale", "divi
 def elementwise(dtype: str) -> None:
     for n in (1, 7, 33, ELEMENTS_PER_TASK + 5):
         tasks, slope = -(-n // ELEMENTS_PER_TASK), np.array([0.25], dtype)
-        x, g = numbers(dtype, n, special=n > 1), numbers(dtype, n)
+        x, g, ends = numbers(dtype, n, special=n > 1), numbers(dtype, n), np.array([0, 1], dtype)
         for run, inputs in (
             *((getattr(arithmetic, name), (x,)) for name in ("copy", "negate", "square")),
             *((getattr(arithmetic, name), (x, g)) for name in ("add", "subtract", "multiply", "divide")),
             *((getattr(arithmetic, name), (x, slope)) for name in WITH_NUMBERS),
+            (arithmetic.clip, (x, ends)),
+            *((getattr(arithmetic, name), (x, ends, g)) for name in ("clip_back", "clipped_back")),
+            (arithmetic.choose, (x, g, x)),
+            *((getattr(arithmetic, name), (x, g)) for name in ("keep", "drop")),
             (activation.relu, (x,)),
             (activation.relu_back, (x, g)),
             (activation.tanh_back, (x, g)),
@@ -69,6 +75,8 @@ def elementwise(dtype: str) -> None:
     n, slopes = 65, np.array([0.25, 1.5], dtype)
     x, g = numbers(dtype, n, special=True), numbers(dtype, n)
     for run, inputs in (
+        (error_function.erf, (x,)),
+        (error_function.erf_back, (x, g)),
         (activation.gelu, (x,)),
         (activation.gelu_back, (x, g)),
         (activation.elu, (x, slopes)),
@@ -115,6 +123,13 @@ def sums_of_axes(dtype: str) -> None:
     for rows, columns in ((1, 1), (3, 255), (2, 257)):
         tasks = -(-columns // sums.COLUMNS_PER_TASK)
         sums.sum_rows(tasks, rows * columns, numbers(dtype, rows, columns), np.empty(columns, dtype), rows, columns)
+
+
+def running_sums(dtype: str) -> None:
+    for shape in ((1, 1, 1), (3, 5, 1), (2, 4, 37)):
+        for backwards in (0, 1):
+            x = numbers(dtype, *shape)
+            sums.running_sums(shape[0], 0, x, np.empty_like(x), *shape[1:], backwards)
 
 
 def normalizations_with_given_means(dtype: str) -> None:
@@ -223,6 +238,14 @@ def boxes(dtype: str) -> None:
         for together in (False, True):
             nd.contrib.box_nms(nd.array(rows[None], dtype=dtype), 0.3, force_suppress=together, id_index=0)
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
+    corners = numbers(dtype, 150, 4, special=True)
+    corners[40:, 2:] += 10
+    corners[corners > 1e30] = np.inf
+    native_boxes.overlaps(2, 0, corners, corners[60:67], np.empty((150, 7), dtype), 150, 7, 100)
+    for scale, most in ((1, 5), (30, 100)):
+        places, found = np.empty(most, np.uint32), np.zeros(1, np.uint32)
+        limit, sizes = np.array([0.5], dtype), (most, 150)
+        native_boxes.separate(1, 0, scale * corners, limit, places, found, *sizes, scratch=5 * most)
 
 
 def first_elements(dtype: str) -> None:
@@ -244,12 +267,70 @@ def picks(dtype: str) -> None:
 
 
 def parts(dtype: str) -> None:
-    """In the middle of an axis, and at its ends; tasks of several rows, the last of which has fewer."""
-    for before, length, n in ((1, 5, 3), (3, 4, 1)):
+    """In the middle of an axis, and at its ends; tasks of several rows, and of parts of them."""
+    for before, length, n in ((1, 5, 3), (3, 4, 1), (700, 3, 9), (2, 3, 6001)):
         for first, count in ((0, 2), (1, 2), (length - 1, 1)):
+            found = Part(before, first, count, length, n)
             x, y = numbers(dtype, before, length, n), np.empty((before, count, n), dtype)
-            gather.take_part(-(-before * count // 2), 0, x, y, before * count, first, count, length, n, 2)
-            gather.put_part(-(-before * length // 2), 0, y, x, before * length, first, count, length, n, 2)
+            tasks, all_tasks = (-(-array.size // gather.ELEMENTS_PER_TASK) for array in (y, x))
+            gather.copy_rows(tasks, 0, x, y, *found.taken())
+            gather.copy_rows(tasks, 0, y, x, *found.joined())
+            gather.put_rows(all_tasks, 0, y, x, *found.put())
+
+
+def rows_by_number(dtype: str) -> None:
+    """Rows that have one, two, three and more summands; more than one task."""
+    few = rng.integers(0, 3, 50)
+    for numbers_of, rows, n in ((few, 5, 3), (np.arange(7), 9, 1), (rng.integers(0, 40, 60), 40, 600)):
+        differentiate(lambda w, at=numbers_of: nd.take(w, nd.array(at)), numbers(dtype, rows, n))
+    differentiate(lambda w: nd.take(w, nd.array([[0, 2], [2, 9]]), axis=1), numbers(dtype, 2, 3, 4))
+
+
+def rows_of_values(dtype: str) -> None:
+    for n in (1, 5, 20_000):
+        nd.one_hot(nd.array([[0, n - 1], [-1, n]]), n, 2, 3, dtype)
+    for shape, axis in (((4, 3), 0), ((3, 4, 5), 1), ((4, 3, 20_000), 0)):
+        lengths = nd.array([0, 2, 4])
+        differentiate(lambda x, a=axis, m=lengths: nd.SequenceMask(x, m, True, -1, a), numbers(dtype, *shape))
+
+
+def paths(dtype: str) -> None:
+    """Labels that repeat, that do not fit, and none; steps that do not count."""
+    steps, batch, classes, blank = 5, 4, 4, 0
+    states = np.array([[0, 1, 0, 2, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [0, 3, 0, 0, 0]])
+    ends, times = np.array([4, 4, 0, 2]), np.array([5, 2, 4, 1])
+    log_p = np.log(rng.dirichlet(np.ones(classes), (steps, batch))).astype(dtype)
+    log_p[1, 0] = -np.inf, 0, -np.inf, -np.inf
+    counts, dx, nothing = np.empty((steps, batch, 5), dtype), np.empty_like(log_p), np.array([-np.inf], dtype)
+    sizes, scratch = np.array([steps, batch, classes, 5, blank]), ctc.ROWS * (5 + ctc.MARGIN)
+    ctc.forward_counts(batch, 0, log_p, counts, nothing, states, sizes, scratch=scratch)
+    totals = np.array([-3, -np.inf, -1, -2], dtype)
+    ctc.gradient(
+        batch, 0, log_p, counts, totals, numbers(dtype, 4), dx, nothing, states, ends, times, sizes, scratch=scratch
+    )
+
+
+def resizes(dtype: str) -> None:
+    """Bytes at both ends, too; the kernels for float64, which no operator asks for, with the same numbers."""
+    bytes = rng.integers(0, 256, (5, 7, 3)).astype(np.uint8)
+    bytes[2:] = rng.choice([0, 255], (3, 7, 3))
+    for width, height, interp in ((9, 8, 1), (3, 4, 3), (5, 6, 2)):
+        for image in (bytes, bytes[..., :1].astype(np.float32)):
+            nd.image.resize(nd.array(image, dtype=image.dtype), (width, height), interp=interp)
+    x, y, at = bytes.reshape(5, 21).astype(dtype), np.empty((5, 4), dtype), np.array([0, 9, 20, 3, 1, 10, 20, 2])
+    shares = (rng.integers(0, 2049, 8)).astype(dtype)
+    resize.across(5, 0, x, shares, y, at, 2, 21, 4)
+    for run, taps in ((resize.down, (2,)), (resize.down_cut, ())):
+        run(4, 0, 8 * x, shares, np.empty((4, 21), dtype), at % 5, *taps, 4, 21)
+
+
+def interleaved(dtype: str) -> None:
+    x = numbers(dtype, 4, 2, 2 * 3 * 5)
+    for function in (
+        lambda x: nd.contrib.interleaved_matmul_selfatt_qk(x, heads=2),
+        lambda x: nd.contrib.interleaved_matmul_selfatt_valatt(x, nd.ones((4, 4, 4), dtype=dtype), heads=2),
+    ):
+        differentiate(function, x, twice=True)
 
 
 def gradient_compression(dtype: str) -> None:
@@ -272,10 +353,11 @@ def dropouts(dtype: str) -> None:
 CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
         *(f"arithmetic.{f}" for f in ("copy", "negate", "square", "add", "subtract", "multiply", "divide")),
-        *(f"arithmetic.{f}" for f in WITH_NUMBERS),
+        *(f"arithmetic.{f}" for f in (*WITH_NUMBERS, "clip", "clip_back", "clipped_back", "choose", "keep", "drop")),
         *(f"activation.{f}" for f in ("relu", "relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
         *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
+        *(f"error_function.{f}" for f in ("erf", "erf_back")),
     ],
     activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
     softmaxes: [
@@ -295,6 +377,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     normalizations_with_relu: ["normalization.planes_relu", "normalization.planes_back_relu"],
     normalizations_with_given_means: ["normalization.scaled_planes", "normalization.scaled_rows"],
     transposes: ["transpose.exchange_axes"],
+    interleaved: ["transpose.take_kind", "transpose.put_kind"],
     matrix_products: ["optgen.linalg.blocks.multiply"],
     recurrent_layers: [
         *(f"recurrent.{kind}{way}" for kind in ("lstm", "gru", "elman") for way in ("", "_back")),
@@ -302,10 +385,15 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
-    boxes: ["boxes.suppress"],
+    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate")],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
-    parts: ["gather.take_part", "gather.put_part"],
+    rows_by_number: ["gather.sum_rows_by_number"],
+    running_sums: ["sums.running_sums"],
+    rows_of_values: ["gather.one_hot", "gather.mask_rows"],
+    resizes: ["resize.across", "resize.down", "resize.down_cut"],
+    paths: ["ctc.forward_counts", "ctc.gradient"],
+    parts: ["gather.copy_rows", "gather.put_rows"],
     dropouts: ["dropout.factors"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }

@@ -152,3 +152,19 @@ def test_gradients_of_large_arrays(act: str, slope: float | None) -> None:
     with np.errstate(invalid="ignore"):
         expected = g * (1 - np.tanh(x) ** 2 if slope is None else np.where(x > 0, np.float32(1), np.float32(slope)))
     np.testing.assert_allclose(a.grad.asnumpy(), expected, 1e-5, 1e-6)
+
+
+def test_large_arrays_are_clipped_as_small_ones() -> None:
+    """Threads share them."""
+    values = np.random.default_rng(0).normal(size=(3, 100_000)).astype("float32")
+    values[:, :6] = np.nan, np.inf, -np.inf, -0.5, 0.5, 0
+    parts = []
+    for x in (values, *values):
+        x = nd.array(x)
+        x.attach_grad()
+        with autograd.record():
+            y = [nd.clip(x, -0.5, 0.5), nd.hard_sigmoid(x, 1, 0.5)]
+        autograd.backward(y)
+        parts.append([*(a.asnumpy() for a in y), x.grad.asnumpy()])
+    for whole, *rows in zip(*parts, strict=True):
+        np.testing.assert_array_equal(whole, np.stack(rows))

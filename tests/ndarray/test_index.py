@@ -238,3 +238,36 @@ def test_internal_names() -> None:
     np.testing.assert_array_equal(y.asnumpy(), [[1, 0, 0], [1, 1, 1]])
     y = nd._internal._scatter_set_nd(x, nd.array([7, 8]), nd.array([[0, 1], [0, 2]]), shape=x.shape)
     np.testing.assert_array_equal(y.asnumpy(), [[7, 5, 5], [1, 1, 8]])
+
+
+def test_where_of_large_arrays_is_that_of_small_ones() -> None:
+    """Threads share them. Conditions are truth values, or numbers, of which NaN is not 0."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(2, 3, 100_000)).astype("float32")
+    floats = rng.integers(-1, 2, values.shape[1:]).astype("float32")
+    floats[:, :2] = np.nan, -0.0
+    for condition in (floats, np.nan_to_num(floats).astype("int32"), floats.astype("float64")):
+        parts = []
+        for row in (slice(None), 0, 1, 2):
+            x, y = (nd.array(v[row]) for v in values)
+            x.attach_grad(), y.attach_grad()
+            with autograd.record():
+                chosen = nd.where(nd.array(condition[row], dtype=condition.dtype), x, y)
+            chosen.backward(x)
+            parts.append([a.asnumpy() for a in (chosen, x.grad, y.grad)])
+        for whole, *rows in zip(*parts, strict=True):
+            np.testing.assert_array_equal(whole, np.stack(rows))
+        np.testing.assert_array_equal(parts[0][0], np.where(condition, *values))
+
+
+def test_gradients_of_rows_that_are_named_several_times() -> None:
+    x = nd.array(np.random.default_rng(0).normal(size=(3, 4, 9)))
+    x.attach_grad()
+    for key in ([[0, 0, -1, 0], [1, 1, 3, -3]], [[2, -1, 2, 2, 0]]):
+        with autograd.record():
+            y = nd.gather_nd(x, nd.array(key))
+        flow = np.random.default_rng(1).normal(size=y.shape).astype("float32")
+        y.backward(nd.array(flow))
+        expected = np.zeros(x.shape, "float32")
+        np.add.at(expected, tuple(np.array(key)), flow)
+        np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-6, atol=1e-6)

@@ -225,6 +225,15 @@ def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
     np.testing.assert_allclose(blas.matmul(apart, b), a @ b, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_of_stacks_are_those_of_their_matrices(turned: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    for lead, m, n, k in (((6, 8), 20, 31, 40), ((3,), 130, 140, 64), ((2, 1), 5, 6, 7), ((0,), 9, 9, 9)):
+        a = rng.normal(size=(*lead, k, m)).swapaxes(-1, -2) if turned[0] else rng.normal(size=(*lead, m, k))
+        b = rng.normal(size=(*lead, n, k)).swapaxes(-1, -2) if turned[1] else rng.normal(size=(*lead, k, n))
+        np.testing.assert_allclose(blas.matmul(a, b), a @ b, rtol=1e-10, atol=1e-10)
+
+
 def test_two_threads_have_whole_rows_of_the_gradient_of_a_weight() -> None:
     rows, columns = blas.block_shape(130, 500, 40)
     assert rows == 68

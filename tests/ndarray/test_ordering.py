@@ -112,3 +112,17 @@ def test_what_does_not_fit() -> None:
         nd.topk(x, ret_typ="values")
     with pytest.raises(mx.MXNetError, match="sort: there is no axis 2"):
         nd.sort(x, axis=2)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("ascending", [False, True])
+def test_large_arrays_are_sorted_as_small_ones(axis: int, ascending: bool) -> None:
+    """Equal elements keep their order, zeros of both signs are equal, and NaN is largest."""
+    values = np.random.default_rng(0).integers(-9, 9, (60, 70)).astype("float32")
+    values[::3, ::5] = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, -1e-40] * 35).reshape(20, 14)
+    found = nd.argsort(nd.array(values), axis=axis, is_ascend=ascending, dtype="int64").asnumpy()
+    expected = nd.argsort(nd.array(values, dtype="float64"), axis=axis, is_ascend=ascending, dtype="int64").asnumpy()
+    np.testing.assert_array_equal(found, expected)
+    rising = np.argsort(values.astype("float64"), axis, kind="stable")
+    if ascending:
+        np.testing.assert_array_equal(found, rising)

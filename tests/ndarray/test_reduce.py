@@ -167,3 +167,15 @@ def test_errors(call: Callable, words: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_running_sums_of_large_arrays_have_the_bits_of_numpy(axis: int) -> None:
+    values = np.random.default_rng(0).normal(size=(30, 40, 50)).astype("float32")
+    x = nd.array(values)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.cumsum(x, axis=axis)
+    y.backward(x)
+    np.testing.assert_array_equal(y.asnumpy(), np.cumsum(values, axis))
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.flip(np.cumsum(np.flip(values, axis), axis), axis))

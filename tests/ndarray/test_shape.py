@@ -285,3 +285,28 @@ def test_transposes_that_exchange_two_axes(shape: Shape, axes: Shape, exchanged:
     for dtype in ("float16", "float32", "float64"):
         y = nd.transpose(nd.array(x, dtype=dtype), axes).asnumpy()
         assert np.array_equal(y, x.astype(dtype).transpose(axes)) and y.flags.c_contiguous
+
+
+@pytest.mark.parametrize("shape", [(3, 300, 301), (600, 3, 151), (2, 3, 70_001)])
+def test_large_arrays_are_cut_and_joined_as_small_ones(shape: tuple[int, ...]) -> None:
+    """Threads share them."""
+    values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    x = nd.array(values)
+    x.attach_grad()
+    for axis, n in enumerate(shape):
+        key = (*[slice(None)] * axis, slice(1, n))
+        with autograd.record():
+            part, row = nd.slice_axis(x, axis, 1, n), x[(*key[:-1], -1)]
+            both, pieces = nd.concat(x, part, dim=axis), nd.split_v2(x, [1, 2], axis)
+            stacked = nd.stack(x, x + 1, axis=axis)
+        np.testing.assert_array_equal(part.asnumpy(), values[key])
+        np.testing.assert_array_equal(row.asnumpy(), values[(*key[:-1], -1)])
+        np.testing.assert_array_equal(both.asnumpy(), np.concatenate([values, values[key]], axis))
+        np.testing.assert_array_equal(stacked.asnumpy(), np.stack([values, values + 1], axis))
+        for piece, expected in zip(pieces, np.split(values, [1, 2], axis), strict=True):
+            np.testing.assert_array_equal(piece.asnumpy(), expected)
+        autograd.backward([part, row, both, stacked, *pieces])
+        expected = np.full(shape, 4, "float32")
+        expected[key] += 2
+        expected[(*key[:-1], -1)] += 1
+        np.testing.assert_array_equal(x.grad.asnumpy(), expected)

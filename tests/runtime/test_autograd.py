@@ -296,6 +296,17 @@ def test_a_gradient_goes_back_to_where_the_array_came_from() -> None:
     assert grad(x) == [108] and x.grad.context == mx.current_context()
 
 
+@pytest.mark.cpu_only("arrays of several contexts meet in one operator")
+def test_gradients_are_in_the_contexts_of_their_arrays() -> None:
+    x, y = nd.array([3], ctx=mx.cpu(1)), nd.array([2])
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        gradients = autograd.grad(x * y * y, [x, y], create_graph=True)
+        gradients[0].backward()
+    assert [g.context for g in gradients] == [mx.cpu(1), mx.cpu(0)] and grad(x) == [0] and grad(y) == [4]
+
+
 def test_gradients_are_arrays_of_their_own() -> None:
     x, y, head = variable(1, 2), variable(3, 4), nd.ones(2)
     with autograd.record():
@@ -353,3 +364,43 @@ def test_a_recorded_graph_as_text() -> None:
     found = json.loads(autograd.get_symbol(y).tojson())
     assert [node["op"] for node in found["nodes"]] == ["null", "exp", "add"] and found["arg_nodes"] == [0]
     assert [entry[0] for entry in found["nodes"][2]["inputs"]] == [1, 0] and found["heads"] == [[2, 0, 0]]
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["attach_grad", "mark_variables"])
+def test_a_gradient_that_is_read_by_the_same_walk_is_the_one_before(given: bool) -> None:
+    """Products write gradients where variables keep them, unless someone has these arrays."""
+    w, u, data = (nd.array(np.random.default_rng(i).normal(size=(3, 3))) for i in range(3))
+    u.attach_grad()
+    if given:
+        before = nd.ones((3, 3))
+        autograd.mark_variables(w, before)
+    else:
+        w.attach_grad()
+        before = w.grad
+        before[:] = 1
+    with autograd.record():
+        other = nd.dot(before, u)
+        y = nd.dot(data, w)
+    autograd.backward([other, y])
+    np.testing.assert_array_equal(u.grad.asnumpy(), np.full((3, 3), 3))
+    np.testing.assert_allclose(before.asnumpy(), data.asnumpy().T @ np.ones((3, 3)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("grad_req", ["write", "add"])
+def test_gradients_of_what_several_products_read(grad_req: str) -> None:
+    """The first gradient may lie where the sum will be."""
+    values = [np.random.default_rng(i).normal(size=(4, 4)).astype("float32") for i in range(2)]
+    w, data = map(nd.array, values)
+    w.attach_grad(grad_req)
+    grads = []
+    for _ in range(2):
+        with autograd.record():
+            y = [nd.dot(data, w), nd.FullyConnected(data, w, nd.ones(4), num_hidden=4), nd.dot(w, w), w * 2]
+            y += [nd.take(w, nd.array([1, 1, 3])), nd.Embedding(nd.array([0, 2, 2, 2, 0]), w)]
+        autograd.backward(y)
+        grads.append(w._node.grad.asnumpy())
+    w, data = values
+    rows = np.array([2, 2, 3, 1])[:, None]
+    whole = data.sum(0)[:, None] + data.sum(0) + w.sum(1) + w.sum(0)[:, None] + 2 + rows
+    for i, found in enumerate(grads):
+        np.testing.assert_allclose(found, whole * (i + 1 if grad_req == "add" else 1), rtol=1e-5)

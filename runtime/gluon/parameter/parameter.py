@@ -219,7 +219,7 @@ class Parameter:
         self._data, self._grad = arrays, None
         if self._grad_req != "null":
             self._grad = [nd.zeros(x.shape, x.context, x.dtype, stype=self._grad_stype) for x in arrays]
-            autograd.mark_variables(arrays, self._grad, self._grad_req)
+            autograd.mark(arrays, self._grad, self._grad_req)
 
     def reset_ctx(self, ctx: Context | Sequence[Context] | None) -> None:
         """Move to other contexts: each gets the mean of the values in those before; gradients are 0."""
@@ -421,7 +421,7 @@ class Parameter:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._grad is not None:
-            autograd.mark_variables(self._data, self._grad, self._grad_req)
+            autograd.mark(self._data, self._grad, self._grad_req)
 
     # ------------------------------------------------------------ errors
 

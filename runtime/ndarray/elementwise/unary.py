@@ -15,13 +15,20 @@ import numpy as np
 from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
-from runtime.core.threaded import threads_pay
+from runtime.core.backend import is_host
+from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
-from runtime.native import arithmetic
+from runtime.native import arithmetic, error_function
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
-from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel
+from runtime.ndarray.two_gradients import (
+    DirectOperator,
+    TwoGradientOperator,
+    constants,
+    kernel_pays,
+    run_elementwise_kernel,
+)
 
 __all__ = [
     "BlockGrad",
@@ -241,9 +248,34 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
 
 # ---------------------------------------------------------------- special functions
 
-erf = _special(
-    "erf", special.erf, "The error function.", lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi))
+ERF_WORK = 32
+"""The work of erf per element, in additions."""
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    if not is_host(x):
+        return special.erf(x)
+    return run_elementwise_kernel(error_function.erf, x, work=ERF_WORK)
+
+
+erf = _function(
+    "erf",
+    lambda x: _erf(x.astype(np.float64)).astype(x.dtype),
+    "The error function.",
+    lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi)),
+    TwoGradientOperator,
 )
+
+
+@erf.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if takes(x):
+        return (run_elementwise_kernel(error_function.erf_back, x, g, work=ERF_WORK // 2),)
+    slope = np.exp(-(x * x).astype(np.float64)) * (2 / math.sqrt(math.pi))
+    return ((g.astype(np.float64) * slope).astype(x.dtype),)
+
+
 erfinv = _special(
     "erfinv", special.erfinv, "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (math.sqrt(math.pi) / 2)
 )
@@ -272,14 +304,24 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- with parameters
 
 
-@Operator
+@DirectOperator
 @ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
     if x.dtype.kind in "iu":  # their bounds may lie outside of the type
         least, most = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
         a_min, a_max = min(max(a_min, least), most), min(max(a_max, least), most)
+    if threads_pay(x):
+        return run_elementwise_kernel(arithmetic.clip, x, constants(x.dtype, a_min, a_max))
     low, high = x.dtype.type(a_min), x.dtype.type(a_max)
     return np.minimum(np.maximum(x, low), high)  # np.clip would turn bfloat16 to float32
+
+
+@_clip.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, a_min: float, a_max: float) -> tuple[np.ndarray]:
+    if kernel_pays(x):
+        return (run_elementwise_kernel(arithmetic.clip_back, x, constants(x.dtype, a_min, a_max), g),)
+    return (g * ((x < y) == (x > y)).astype(g.dtype),)
 
 
 @_clip.gradient

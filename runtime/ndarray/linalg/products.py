@@ -14,18 +14,45 @@ from runtime.core.blas import matmul
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import in_float32
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
+from runtime.ndarray.two_gradients import DirectOperator, TwoGradientOperator, widen_half
 
 __all__ = ["batch_dot", "dot", "khatri_rao"]
 
 
-@Operator
+@DirectOperator
 @in_float32
 def _matmul(a: np.ndarray, b: np.ndarray, *, ta: bool = False, tb: bool = False) -> np.ndarray:
     """The product of two matrices, or of the matrices in two stacks of the same shape, transposed if asked."""
-    return matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b)
+    return _product(a, b, ta, tb)
+
+
+def _product(a: np.ndarray, b: np.ndarray, ta: bool, tb: bool, out: np.ndarray | None = None) -> np.ndarray:
+    return matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b, out)
+
+
+@_matmul.backward
+def _(
+    g: np.ndarray,
+    y: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    wanted: list[bool],
+    places: list[np.ndarray | None],
+    ta: bool = False,
+    tb: bool = False,
+) -> tuple[np.ndarray | None, ...]:
+    dtype = g.dtype
+    if dtype.itemsize == 2:
+        g, a, b, places = widen_half(g), widen_half(a), widen_half(b), [None, None]
+    of_a = of_b = None
+    if wanted[0]:
+        of_a = _product(b, g, tb, True, places[0]) if ta else _product(g, b, False, not tb, places[0])
+    if wanted[1]:
+        of_b = _product(g, a, True, ta, places[1]) if tb else _product(a, g, not ta, False, places[1])
+    return tuple(dx if dx is None else dx.astype(dtype, copy=False) for dx in (of_a, of_b))
 
 
 @_matmul.gradient
@@ -149,13 +176,16 @@ def _(
     b: np.ndarray,
     *,
     wanted: list[bool],
+    places: list[np.ndarray | None],
     relu: bool = False,
 ) -> tuple[np.ndarray | None, ...]:
     dtype = g.dtype
-    g, x, w = widen_half(g), widen_half(x), widen_half(w)
+    if dtype.itemsize == 2:
+        g, x, w, places = widen_half(g), widen_half(x), widen_half(w), [None, None]
     if relu:
         g = g * widen_half(relu_slope.forward(y))
-    of_data, of_weight = matmul(g, w) if wanted[0] else None, matmul(g.T, x) if wanted[1] else None
+    of_data = matmul(g, w, places[0]) if wanted[0] else None
+    of_weight = matmul(g.T, x, places[1]) if wanted[1] else None
     gradients = of_data, of_weight, g.sum(axis=0) if wanted[2] else None
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 

@@ -12,6 +12,7 @@ from runtime.core.backend import device_scope, is_host, to_device_of
 from runtime.core.generator import generator
 from runtime.core.threaded import threads_pay
 from runtime.native import activation as native
+from runtime.native import arithmetic
 from runtime.native.activation import DENSITY_AT_0
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, minimum, tanh
@@ -20,7 +21,14 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reductions import sum_to
-from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel, widen_half
+from runtime.ndarray.two_gradients import (
+    DirectOperator,
+    TwoGradientOperator,
+    constants,
+    kernel_pays,
+    run_elementwise_kernel,
+    widen_half,
+)
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
@@ -134,10 +142,20 @@ def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArra
     return _saturated(data * alpha + beta)
 
 
-@Operator
+@DirectOperator
 @ignore_bfloat16_nan
 def _saturated(x: np.ndarray) -> np.ndarray:
+    if threads_pay(x):
+        return run_elementwise_kernel(arithmetic.clip, x, constants(x.dtype, 0, 1))
     return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(1))
+
+
+@_saturated.backward
+@ignore_fp_errors
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if kernel_pays(y):
+        return (run_elementwise_kernel(arithmetic.clipped_back, y, constants(y.dtype, 0, 1), g),)
+    return (g * ((y > 0) & (y < 1)).astype(g.dtype),)
 
 
 @_saturated.gradient

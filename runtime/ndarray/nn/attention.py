@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from runtime.base import ArgumentError
+from runtime.core.threaded import takes
+from runtime.native import transpose as native
 from runtime.ndarray.linalg.products import batch_dot
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.shape.reshape import reshape, transpose
+from runtime.ndarray.operator import Operator
 
 __all__: list[str] = []
 CONTRIB = (
@@ -27,7 +33,7 @@ def interleaved_matmul_selfatt_qk(queries_keys_values: NDArray, heads: int) -> N
 
     `queries_keys_values` is (length, batch, heads*3*size): of each head its query, its key and its value.
     """
-    queries, keys, _ = _parts("interleaved_matmul_selfatt_qk", queries_keys_values, heads, 3)
+    queries, keys = _parts("interleaved_matmul_selfatt_qk", queries_keys_values, heads, 3, (0, 1))
     return batch_dot(div_sqrt_dim(queries), keys, transpose_b=True)
 
 
@@ -36,7 +42,7 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values: NDArray, attention: N
 
     `queries_keys_values` is as in `interleaved_matmul_selfatt_qk`.
     """
-    *_, values = _parts("interleaved_matmul_selfatt_valatt", queries_keys_values, heads, 3)
+    (values,) = _parts("interleaved_matmul_selfatt_valatt", queries_keys_values, heads, 3, (2,))
     return _beside_each_other(batch_dot(attention, values), heads)
 
 
@@ -46,8 +52,8 @@ def interleaved_matmul_encdec_qk(queries: NDArray, keys_values: NDArray, heads: 
     `queries` is (queries, batch, heads*size); `keys_values` is (keys, batch, heads*2*size): of each head its key and
     its value.
     """
-    (queries,) = _parts("interleaved_matmul_encdec_qk", queries, heads, 1)
-    keys, _ = _parts("interleaved_matmul_encdec_qk", keys_values, heads, 2)
+    (queries,) = _parts("interleaved_matmul_encdec_qk", queries, heads, 1, (0,))
+    (keys,) = _parts("interleaved_matmul_encdec_qk", keys_values, heads, 2, (0,))
     return batch_dot(div_sqrt_dim(queries), keys, transpose_b=True)
 
 
@@ -56,23 +62,63 @@ def interleaved_matmul_encdec_valatt(keys_values: NDArray, attention: NDArray, h
 
     `keys_values` is as in `interleaved_matmul_encdec_qk`.
     """
-    _, values = _parts("interleaved_matmul_encdec_valatt", keys_values, heads, 2)
+    (values,) = _parts("interleaved_matmul_encdec_valatt", keys_values, heads, 2, (1,))
     return _beside_each_other(batch_dot(attention, values), heads)
 
 
-def _parts(name: str, x: NDArray, heads: int, kinds: int) -> list[NDArray]:
-    """(length, batch, heads*kinds*size) as `kinds` arrays of (batch*heads, length, size)."""
+def _parts(name: str, x: NDArray, heads: int, kinds: int, wanted: tuple[int, ...]) -> list[NDArray]:
+    """Of (length, batch, heads*kinds*size) the kinds that are wanted, each (batch*heads, length, size)."""
     if heads < 1 or x.ndim != 3 or x.shape[2] % (heads * kinds):
         raise ArgumentError(
             f"{name}: projections of {heads} heads must be (length, batch, {heads * kinds}*size), not {x.shape}"
         )
-    length, batch, _ = x.shape
-    apart = transpose(reshape(x, shape=(length, batch, heads, kinds, -1)), axes=(3, 1, 2, 0, 4))
-    return list(reshape(apart, shape=(kinds, batch * heads, length, -1)))
+    return _apart(x, rows=x.shape[1] * heads, kinds=kinds, wanted=wanted)
 
 
 def _beside_each_other(x: NDArray, heads: int) -> NDArray:
     """(batch*heads, length, size) as (length, batch, heads*size)."""
-    _, length, size = x.shape
-    apart = transpose(reshape(x, shape=(-1, heads, length, size)), axes=(2, 0, 1, 3))
-    return reshape(apart, shape=(length, -1, heads * size))
+    rows, length, size = x.shape
+    return _together(x, kinds=1, places=(0,), shape=(length, rows // heads, heads * size))
+
+
+# ---------------------------------------------------------------- what lies interleaved
+
+
+@Operator
+def _apart(x: np.ndarray, *, rows: int, kinds: int, wanted: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """Of x, (length, rows, kinds, size) in any shape, the kinds that are wanted, each (rows, length, size)."""
+    length, size = len(x), math.prod(x.shape[1:]) // (rows * kinds)
+    if not takes(x):
+        seen = x.reshape(length, rows, kinds, size)
+        return tuple(seen[:, :, kind].swapaxes(0, 1).copy() for kind in wanted)
+    found = tuple(np.empty((rows, length, size), x.dtype) for _ in wanted)
+    for kind, y in zip(wanted, found, strict=True):
+        native.take_kind(rows, y.size, x, y, kind, kinds, length, rows, size)
+    return found
+
+
+@Operator
+def _together(*arrays: np.ndarray, kinds: int, places: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """The way back: x of `shape` has the arrays as the kinds `places`, and 0 as others."""
+    rows, length, size = arrays[0].shape
+    x = (np.empty_like if len(places) == kinds else np.zeros_like)(arrays[0], shape=shape)
+    for kind, y in zip(places, arrays, strict=True):
+        if takes(y):
+            native.put_kind(rows, y.size, y, x, kind, kinds, length, rows, size)
+        else:
+            x.reshape(length, rows, kinds, size)[:, :, kind] = y.swapaxes(0, 1)
+    return x
+
+
+@_apart.gradient
+def _(g: list, y: list, x: NDArray, *, rows: int, kinds: int, wanted: tuple[int, ...]) -> NDArray:
+    given = [(kind, flow) for kind, flow in zip(wanted, g, strict=True) if flow is not None]
+    places, flows = zip(*given, strict=True)
+    return _together(*flows, kinds=kinds, places=places, shape=x.shape)
+
+
+@_together.joint_gradient
+def _(
+    g: NDArray, y: NDArray, *arrays: NDArray, kinds: int, places: tuple[int, ...], shape: tuple[int, ...]
+) -> list[NDArray]:
+    return _apart(g, rows=len(arrays[0]), kinds=kinds, wanted=places)

@@ -3,8 +3,8 @@
 A path through the T steps emits at each step a label or nothing (the blank); it spells a sequence once repeats are
 merged and blanks taken out. The loss is minus the logarithm of the probability of all paths that spell the label
 sequence. They are counted along the sequence with blanks between, of S = 2 L + 1 states: at each step a path stays,
-goes on by one state, or skips a blank between two different labels. All is computed in logarithms, for the whole batch
-at once, step by step.
+goes on by one state, or skips a blank between two different labels. All is computed in logarithms: on the CPU by
+kernels, on a GPU for the whole batch at once, step by step.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import array_module, to_device_of, to_host
+from runtime.core.backend import array_module, is_host, to_device_of, to_host
+from runtime.native import ctc as native
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn.softmax import _log_softmax as log_softmax
 from runtime.ndarray.operator import ignore_fp_errors
-from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
+from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
 
 __all__ = ["CTCLoss", "ctc_loss"]
 CONTRIB = ("CTCLoss", "ctc_loss")
@@ -75,8 +77,14 @@ def _ctc(
     `states` are the labels with blanks between, (batch, S); `ends` and `times` the last state and the number of steps
     of each sample.
     """
-    log_p = _log_probabilities(x.astype(np.float64))
-    counts = _forward_counts(_emitted(log_p, states), _may_skip(states, blank))
+    wide = x.astype(np.float64)
+    if is_host(x):
+        log_p = log_softmax.forward(wide, axis=2, scale=1.0)
+        counts, sizes = np.empty((*x.shape[:2], states.shape[1])), _sizes(x, states, blank)
+        native.forward_counts(len(states), native.WORK * counts.size, log_p, counts, *sizes, scratch=_scratch(states))
+    else:
+        log_p = _log_probabilities(wide)
+        counts = _forward_counts(_emitted(log_p, states), _may_skip(states, blank))
     total = _total(counts, times, ends)
     return np.where(total == -np.inf, 0, -total).astype(widen_half(x).dtype), log_p, counts
 
@@ -88,8 +96,13 @@ def _(
 ) -> tuple[np.ndarray]:
     """`g (softmax(x) - how likely each label is at each step, given that the sequence was spelled)`."""
     _, log_p, forward = y
-    emitted = _emitted(log_p, states)
     total = _total(forward, times, ends)
+    if is_host(x):
+        dx, (nothing, numbers, sizes) = np.empty_like(log_p), _sizes(x, states, blank)
+        given = log_p, forward, total, g[0].astype(np.float64), dx, nothing, numbers, ends, times, sizes
+        native.gradient(len(states), 2 * native.WORK * forward.size, *given, scratch=_scratch(states))
+        return (dx.astype(x.dtype),)
+    emitted = _emitted(log_p, states)
     likely = np.exp(
         forward + _backward_counts(emitted, _may_skip(states, blank), times, ends) - emitted - total[:, None]
     )
@@ -101,6 +114,15 @@ def _(
     dx *= g[0][:, None]
     dx[(steps >= times) | (total == -np.inf)] = 0  # if no path spells the labels, nothing can be learned
     return (dx.astype(x.dtype),)
+
+
+def _sizes(x: np.ndarray, states: np.ndarray, blank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What both kernels take."""
+    return constants(np.dtype(np.float64), -np.inf), states, np.array([*x.shape, states.shape[1], blank])
+
+
+def _scratch(states: np.ndarray) -> int:
+    return native.ROWS * (states.shape[1] + native.MARGIN)
 
 
 def _backward_counts(emitted: np.ndarray, skip: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from runtime.native import depthwise as native
 from runtime.native.channels_last import LANES
 from runtime.ndarray.nn import channels_last, gathered
 from runtime.ndarray.nn.channels_last import Blocks, Windows, blocks
-from runtime.ndarray.nn.windows import Shape, Window
+from runtime.ndarray.nn.windows import MAX_EXTENT, Shape, Window
 
 WORK = 8
 """The time of a multiplication, in those of a product of matrices."""
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 def pays(channels: int, filters: int, window: Window) -> bool:
     """Whether this is the way to compute a convolution."""
-    return window.groups > 1 and channels == filters == window.groups
+    return window.groups > 1 and channels == filters == window.groups and window.extent <= MAX_EXTENT
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.native import gathered as copies
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import channels_last, gathered
@@ -124,21 +123,8 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape, 
     filters, channels = w.shape[:2]
     width = panel_width(w.dtype)
     blocks = -(-filters // width)
-    panels = aligned(blocks * width * channels * 9, w.dtype)
-    order = _order(channels, width)
-    copies.pack_filters(
-        blocks,
-        w.size,
-        w,
-        panels,
-        width,
-        blocks,
-        filters,
-        9 * channels,
-        width * 9 * channels,
-        gathered.code_of("turn", w),
-        order,
-    )
+    size = width * channels * 9
+    panels = gathered.packed_filters(w, blocks * size, 1, width, _order(channels, width), size)
     return _product(x, panels, bias, filters, blocks, pad)
 
 

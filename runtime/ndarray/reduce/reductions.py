@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from runtime.base import MXNetError, counts
 from runtime.core.backend import is_host
+from runtime.core.threaded import takes
+from runtime.native import sums as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 from runtime.ndarray.shape.reshape import axes_of, axis_of, reshape
-from runtime.ndarray.two_gradients import widen_half
+from runtime.ndarray.two_gradients import MIN_KERNEL_ELEMENTS, widen_half
 
 __all__ = [
     "argmax",
@@ -352,6 +355,10 @@ def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
 @ignore_fp_errors
 def _cumsum(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
     """The sums of the elements up to each along `axis`; from each to the last if `reverse`."""
+    if takes(x) and x.size >= MIN_KERNEL_ELEMENTS:
+        y, tasks, n = np.empty_like(x), math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        native.running_sums(tasks, 4 * x.size, x, y, x.shape[axis], n, int(reverse))
+        return y
     if reverse:
         return np.flip(np.cumsum(np.flip(x, axis), axis, x.dtype), axis).copy()
     return np.cumsum(x, axis, x.dtype)

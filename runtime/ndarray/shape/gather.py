@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,16 @@ from runtime import autograd
 from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.core.dtypes import element_type
+from runtime.core.threaded import takes, threads_pay
+from runtime.native import arithmetic
+from runtime.native import gather as native
+from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of
-from runtime.ndarray.shape.subscript import gather
+from runtime.ndarray.shape.subscript import gather, sum_rows_by_number
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
+from runtime.ndarray.two_gradients import DirectOperator, constants, run_elementwise_kernel
 
 __all__ = [
     "Embedding",
@@ -35,19 +40,50 @@ Shape = tuple[int, ...]
 # ---------------------------------------------------------------- slices along an axis
 
 
-@Operator
+class _Taking(DirectOperator):
+    """The operator whose gradient, where `sparse_grad`, is a sparse array."""
+
+    def pull(self, node: autograd.Node, g: NDArray) -> Iterable[tuple[Any, NDArray]]:
+        return Operator.pull(self, node, g) if node.attrs["sparse_grad"] else super().pull(node, g)
+
+
+@_Taking
 def _take(x: np.ndarray, index: np.ndarray, *, axis: int, sparse_grad: bool) -> np.ndarray:
     return np.take(x, index, axis)
+
+
+@_take.backward
+def _(
+    g: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    index: np.ndarray,
+    *,
+    places: list[np.ndarray | None],
+    axis: int,
+    sparse_grad: bool,
+) -> tuple[np.ndarray]:
+    return (_put_back(g, index, axis, x.shape[axis], places[0]),)
 
 
 @Operator
 def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
     """Zeros with the slices of `g` added at `index` along an axis of `length`."""
+    return _put_back(g, index, axis, length)
+
+
+def _put_back(g: np.ndarray, index: np.ndarray, axis: int, length: int, to: np.ndarray | None = None) -> np.ndarray:
     before, after = g.shape[:axis], g.shape[axis + index.ndim :]
+    shape = (length, *before, *after)
     slices = g.reshape(*before, index.size, *after)
-    indices, sums = sum_rows(index.ravel(), slices if axis == 0 else np.moveaxis(slices, axis, 0))
-    x = np.zeros_like(g, shape=(length, *before, *after))
-    x[indices] = sums
+    slices = slices if axis == 0 else np.moveaxis(slices, axis, 0)
+    if takes(g) and g.size:
+        x = np.empty(shape, g.dtype) if axis or to is None else to
+        sum_rows_by_number(np.ascontiguousarray(slices), index.ravel(), x)
+    else:
+        indices, sums = sum_rows(index.ravel(), slices)
+        x = np.zeros_like(g, shape=shape)
+        x[indices] = sums
     return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
 
 
@@ -261,10 +297,27 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
 
 @Operator
 def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
+    """A condition is of truth values, or of numbers that are not 0 where it holds."""
+    if threads_pay(condition):
+        found = _by_kernel(condition, x, y)
+        if found is not None:
+            return found
     chosen = np.where(condition, x, y)
     if backend.is_host(chosen):
         return chosen
     return chosen.astype((x if backend.is_array(x) else y).dtype, copy=False)  # CuPy's has no bfloat16
+
+
+def _by_kernel(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+    """The result for large arrays of one shape and type, or one and the number 0; None where NumPy computes it."""
+    arrays = [a for a in (x, y) if isinstance(a, np.ndarray)]
+    if not all(a.dtype == condition.dtype and threads_pay(condition, a) for a in arrays):
+        return None
+    if len(arrays) == 2:
+        return run_elementwise_kernel(arithmetic.choose, condition, x, y)
+    if len(arrays) == 1 and (y if arrays[0] is x else x) == 0:
+        return run_elementwise_kernel(arithmetic.keep if arrays[0] is x else arithmetic.drop, condition, arrays[0])
+    return None
 
 
 _where.gradient(None)  # a condition has none
@@ -293,6 +346,8 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             "have their shape, or be a vector as long as they are"
         )
     shape = (-1, *[1] * (x.ndim - 1)) if rows else condition._data.shape
+    if condition._data.dtype == x._data.dtype and not rows:
+        return _where(condition, x, y)
     return _where(_is_true(condition, shape=shape), x, y)
 
 
@@ -315,6 +370,11 @@ def one_hot(
 
 @Operator
 def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: np.dtype) -> np.ndarray:
+    if backend.is_host(indices) and dtype.char in "fd" and depth:
+        y, share = np.empty((*indices.shape, depth), dtype), max(1, ELEMENTS_PER_TASK // depth)
+        numbers, values = indices.astype(np.int64), constants(dtype, on, off)
+        native.one_hot(-(-indices.size // share), y.size, y, values, numbers, indices.size, depth, share)
+        return y
     hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
     values = np.where(hot, dtype.type(on), dtype.type(off))
     return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16

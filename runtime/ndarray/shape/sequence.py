@@ -6,16 +6,27 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.core.backend import array_module, device_scope, to_host
+from runtime.core.threaded import takes
+from runtime.native import gather as native
+from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import flip
 from runtime.ndarray.shape.subscript import gather, part
+from runtime.ndarray.two_gradients import constants
 
 __all__ = ["SequenceLast", "SequenceMask", "SequenceReverse"]
 
 
 @Operator
 def _mask(x: np.ndarray, *, inside: np.ndarray, value: float) -> np.ndarray:
+    """`inside` has a truth value for each row of the first two axes of x."""
+    if takes(x) and x.size:
+        y, rows, n = np.empty_like(x), inside.size, x.size // inside.size
+        share = max(1, ELEMENTS_PER_TASK // n)
+        sizes = rows, n, share
+        native.mask_rows(-(-rows // share), x.size, x, constants(x.dtype, value), y, inside.astype(np.int64), *sizes)
+        return y
     return np.where(inside, x, x.dtype.type(value)).astype(x.dtype, copy=False)  # CuPy's has no bfloat16
 
 

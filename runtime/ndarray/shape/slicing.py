@@ -14,7 +14,7 @@ from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape.reshape import axis_of
-from runtime.ndarray.shape.subscript import part, setitem
+from runtime.ndarray.shape.subscript import copied, joined, part, setitem
 
 __all__ = [
     "Concat",
@@ -153,14 +153,14 @@ def _concat_keys(inputs: list[np.ndarray], *, axis: int) -> Iterator[tuple]:
 def _stack_forward(*arrays: np.ndarray, axis: int) -> np.ndarray:
     shape = arrays[0].shape
     row = (*shape[:axis], 1, *shape[axis:])
-    return np.concatenate([x.reshape(row) for x in arrays], axis)  # np.stack takes three times as long
+    return joined([x.reshape(row) for x in arrays], axis)  # np.stack takes three times as long
 
 
 def _stack_keys(inputs: list[np.ndarray], *, axis: int) -> list[tuple]:
     return [(*[py_slice(None)] * axis, i) for i in range(len(inputs))]
 
 
-_concat = _Joining("concat", lambda *arrays, axis: np.concatenate(arrays, axis), _concat_keys)
+_concat = _Joining("concat", lambda *arrays, axis: joined(arrays, axis), _concat_keys)
 _stack = _Joining("stack", _stack_forward, _stack_keys)
 
 
@@ -224,7 +224,7 @@ def _check_joined(name: str, data: tuple, num_args: int | None) -> NDArray:
 @Operator
 def _split(x: np.ndarray, *, at: tuple[int, ...], axis: int, drop: bool) -> tuple[np.ndarray, ...]:
     """Copies of the pieces between the places `at` along `axis`; with `drop`, without that axis."""
-    return tuple(x[key].copy() for key in _pieces(x.shape, at, axis, drop))
+    return tuple(copied(x, key) for key in _pieces(x.shape, at, axis, drop))
 
 
 @_split.gradient

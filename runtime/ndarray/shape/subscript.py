@@ -6,7 +6,9 @@ basic key names each element once. Its result shares memory with x where it is c
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import backend
 from runtime.core.dtypes import convert
+from runtime.core.threaded import MIN_ELEMENTS, takes, threads_pay
+from runtime.native import gather as native
 from runtime.ndarray.elementwise.casting import cast
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
@@ -104,6 +108,70 @@ def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
     return np.empty(shape, np.int8)[key].flags.c_contiguous
 
 
+# ---------------------------------------------------------------- parts along one axis
+
+
+class Part(NamedTuple):
+    """`count` of `length` positions along an axis, from `first` on, with `before` and `n` elements on both sides."""
+
+    before: int
+    first: int
+    count: int
+    length: int
+    n: int
+
+    def taken(self) -> tuple[int, ...]:
+        """What `native.copy_rows` takes to copy the part out of an array."""
+        return self.first * self.n, self.length * self.n, 0, self.count * self.n, self.before, self.count * self.n
+
+    def joined(self) -> tuple[int, ...]:
+        """What it takes to copy the part into an array."""
+        return 0, self.count * self.n, self.first * self.n, self.length * self.n, self.before, self.count * self.n
+
+    def put(self) -> tuple[int, ...]:
+        """What `native.put_rows` takes to put the part into zeros."""
+        return self.first * self.n, self.length * self.n, self.before, self.count * self.n
+
+
+def part_of(key: Any, shape: Shape) -> Part | None:
+    """What a key takes from an array of a shape; None if that is not a part along one axis."""
+    key = key if isinstance(key, tuple) else (key,)
+    key = tuple([slice(k, k + 1 or None) if type(k) is int else k for k in key])
+    if not all(isinstance(k, slice) and k.step in (None, 1) for k in key) or len(key) > len(shape):
+        return None
+    cuts = [(axis, *k.indices(shape[axis])[:2]) for axis, k in enumerate(key)]
+    cuts = [(axis, first, last) for axis, first, last in cuts if last - first != shape[axis]] or cuts[:1]
+    if len(cuts) != 1 or cuts[0][2] <= cuts[0][1]:
+        return None
+    [(axis, first, last)] = cuts
+    return Part(math.prod(shape[:axis]), first, last - first, shape[axis], math.prod(shape[axis + 1 :]))
+
+
+def copied(x: np.ndarray, key: Any) -> np.ndarray:
+    """A copy of `x[key]`, where the key is basic. Threads share large ones."""
+    view = x[key]
+    found = part_of(key, x.shape) if view.size >= MIN_ELEMENTS and threads_pay(x) else None
+    if found is None:
+        return view.copy()
+    y = np.empty(view.shape, x.dtype)
+    native.copy_rows(-(-y.size // native.ELEMENTS_PER_TASK), y.size, x, y, *found.taken())
+    return y
+
+
+def joined(arrays: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """The arrays one after the other along an axis. Threads share large ones."""
+    if sum(x.size for x in arrays) < MIN_ELEMENTS or not all(map(takes, arrays)):
+        return np.concatenate(arrays, axis)
+    shape, first = arrays[0].shape, 0
+    before, length, n = math.prod(shape[:axis]), sum(x.shape[axis] for x in arrays), math.prod(shape[axis + 1 :])
+    y = np.empty((*shape[:axis], length, *shape[axis + 1 :]), arrays[0].dtype)
+    for x in arrays:
+        found = Part(before, first, x.shape[axis], length, n)
+        native.copy_rows(-(-x.size // native.ELEMENTS_PER_TASK), x.size, x, y, *found.joined())
+        first += x.shape[axis]
+    return y
+
+
 # ---------------------------------------------------------------- taking out and putting back
 
 
@@ -112,19 +180,24 @@ def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
     """A view if that is contiguous, else a copy. The key is basic."""
     part = x[key]
     if not part.flags.c_contiguous:
-        return part.copy()
+        return copied(x, key)
     return part if part.ndim else part.reshape(1)
 
 
 @Operator
 def part(x: np.ndarray, *, key: Any) -> np.ndarray:
     """A copy. The key is basic."""
-    return x[key].copy()
+    return copied(x, key)
 
 
 @Operator
 def _place(g: np.ndarray, *, key: Any, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` at `key`."""
+    found = part_of(key, shape) if math.prod(shape) >= MIN_ELEMENTS and takes(g) else None
+    if found is not None:
+        x = np.empty(shape, g.dtype)
+        native.put_rows(-(-x.size // native.ELEMENTS_PER_TASK), x.size, g, x, *found.put())
+        return x
     x = np.zeros_like(g, shape=shape)
     x[key] = g
     return x
@@ -151,6 +224,12 @@ def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
 @in_float32
 def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` added at `key`; an element named several times gets all of its values."""
+    lead, n = shape[: len(key)], math.prod(shape[len(key) :])
+    if n >= MIN_ROW and g.size and takes(g) and all(isinstance(k, np.ndarray) for k in key):
+        x, rows = np.empty(shape, g.dtype), [k % length for k, length in zip(key, lead, strict=True)]
+        numbers = np.ravel_multi_index(np.broadcast_arrays(*rows), lead).ravel()
+        sum_rows_by_number(g.reshape(-1, n), numbers, x.reshape(-1, n))
+        return x
     x = np.zeros_like(g, shape=shape)
     backend.add_at(x, key, g.reshape(x[key].shape))
     return x
@@ -164,6 +243,21 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
 @gather_add.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple, shape: Shape) -> NDArray:
     return gather(g, key=key)
+
+
+MIN_ROW = 8
+"""Rows of fewer elements are added by NumPy."""
+
+
+def sum_rows_by_number(rows: np.ndarray, numbers: np.ndarray, x: np.ndarray) -> None:
+    """Have in each row of x the sum of those of `rows` with its number, in the order of `sparse.sum_rows`; 0 if there
+    are none."""
+    order = numbers.argsort(kind="stable")
+    count, n = len(rows), x.size // len(x)
+    share = max(1, native.ELEMENTS_PER_TASK // n)
+    tasks, scratch = -(-len(x) // share), n * (count.bit_length() + 1)
+    sizes = count, len(x), n, share
+    native.sum_rows_by_number(tasks, x.size + rows.size, rows, x, numbers[order], order, *sizes, scratch=scratch)
 
 
 # ---------------------------------------------------------------- x[key]

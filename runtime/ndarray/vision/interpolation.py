@@ -68,7 +68,7 @@ def weighted_sum(x: np.ndarray, weights: np.ndarray, *, sources: Sources) -> np.
         return y
     y = np.empty(sources.output, x.dtype)
     groups, channels, _ = sources.output
-    native.mix(groups * channels, channels * weights.size, x, weights, y, *sources[:3], sources.kernel_params)
+    native.mix(groups * -(-channels // 4), channels * weights.size, x, weights, y, *sources[:3], sources.kernel_params)
     return y
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from runtime.base import MXNetError, count
 from runtime.core.backend import to_device_of, to_host
+from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import ignore_fp_errors
@@ -157,16 +158,7 @@ def _changed(boxes: np.ndarray, change: np.ndarray, corners: bool) -> np.ndarray
 
 def _separate(boxes: np.ndarray, threshold: float, most: int) -> np.ndarray:
     """The numbers of the first `most` boxes that overlap none that is taken by more than the threshold."""
-    left = np.vstack([boxes.T, _sides(boxes).prod(axis=1)])  # a row for each corner and the areas
-    numbers = np.arange(len(boxes))
-    kept: list[int] = []
-    while len(numbers) and len(kept) < most:
-        kept.append(numbers[0])
-        (x, y, right, bottom, area), left, numbers = left[:, 0], left[:, 1:], numbers[1:]
-        width = np.minimum(right, left[2]) - np.maximum(x, left[0]) + 1
-        height = np.minimum(bottom, left[3]) - np.maximum(y, left[1]) + 1
-        both = np.maximum(width, 0) * np.maximum(height, 0)
-        apart = ~(both / (area + left[4] - both) > threshold)
-        if not apart.all():
-            left, numbers = left[:, apart], numbers[apart]
-    return np.array(kept, np.int64)
+    most = min(most, len(boxes))
+    places, found, limit = np.empty(most, np.uint32), np.zeros(1, np.uint32), np.array([threshold], boxes.dtype)
+    native.separate(1, 0, np.ascontiguousarray(boxes), limit, places, found, most, len(boxes), scratch=5 * most)
+    return places[: found[0]].astype(np.int64)

@@ -58,33 +58,38 @@ def ROIAlign(
     counts = np.zeros((len(images), bins), np.int64)
     places, weights = [np.empty(0, np.int64)], [np.empty(0, data.dtype)]
     offset = np.arange(bins).reshape(rows, columns, 1, 1) * (height * width if position_sensitive else 0)
-    for i in np.flatnonzero(images >= 0):
-        (x, y), (w, h) = corners[i, :2], sizes[i]
-        samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n / k)) for n, k in ((h, rows), (w, columns))]
+    inside = np.flatnonzero(images >= 0)
+    for alike in [inside] if sample_ratio > 0 else inside[:, None]:  # regions of as many samples
+        w, h = sizes[alike].T
+        samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n[0] / k)) for n, k in ((h, rows), (w, columns))]
         sources = 4 * samples[0] * samples[1]
         if sources * bins > MAX_SOURCES:
-            raise MXNetError(f"ROIAlign: region {i} of rois is {w:g} by {h:g} pixels large, too many to sample")
-        counts[i] = sources
-        row, row_weight = _samples(y, h / rows, rows, samples[0], height)
-        column, column_weight = _samples(x, w / columns, columns, samples[1], width)
-        places.append((row[:, None, :, None] * width + column[:, None] + offset).ravel())
-        weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
+            raise MXNetError(
+                f"ROIAlign: region {alike[0]} of rois is {w[0]:g} by {h[0]:g} pixels large, too many to sample"
+            )
+        counts[alike] = sources
+        row, row_weight = _samples(corners[alike, 1], h / rows, rows, samples[0], height)
+        column, column_weight = _samples(corners[alike, 0], w / columns, columns, samples[1], width)
+        places.append((row[:, :, None, :, None] * width + column[:, None, :, None] + offset).ravel())
+        weights.append((row_weight[:, :, None, :, None] * column_weight[:, None, :, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
     y = _summed(data, images, counts, places, weights, sets)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
-def _samples(start: float, size: float, bins: int, samples: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places and weights, (bins, 2 samples), along an axis of length n: the two elements around each sample.
+def _samples(start: np.ndarray, size: np.ndarray, bins: int, samples: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights, (regions, bins, 2 samples), along an axis of length n: the two elements around each sample.
+    Bins of a region have a size, and the first one a start.
 
     What lies more than a pixel outside counts nothing, and what lies less than that outside is moved to the edge.
     """
+    start, size = start[:, None, None], size[:, None, None]
     at = start + np.arange(bins)[:, None] * size + (np.arange(samples) + 0.5) * size / samples
     weight = ((at >= -1) & (at <= n)) / samples
     at = np.clip(at, 0, n - 1)
     low = at.astype(np.int64)
     above = (at - low) * weight
-    return np.concatenate([low, np.minimum(low + 1, n - 1)], 1), np.concatenate([weight - above, above], 1)
+    return np.concatenate([low, np.minimum(low + 1, n - 1)], 2), np.concatenate([weight - above, above], 2)
 
 
 def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial_scale: float) -> NDArray:
