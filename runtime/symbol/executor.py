@@ -282,7 +282,7 @@ class Executor:
         args, grads = [], []
         for name, shape, x, grad in zip(names, shapes, self.arg_arrays, self.grad_arrays, strict=True):
             if shape != x.shape and not (partial_shaping or name in kwargs):
-                raise AssertionError(
+                raise ArgumentError(
                     f"the shape of '{name}' would change to {shape}: name it, or say partial_shaping=True"
                 )
             args.append(_resized(name, x, shape, allow_up_sizing))
@@ -349,7 +349,7 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
     if size <= x.size:
         return x.reshape((-1,))[:size].reshape(shape)
     if not larger:
-        raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
+        raise ArgumentError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
     return blank(shape, x.context, x.dtype)
 
 

@@ -47,6 +47,9 @@ def test_several_metrics_in_one() -> None:
     both.reset_local()
     assert np.isnan(both.get()[1][0]) and both.get_global()[1][2] == 3
     assert both.get_metric(0) is both.metrics[0]
+    loss = metric.Loss()
+    loss.update(None, [nd.array([3])])
+    assert metric.CompositeEvalMetric([loss]).get() == (["loss"], [3])
     with pytest.raises(ValueError, match="3 metrics, none at index 7"):
         both.get_metric(7)
 
