@@ -24,7 +24,7 @@ class Compiled:
     """
 
     def __init__(self, lowered: Lowered, tape: Tape, static_alloc: bool) -> None:
-        self.like, self.draws = emptied(tape.result), tape.draws
+        self.like, self.draws, self.unused = emptied(tape.result), tape.draws, tape.unused
         self.heads = tuple(i for i, g in enumerate(tape.heads) if g is not None)
         """The outputs whose gradients the gradient takes."""
         self.wanted = tuple(tape.wanted)

@@ -214,7 +214,7 @@ class _Call:
         if len(tape.forward) < MIN_CALLS:
             self._plans.refuse(self._entry, FEW_CALLS)
         self._tape = tape
-        node = self._node([x._data for x in tape.outputs])
+        node = self._node([x._data for x in tape.outputs], tape.unused)
         if node is None:
             self._plans.hold(self._entry, tape)
         return self._finished(node, emptied(result), [x._data for x in tape.outputs])
@@ -226,12 +226,14 @@ class _Call:
         self._plans.use(compiled)
         self._inputs = [x._data for x in (*self._data, *self._params)]
         outputs, self._memory = compiled.forward(self._inputs)
-        return self._finished(self._node(outputs), compiled.like, outputs)
+        return self._finished(self._node(outputs, compiled.unused), compiled.like, outputs)
 
-    def _node(self, outputs: list[np.ndarray]) -> autograd.Node | None:
+    def _node(self, outputs: list[np.ndarray], unused: list[int]) -> autograd.Node | None:
         if not autograd.mode.recording:
             return None
         parents = [x._node for x in (*self._data, *self._params)]
+        for i in unused:
+            parents[i] = None
         if any([p is not None and p.released_at for p in parents]):
             parents = [p if p is not None and not p.released_at else None for p in parents]
         if not any(parents):

@@ -31,6 +31,8 @@ class Tape:
     trace: Trace
     outputs: list[NDArray]
     forward: list[Node]
+    unused: list[int] = field(default_factory=list)
+    """The parameters, counted after the data, that no call takes: their gradients stay as they are."""
     heads: list[NDArray | None] = field(default_factory=list)
     """The gradients of the outputs, in copies of their own; None for an output that none flows into."""
     wanted: list[int] = field(default_factory=list)
@@ -61,7 +63,10 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
             raise NotTraceable(noted.refusal)
         tape = Tape(handles, params, result, noted, flat(result), [])
         given = known | {x._node for x in handles}
-        tape.forward = _calls([x._node for x in tape.outputs], given, noted.start, noted.effects)
+        ends = [x._node for x in tape.outputs]
+        tape.forward = _calls(ends, given, noted.start, noted.effects)
+        taken = set(ends).union(*[x.parents for x in tape.forward])
+        tape.unused = [i for i, p in enumerate(params, len(handles)) if p._node not in taken]
     except NotTraceable as error:
         if not mode.recording:
             _leave_graph(result, noted.start)

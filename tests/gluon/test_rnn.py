@@ -205,6 +205,14 @@ def test_files_hold_the_names_of_the_cells(tmp_path: Any) -> None:
     assert_allclose(layer(x).asnumpy(), other(x).asnumpy())
 
 
+def test_stacks_are_displayed_as_by_mxnet() -> None:
+    stack, outer = rnn.HybridSequentialRNNCell(), rnn.SequentialRNNCell()
+    stack.add(rnn.LSTMCell(3))
+    outer.add(stack)
+    lines = ["SequentialRNNCell(", "(0): HybridSequentialRNNCell(", "  (0): LSTMCell(None -> 12)", "  )", ")"]
+    assert repr(outer) == "\n".join(lines)
+
+
 def test_errors() -> None:
     with pytest.raises(MXNetError, match="inside a modifier cell"):
         cell = rnn.RNNCell(3)
