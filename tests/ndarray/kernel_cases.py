@@ -242,6 +242,8 @@ def boxes(dtype: str) -> None:
     corners[40:, 2:] += 10
     corners[np.abs(corners) > 1e30] = np.inf
     native_boxes.overlaps(2, 0, corners, corners[60:67], np.empty((150, 7), dtype), 150, 7, 100)
+    x, (best, score) = numbers(dtype, 2, 4, 40, special=True), np.empty((2, 2, 40), dtype)
+    native_boxes.best_class(2, 0, x, best, score, 4, 40)
     for scale, most in ((1, 5), (30, 100)):
         places, found = np.empty(most, np.uint32), np.zeros(1, np.uint32)
         limit, sizes = np.array([0.5], dtype), (most, 150)
@@ -385,7 +387,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
-    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate")],
+    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate", "best_class")],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],

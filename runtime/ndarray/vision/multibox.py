@@ -12,6 +12,8 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.core.backend import is_host, to_device_of, to_host
+from runtime.core.threaded import takes
+from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
@@ -206,6 +208,16 @@ def MultiBoxTarget(
 # ---------------------------------------------------------------- detections
 
 
+def _best(prob: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each anchor that is most probable but for the background, counted from 0, and its probability."""
+    if not takes(prob):
+        return prob[:, 1:].argmax(1), prob[:, 1:].max(1)
+    batch, classes, n = prob.shape
+    best, score = np.empty((2, batch, n), prob.dtype)
+    native.best_class(batch, prob.size, prob, best, score, classes, n)
+    return best, score
+
+
 @Operator
 @in_float32
 @ignore_fp_errors
@@ -225,8 +237,7 @@ def _detection(
     offsets = offsets.reshape(batch, n, 4) * to_device_of(prob, np.array(variances, prob.dtype))
     boxes = decoded(offsets, to_centers(anchor))
     boxes = np.clip(boxes, 0, 1) if clip else boxes
-    best = prob[:, 1:].argmax(1)
-    score = prob[:, 1:].max(1)
+    best, score = _best(prob)
     found = to_host(np.concatenate([best[..., None], score[..., None], boxes], -1).astype(prob.dtype))
     y = np.full((batch, n, 6), -1, prob.dtype)
     for i in range(batch):
