@@ -95,6 +95,16 @@ def activations(dtype: str) -> None:
     differentiate(nd.tanh, numbers(dtype, 129, 128))
 
 
+def slopes_of_channels(dtype: str) -> None:
+    for images, channels, size in ((1, 1, 5), (2, 3, 33), (2, 1, 1030)):
+        x, g = numbers(dtype, images, channels, size, special=size == 33), numbers(dtype, images, channels, size)
+        for step in (0, 1):
+            slopes, dx, sizes = numbers(dtype, channels if step else 1), np.empty_like(x), (images, channels, size)
+            activation.prelu(images * channels, x.size, x, slopes, dx, step, channels, size)
+            arrays, scratch = (x, slopes, g, dx, np.empty(channels, dtype)), activation.BLOCK_SCRATCH
+            activation.prelu_back(channels, 0, *arrays, step, *sizes, scratch=scratch)
+
+
 def softmaxes(dtype: str) -> None:
     """Rows of lengths around those of a vector, a block."""
     for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
@@ -392,6 +402,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
     running_sums: ["sums.running_sums"],
+    slopes_of_channels: ["activation.prelu", "activation.prelu_back"],
     rows_of_values: ["gather.one_hot", "gather.mask_rows"],
     resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],
