@@ -7,9 +7,11 @@ and relu of small arrays.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, function
+from optgen.loops.language import Array, function, total
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.exponential import exp_nonpositive, expm1, log1p_of_fraction
+from runtime.native.normalization import BLOCK, add_compensated
+from runtime.native.vectors import clear
 
 
 @kernel
@@ -98,6 +100,47 @@ def softsign_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         size = 1.0 + abs(x[i])
         dx[i] = g[i] / size / size
+
+
+# ---------------------------------------------------------------- prelu
+
+BLOCK_SCRATCH = BLOCK + 4
+"""Elements of scratch memory of `prelu_back`: a compensated sum, and a block of products."""
+
+
+@function
+def bend(to: Array, x: Array, slope: float, n: int) -> None:
+    for i in range(n):
+        to[i] = x[i] if x[i] > 0.0 else x[i] * slope
+
+
+@kernel
+def prelu(task: int, x: Array, slopes: Array, y: Array, step: int, channels: int, size: int) -> None:
+    """One task for each plane of x, (images, channels, size). Slopes of the channels are `step` apart, 0 or 1."""
+    bend(y + task * size, x + task * size, slopes[task % channels * step], size)
+
+
+@function
+def bend_back(dx: Array, products: Array, x: Array, g: Array, slope: float, n: int) -> None:
+    for i in range(n):
+        dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope)
+        products[i] = g[i] * min(x[i], 0.0)
+
+
+@kernel
+def prelu_back(
+    task: int, scratch: Array, x: Array, slopes: Array, g: Array, dx: Array, dslopes: Array, step: int, images: int,
+    channels: int, size: int,
+) -> None:  # fmt: skip
+    """One task for each channel; `dslopes` has one number for each."""
+    clear(scratch, 2)
+    for p in range(images):
+        for i in range(0, size, BLOCK):
+            n = min(BLOCK, size - i)
+            at = (p * channels + task) * size + i
+            bend_back(dx + at, scratch + 4, x + at, g + at, slopes[task * step], n)
+            add_compensated(scratch, total(scratch + 4, n))
+    dslopes[task] = scratch[0] + scratch[1]
 
 
 # ---------------------------------------------------------------- gelu

@@ -16,6 +16,25 @@ def overlap(a: Array, b: Array) -> float:
     return common / union if common > 0.0 else 0.0
 
 
+@function
+def keep_better(best: Array, score: Array, x: Array, number: float, n: int) -> None:
+    for k in range(n):
+        best[k] = number if x[k] > score[k] else best[k]
+        score[k] = x[k] if x[k] > score[k] else score[k]
+
+
+@kernel
+def best_class(task: int, x: Array, best: Array, score: Array, classes: int, n: int) -> None:
+    """The first largest of the classes but the first, counted from 0, and its score, each (tasks, n); x is (tasks,
+    classes, n)."""
+    of = x + task * classes * n
+    for k in range(n):
+        best[task * n + k] = 0.0
+        score[task * n + k] = of[n + k]
+    for c in range(2, classes):
+        keep_better(best + task * n, score + task * n, of + c * n, float(c - 1), n)
+
+
 @kernel
 def overlaps(task: int, a: Array, b: Array, y: Array, n: int, m: int, boxes_per_task: int) -> None:
     """y, (n, m): how much the boxes a, (n, 4), overlap the boxes b, (m, 4)."""

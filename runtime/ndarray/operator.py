@@ -74,6 +74,10 @@ class Operator:
     pure = True
     """Whether `forward` does nothing but compute its result, the same one for the same arguments."""
 
+    repeats = True
+    """Whether its calls of kernels, if `forward` makes any, are the same for all values of its inputs: what it gives to
+    kernels besides inputs follows from sizes and attributes."""
+
     is_loss = False
     """Whether the gradient is one of its own, whatever flows into the output."""
 

@@ -151,7 +151,7 @@ def _other(x: Any) -> Any:
     if x.dtype.kind != "f":
         return np.roll(x, 1)
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(np.roll(x, 1) * x.dtype.type(0.75) + x.dtype.type(0.25))
+        return np.ascontiguousarray(np.roll(x, 1) * x.dtype.type(0.72) + x.dtype.type(0.27))  # 1 is another, too
 
 
 def _are_alike(calls: Sequence[KernelCall], others: Sequence[KernelCall], places: Places) -> bool:

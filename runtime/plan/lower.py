@@ -96,7 +96,7 @@ class _Lowering:
         outputs = rule(self.steps, inputs, node.attrs, results) if rule else None
         if outputs is None:
             outputs = self._elements(operator.name, inputs, node.attrs, results)
-        if outputs is None and getattr(operator, "pure", True) and results:
+        if outputs is None and results and all(getattr(operator, what, True) for what in ("pure", "repeats")):
             outputs = self._kernels(operator, node)
         if outputs is None:
             outputs = [None if x is None else new(x.shape, x.dtype) for x in results]

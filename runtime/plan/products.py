@@ -34,7 +34,7 @@ def _product(steps: list[Step], a: Array, b: Array, ta: bool, tb: bool) -> Array
     m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
     n = b.shape[-2] if tb else b.shape[-1]
     y = new((*a.shape[:-2], m, n), a.dtype)
-    rows, columns = block_shape(m, n, k)
+    rows, columns = block_shape(m, n, k, tb)
     batch = math.prod(a.shape[:-2])
     tasks = batch * -(-m // rows) * -(-n // columns)
     flags = [TRANS if t else NO_TRANS for t in (ta, tb)]

@@ -341,3 +341,25 @@ def test_gradients_may_be_replaced_between_calls() -> None:
         autograd.mark_variables([weight.data()], [grad])
         np.testing.assert_array_equal(gradient(grad), expected)
     assert not whole[0].asnumpy().any()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_kernels_are_told_of_indices_follows_from_each_call(first: int) -> None:
+    """The first calls have one index only, which looks like a constant."""
+
+    class Rows(gluon.HybridBlock):
+        def hybrid_forward(self, F, at, x):
+            return F.Embedding(at, x, input_dim=5, output_dim=3) + F.dot(F.one_hot(at, 5), x) * 2
+
+    results = []
+    for hybridized in (False, True):
+        net, x = Rows(), nd.array(np.arange(15).reshape(5, 3))
+        x.attach_grad()
+        net.hybridize(hybridized)
+        for indices in ([first] * 4, [first] * 4, [0, 1, 4, 4]):
+            with autograd.record():
+                y = net(nd.array(indices), x)
+            y.backward()
+        results.append((y.asnumpy(), x.grad.asnumpy()))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)

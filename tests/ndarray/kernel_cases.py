@@ -95,6 +95,16 @@ def activations(dtype: str) -> None:
     differentiate(nd.tanh, numbers(dtype, 129, 128))
 
 
+def slopes_of_channels(dtype: str) -> None:
+    for images, channels, size in ((1, 1, 5), (2, 3, 33), (2, 1, 1030)):
+        x, g = numbers(dtype, images, channels, size, special=size == 33), numbers(dtype, images, channels, size)
+        for step in (0, 1):
+            slopes, dx, sizes = numbers(dtype, channels if step else 1), np.empty_like(x), (images, channels, size)
+            activation.prelu(images * channels, x.size, x, slopes, dx, step, channels, size)
+            arrays, scratch = (x, slopes, g, dx, np.empty(channels, dtype)), activation.BLOCK_SCRATCH
+            activation.prelu_back(channels, 0, *arrays, step, *sizes, scratch=scratch)
+
+
 def softmaxes(dtype: str) -> None:
     """Rows of lengths around those of a vector, a block."""
     for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
@@ -240,8 +250,10 @@ def boxes(dtype: str) -> None:
     nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
     corners = numbers(dtype, 150, 4, special=True)
     corners[40:, 2:] += 10
-    corners[corners > 1e30] = np.inf
+    corners[np.abs(corners) > 1e30] = np.inf
     native_boxes.overlaps(2, 0, corners, corners[60:67], np.empty((150, 7), dtype), 150, 7, 100)
+    x, (best, score) = numbers(dtype, 2, 4, 40, special=True), np.empty((2, 2, 40), dtype)
+    native_boxes.best_class(2, 0, x, best, score, 4, 40)
     for scale, most in ((1, 5), (30, 100)):
         places, found = np.empty(most, np.uint32), np.zeros(1, np.uint32)
         limit, sizes = np.array([0.5], dtype), (most, 150)
@@ -385,11 +397,12 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     ],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
-    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate")],
+    boxes: [f"boxes.{f}" for f in ("suppress", "overlaps", "separate", "best_class")],
     first_elements: ["ordering.first"],
     picks: ["gather.pick", "gather.put"],
     rows_by_number: ["gather.sum_rows_by_number"],
     running_sums: ["sums.running_sums"],
+    slopes_of_channels: ["activation.prelu", "activation.prelu_back"],
     rows_of_values: ["gather.one_hot", "gather.mask_rows"],
     resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],

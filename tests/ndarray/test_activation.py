@@ -168,3 +168,20 @@ def test_large_arrays_are_clipped_as_small_ones() -> None:
         parts.append([*(a.asnumpy() for a in y), x.grad.asnumpy()])
     for whole, *rows in zip(*parts, strict=True):
         np.testing.assert_array_equal(whole, np.stack(rows))
+
+
+@pytest.mark.parametrize("channels", [1, 6])
+def test_prelu_of_large_arrays(channels: int) -> None:
+    rng = np.random.default_rng(0)
+    values, slopes, flow = rng.normal(size=(3, 6, 40, 50)), rng.normal(size=channels), rng.normal(size=(3, 6, 40, 50))
+    x, gamma = nd.array(values), nd.array(slopes)
+    x.attach_grad()
+    gamma.attach_grad()
+    with autograd.record():
+        y = nd.LeakyReLU(x, gamma, act_type="prelu")
+    y.backward(nd.array(flow))
+    wide = np.broadcast_to(slopes.reshape(-1, 1, 1), values.shape)
+    np.testing.assert_allclose(y.asnumpy(), np.where(values > 0, values, wide * values), rtol=1e-5)
+    np.testing.assert_allclose(x.grad.asnumpy(), flow * np.where(values > 0, 1, wide), rtol=1e-5)
+    sums = (flow * np.minimum(values, 0)).sum((0, 2, 3))
+    np.testing.assert_allclose(gamma.grad.asnumpy(), sums if channels > 1 else [sums.sum()], rtol=1e-4)

@@ -212,7 +212,17 @@ def test_memory_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(3, 4, 5), (64, 500, 800), (500, 70, 64), (1, 900, 900), (900, 1, 900), (300, 301, 302), (130, 500, 40)]
+    "shape",
+    [
+        (3, 4, 5),
+        (64, 500, 800),
+        (500, 70, 64),
+        (1, 900, 900),
+        (900, 1, 900),
+        (300, 301, 302),
+        (130, 500, 40),
+        (301, 150, 90),
+    ],
 )
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
@@ -235,7 +245,7 @@ def test_products_of_stacks_are_those_of_their_matrices(turned: tuple[bool, bool
 
 
 def test_two_threads_have_whole_rows_of_the_gradient_of_a_weight() -> None:
-    rows, columns = blas.block_shape(130, 500, 40)
+    rows, columns = blas.block_shape(130, 500, 40, turned=False)
     assert rows == 68
     assert 4 <= -(-500 // columns) <= 8
 

@@ -10,7 +10,7 @@ from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.backend import device_scope, is_host, to_device_of
 from runtime.core.generator import generator
-from runtime.core.threaded import threads_pay
+from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
 from runtime.native import arithmetic
 from runtime.native.activation import DENSITY_AT_0
@@ -249,11 +249,49 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float, scale: float) -> NDAr
 _SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-@Operator
+MIN_PLANE = 16
+"""Planes of fewer elements are left to NumPy."""
+
+
+def _has_planes(x: np.ndarray, slope: np.ndarray) -> bool:
+    """Whether there is one slope for each channel, or for all, and kernels take the arrays."""
+    if x.ndim < 2 or not kernel_pays(x) or x.size // (len(x) * x.shape[1]) < MIN_PLANE or not takes(x):
+        return False
+    return takes(slope) and slope.dtype == x.dtype and slope.size in (1, x.shape[1]) and slope.size == slope.shape[1]
+
+
+@TwoGradientOperator
 @ignore_bfloat16_nan
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """`slope`, of as many axes as x, is broadcast against it."""
+    if _has_planes(x, slope):
+        y, planes = np.empty_like(x), len(x) * x.shape[1]
+        native.prelu(planes, x.size, x, slope, y, int(slope.size > 1), x.shape[1], x.size // planes)
+        return y
     return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
+
+
+@_prelu.backward
+@ignore_fp_errors
+def _(
+    g: np.ndarray, y: np.ndarray, x: np.ndarray, slope: np.ndarray, *, wanted: list[bool]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    if _has_planes(x, slope):
+        images, channels, size = len(x), x.shape[1], x[0, 0].size
+        dx, dslopes, sizes = (
+            np.empty_like(x),
+            np.empty(channels, x.dtype),
+            (int(slope.size > 1), images, channels, size),
+        )
+        native.prelu_back(channels, 4 * x.size, x, slope, g, dx, dslopes, *sizes, scratch=native.BLOCK_SCRATCH)
+        return dx, (dslopes if slope.size > 1 else dslopes.sum(keepdims=True)).reshape(slope.shape)
+    dx = g * np.where(x > 0, x.dtype.type(1), slope).astype(g.dtype, copy=False)
+    if not wanted[1]:
+        return dx, None
+    products = widen_half(g) * np.minimum(widen_half(x), 0)
+    axes = tuple(i for i, n in enumerate(slope.shape) if n == 1)
+    dslope = products.sum(axes, keepdims=True).astype(slope.dtype)
+    return dx, dslope
 
 
 @_prelu.gradient

@@ -27,14 +27,14 @@ RETURNED = ("value", "indices", "mask", "both")
 def sort(data: NDArray, axis: int | None = -1, is_ascend: bool = True) -> NDArray:
     """The elements sorted along `axis` (None: those of the flattened array)."""
     data, axis = _flattened("sort", data, axis)
-    return along(data, NDArray(_order(data._data, axis, is_ascend), data._ctx), axis=axis)
+    return along(data, NDArray(order_along(data._data, axis, is_ascend), data._ctx), axis=axis)
 
 
 @on_own_device
 def argsort(data: NDArray, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> NDArray:
     """Where along `axis` (None: in the flattened array) the elements that `sort` gives are, as numbers of `dtype`."""
     data, axis = _flattened("argsort", data, axis)
-    return NDArray(convert(_order(data._data, axis, is_ascend), element_type(dtype)), data._ctx)
+    return NDArray(convert(order_along(data._data, axis, is_ascend), element_type(dtype)), data._ctx)
 
 
 @on_own_device
@@ -95,7 +95,7 @@ def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int
     return (reshape(data, (-1,)), 0) if axis is None else (data, axis_of(name, data.shape, axis))
 
 
-def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
+def order_along(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     """The places of the elements along `axis` in ascending or descending order, equal ones in theirs."""
     x = x if is_host(x) else widen_half(x)  # CuPy does not sort bfloat16
     if takes(x) and x.dtype == np.float32 and x.size >= MIN_KEYS and x.shape[axis] < 1 << 31:
@@ -131,12 +131,12 @@ TASK_ELEMENTS = 1 << 13
 
 
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
-    """The first `k` of `_order`. On the CPU, if k is small, the other elements are not sorted."""
+    """The first `k` of `order_along`. On the CPU, if k is small, the other elements are not sorted."""
     length = x.shape[axis]
     if is_host(x) and 0 < k <= KERNEL_K and x.size and widen_half(x).dtype.char in "fd" and length < 1 << 32:
         return _first_by_kernel(widen_half(x), axis, k, ascending)
     if length < 16 * k or not is_host(x) or (x.dtype.kind not in "iu" and np.isnan(x).any()):
-        return _order(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()
+        return order_along(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()
     rows = np.moveaxis(x, axis, -1)
     last = k - 1 if ascending else length - k
     bound = np.partition(rows, last)[..., last, None]  # the least of the k; of its equals, the first are in
@@ -144,7 +144,7 @@ def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
     equal = rows == bound
     inside |= equal & (np.cumsum(equal, -1) <= k - inside.sum(-1, keepdims=True))
     candidates = np.nonzero(inside)[-1].reshape(*rows.shape[:-1], k)
-    order = _order(np.take_along_axis(rows, candidates, -1), rows.ndim - 1, ascending)
+    order = order_along(np.take_along_axis(rows, candidates, -1), rows.ndim - 1, ascending)
     return np.ascontiguousarray(np.moveaxis(np.take_along_axis(candidates, order, -1), -1, axis))
 
 

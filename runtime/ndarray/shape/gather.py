@@ -72,6 +72,9 @@ def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndar
     return _put_back(g, index, axis, length)
 
 
+_put.repeats = False
+
+
 def _put_back(g: np.ndarray, index: np.ndarray, axis: int, length: int, to: np.ndarray | None = None) -> np.ndarray:
     before, after = g.shape[:axis], g.shape[axis + index.ndim :]
     shape = (length, *before, *after)
@@ -378,3 +381,6 @@ def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: n
     hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
     values = np.where(hot, dtype.type(on), dtype.type(off))
     return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16
+
+
+_one_hot.repeats = False

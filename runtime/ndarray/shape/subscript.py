@@ -216,8 +216,12 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: Shape) -> NDArray:
 
 @Operator
 def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
-    """A copy, at least one-dimensional. The key may be advanced."""
-    return backend.array_module(x).array(x[key], ndmin=1, order="C")
+    """A copy, at least one-dimensional. The key is advanced."""
+    if not isinstance(x, np.ndarray):
+        return backend.array_module(x).array(x[key], ndmin=1, order="C")
+    if len(key) == 1 and isinstance(key[0], np.ndarray) and key[0].ndim:
+        return x.take(key[0], 0)  # in less time
+    return np.array(x[key], ndmin=1, order="C", copy=None)
 
 
 @Operator

@@ -13,8 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import device_scope, to_device_of, to_host
-from runtime.core.threaded import takes
+from runtime.core.backend import device_scope, is_host, to_device_of, to_host
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
@@ -58,7 +57,8 @@ def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     With several groups of boxes b, (groups, 1, m, 4), it is (groups, n, m).
     """
-    if takes(a) and takes(b) and b.ndim == 2 and a.dtype == b.dtype:
+    if is_host(a) and b.ndim == 2 and a.dtype == b.dtype and a.dtype.char in "fd":
+        a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
         y, share = np.empty((len(a), len(b)), a.dtype), max(1, ELEMENTS_PER_TASK // max(1, len(b)))
         native.overlaps(-(-len(a) // share), 8 * y.size, a, b, y, *y.shape, share)
         return y
@@ -74,6 +74,9 @@ def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _box_iou(lhs: np.ndarray, rhs: np.ndarray, *, format: str) -> np.ndarray:
     flat = (x.reshape(-1, 4) if format == "corner" else to_corners(x.reshape(-1, 4)) for x in (lhs, rhs))
     return overlaps(*flat).reshape(*lhs.shape[:-1], *rhs.shape[:-1])
+
+
+_box_iou.repeats = False
 
 
 def box_iou(lhs: NDArray, rhs: NDArray, format: str = "corner") -> NDArray:

@@ -5,15 +5,19 @@ Boxes are corners, from 0 to 1 in the image. No gradient flows through any of it
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from runtime.base import MXNetError
 from runtime.core.backend import is_host, to_device_of, to_host
+from runtime.core.threaded import takes
+from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.reduce.ordering import order_along
 from runtime.ndarray.vision import gpu_multibox
 from runtime.ndarray.vision.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
 
@@ -29,7 +33,14 @@ VARIANCES = (0.1, 0.1, 0.2, 0.2)
 @Operator
 @in_float32
 def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Floats) -> np.ndarray:
-    height, width = x.shape[2:]
+    return to_device_of(x, _anchors(*x.shape[2:], sizes, ratios, clip, steps, offsets).astype(x.dtype))
+
+
+@functools.lru_cache(maxsize=64)
+def _anchors(
+    height: int, width: int, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Floats
+) -> np.ndarray:
+    """They are the same for all images of a size."""
     shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
     half = np.array([(s * np.sqrt(r) * height / width, s / np.sqrt(r)) for s, r in shapes]) / 2
     down, across = (
@@ -38,7 +49,7 @@ def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: F
     )
     centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
-    return to_device_of(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
+    return np.clip(boxes, 0, 1) if clip else boxes
 
 
 def MultiBoxPrior(
@@ -70,7 +81,7 @@ def MultiBoxPrior(
             f"or neither, not {steps} and {offsets}"
         )
     floating("MultiBoxPrior", data)
-    return _prior(data, sizes=sizes, ratios=ratios, clip=clip, steps=steps, offsets=offsets)
+    return _prior(data, sizes=sizes, ratios=ratios, clip=clip, steps=tuple(steps), offsets=tuple(offsets))
 
 
 # ---------------------------------------------------------------- targets
@@ -197,6 +208,16 @@ def MultiBoxTarget(
 # ---------------------------------------------------------------- detections
 
 
+def _best(prob: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each anchor that is most probable but for the background, counted from 0, and its probability."""
+    if not takes(prob):
+        return prob[:, 1:].argmax(1), prob[:, 1:].max(1)
+    batch, classes, n = prob.shape
+    best, score = np.empty((2, batch, n), prob.dtype)
+    native.best_class(batch, prob.size, prob, best, score, classes, n)
+    return best, score
+
+
 @Operator
 @in_float32
 @ignore_fp_errors
@@ -216,14 +237,13 @@ def _detection(
     offsets = offsets.reshape(batch, n, 4) * to_device_of(prob, np.array(variances, prob.dtype))
     boxes = decoded(offsets, to_centers(anchor))
     boxes = np.clip(boxes, 0, 1) if clip else boxes
-    best = prob[:, 1:].argmax(1)
-    score = prob[:, 1:].max(1)
+    best, score = _best(prob)
     found = to_host(np.concatenate([best[..., None], score[..., None], boxes], -1).astype(prob.dtype))
     y = np.full((batch, n, 6), -1, prob.dtype)
     for i in range(batch):
         rows = found[i, found[i, :, 1] >= threshold]
         if 0 < overlap <= 1:
-            order = np.argsort(-rows[:, 1], kind="stable")[: topk if topk > 0 else None]
+            order = order_along(rows[:, 1].copy(), 0, False)[: topk if topk > 0 else None]
             kept = len(order)
             rows[:kept] = rows[order]
             left = survivors(rows[:kept, 2:], rows[:kept, 0] if by_class else None, overlap, inclusive=True)
