@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,14 +147,40 @@ class _Binary(_Confusion):
         return (label == 1).astype(np.int64), (found == 1).astype(np.int64)
 
 
+class _Shares(NamedTuple):
+    """Counts of true and false predictions of class 1 and of the other class, and the shares that follow."""
+
+    true_negatives: int
+    false_negatives: int
+    false_positives: int
+    true_positives: int
+
+    @property
+    def precision(self) -> float:
+        """The share of true ones among predictions of class 1; 0 where there are none."""
+        return self.true_positives / max(self.true_positives + self.false_positives, 1)
+
+    @property
+    def recall(self) -> float:
+        """The share of those found among examples of class 1; 0 where there are none."""
+        return self.true_positives / max(self.true_positives + self.false_negatives, 1)
+
+
 @register
 class F1(_Binary):
-    """2PR/(P + R) of the precision P and the recall R of class 1; 0 where that is 0/0."""
+    """2PR/(P + R) of the precision P and the recall R of class 1; 0 where that is 0/0.
+
+    `metrics` has P and R of all examples since `reset_local`, if the average is 'micro'.
+    """
 
     def __init__(
         self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro"
     ) -> None:
         super().__init__(name, output_names, label_names, average)
+
+    @property
+    def metrics(self) -> _Shares:
+        return _Shares(*self._local.ravel().tolist())
 
     def _score(self, table: np.ndarray) -> float:
         (_, missed), (wrong, right) = table.tolist()

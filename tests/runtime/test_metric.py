@@ -88,6 +88,9 @@ def test_labels_that_are_no_classes_count_as_in_mxnet() -> None:
         binary = metric.create(name)
         binary.update(labels, scores)
         assert binary.get()[1] == pytest.approx(value), name
+    shares = metric.F1(average="micro")
+    shares.update(labels, scores)
+    assert (shares.metrics.precision, shares.metrics.recall) == (0.5, 1.0)
     p = {"ce": [0.7, 0.2, 0.7, 0.3], "nll_loss": [0.7, 0.2, 0.7, 0.3], "perplexity": [0.7, 0.5, 0.1, 0.2]}
     for name, of_labels in p.items():
         likelihood = metric.create(name, **({"ignore_label": None} if name == "perplexity" else {}))
