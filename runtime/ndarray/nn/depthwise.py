@@ -38,17 +38,18 @@ def pays(channels: int, filters: int, window: Window) -> bool:
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (channels, 1, ...) and (channels,): (n, channels, ...)."""
-    p = _of_outputs(len(x), x.shape[1], x.shape[2:], window)
-    return _convolve(p, x, w, bias, window.outputs(x.shape[2:]))
+    y = np.empty((*x.shape[:2], *window.outputs(x.shape[2:])), x.dtype)  # before the tables: there may be no memory
+    return _convolve(_of_outputs(len(x), x.shape[1], x.shape[2:], window), x, w, bias, y)
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -> np.ndarray:
     """The transpose of `convolve` in x, (n, channels, *image)."""
-    return _convolve(_of_image(len(y), y.shape[1], image, window), y, w, None, image)
+    x = np.empty((*y.shape[:2], *image), y.dtype)
+    return _convolve(_of_image(len(y), y.shape[1], image, window), y, w, None, x)
 
 
-def _convolve(p: Plan, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, outputs: Shape) -> np.ndarray:
-    y, places = np.empty((*x.shape[:2], *outputs), x.dtype), w[0].size
+def _convolve(p: Plan, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, y: np.ndarray) -> np.ndarray:
+    places = w[0].size
     native.convolve(
         p.tasks, WORK * max(x.size, y.size) * places // FLOPS, x, w, bias, y, int(bias is not None), places,
         gathered.code_of("turn", x), p.sizes, p.order, scratch=p.scratch,

@@ -99,16 +99,18 @@ def _is_spread(window: Window) -> bool:
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     width = panel_width(x.dtype)
+    y = np.empty((len(x), len(w), *window.outputs(x.shape[2:])), x.dtype)  # before the tables: there may be no memory
     t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, width)
     panels = packed_filters(w, t.panels, window.groups, width, t.places, t.apart)
-    return _product(t, x, panels, bias, (len(x), len(w), *window.outputs(x.shape[2:])), w)
+    return _product(t, x, panels, bias, y, w)
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -> np.ndarray:
     """The transpose of `convolve` in x: (n, channels, *image)."""
     t = _of_image(len(y), w.shape[1] * window.groups, image, len(w), window, panel_width(y.dtype))
     panels = packed_channels(w, t.panels, window.groups, t.places)
-    return _product(t, y, panels, None, (len(y), w.shape[1] * window.groups, *image), w)
+    x = np.empty((len(y), w.shape[1] * window.groups, *image), y.dtype)
+    return _product(t, y, panels, None, x, w)
 
 
 def packed_filters(w: np.ndarray, size: int, groups: int, width: int, places: np.ndarray, apart: int) -> np.ndarray:
@@ -159,10 +161,9 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
 
 
 def _product(
-    t: Product, x: np.ndarray, panels: np.ndarray, bias: np.ndarray | None, shape: Shape, w: np.ndarray
+    t: Product, x: np.ndarray, panels: np.ndarray, bias: np.ndarray | None, y: np.ndarray, w: np.ndarray
 ) -> np.ndarray:
-    y = np.empty(shape, x.dtype)
-    work = 2 * w[0].size * (y if bias is not None or len(w) == shape[1] else x).size // FLOPS
+    work = 2 * w[0].size * (y if bias is not None or len(w) == y.shape[1] else x).size // FLOPS
     native.convolve(
         t.tasks, work, x, panels, bias, y, int(bias is not None), 0, code_of("gathered_gemm", x), code_of("turn", x),
         t.g, scratch=t.scratch,

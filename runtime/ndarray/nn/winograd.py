@@ -160,11 +160,11 @@ def _product(
 ) -> np.ndarray:
     """The convolution of x with the kernels in panels."""
     n, channels, *image = x.shape
+    y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)  # before the tables: there may be no memory
     p = _plan(n, channels, tuple(image), filters, pad, panel_width(x.dtype))
     u = aligned(panels.size // 9 * 16, x.dtype)
     size = panels.size // 9 // blocks
     native.transform_weights(blocks, u.size, panels, u, blocks, size, scratch=12 * size)
-    y = np.empty((n, filters, *_outputs(tuple(image), pad)), x.dtype)
     native.convolve(
         p.tasks, 2 * 4 * y.size * channels // FLOPS, x, u, bias, y, int(bias is not None), 0,
         u.size // 16, gathered.code_of("gathered_gemm", x), gathered.code_of("turn", x), p.sizes, scratch=p.scratch,
