@@ -38,6 +38,19 @@ def test_bilinear_resize() -> None:
     assert {mode: resize(image(3, 4), mode=mode).shape[2:] for mode in sizes} == sizes
 
 
+def test_places_are_rounded_as_by_mxnet() -> None:
+    """Values of MXNet 1.9.1. In float64 the places differ by 1e-5 of a pixel."""
+    x = nd.array(np.arange(300) ** 2 % 1009).reshape((1, 1, 300, 1))
+    for corners, expected in (
+        (True, [507.4831237792969, 384.097900390625, 407.72479248046875, 430.3263244628906]),
+        (False, [566.3538818359375, 272.4951477050781, 275.4942626953125, 609.0]),
+    ):
+        found = nd.contrib.BilinearResize2D(x, height=1000, width=1, align_corners=corners).asnumpy().ravel()
+        np.testing.assert_allclose(found[[700, 800, 901, 998]], expected, rtol=3e-7)
+        one = nd.contrib.BilinearResize2D(x + 5, height=1, width=1, align_corners=corners)
+        assert one.asscalar() == 5
+
+
 def test_upsampling() -> None:
     twice = np.repeat(np.repeat(np.arange(4.0).reshape(2, 2), 2, 0), 2, 1)
     x, other = image(2, 2), nd.full((1, 1, 1, 1), 10)

@@ -102,13 +102,19 @@ def _resized(n: int, size: int, scale: float | None, mode: str) -> int:
 
 
 def _between(n: int, out: int, align_corners: bool) -> np.ndarray:
-    """(out, n): row i has the weights of the two elements around the place that i has in the old axis."""
+    """(out, n): row i has the weights of the two elements around the place that i has in the old axis.
+
+    Steps and places are rounded to float32 where MXNet rounds them. A single pixel is the first one of the old axis.
+    """
     i = np.arange(out)
-    place = i * ((n - 1) / max(out - 1, 1)) if align_corners else np.maximum((i + 0.5) * n / out - 0.5, 0)
+    step = np.float32(n - align_corners) / np.float32(out - align_corners) if out > 1 else np.float32(0)
+    half = 0.0 if align_corners else 0.5
+    place = np.maximum((i + half) * step.astype(np.float64) - half, 0).astype(np.float32)
     low = np.minimum(place.astype(int), n - 1)
+    part = place - low.astype(np.float32)
     matrix = np.zeros((out, n))
-    matrix[i, low] += 1 - (place - low)
-    matrix[i, np.minimum(low + 1, n - 1)] += place - low
+    matrix[i, low] += 1 - part
+    matrix[i, np.minimum(low + 1, n - 1)] += part
     return matrix
 
 
