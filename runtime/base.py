@@ -36,6 +36,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a wrong type."""
 
 
+class MissingFileError(MXNetError, FileNotFoundError):
+    """A file or a folder that is not there: an MXNetError, as in MXNet, and a FileNotFoundError, as in Python."""
+
+
 class NotImplementedForSymbol(MXNetError):
     """A method of arrays that was called on a symbol, which has no values."""
 

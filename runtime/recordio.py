@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from runtime.base import ArgumentError, MXNetError
-from runtime.core import pictures
+from runtime.core import files, pictures
 
 MAGIC = 0xCED7230A
 _MAGIC = MAGIC.to_bytes(4, "little")
@@ -44,6 +44,7 @@ class MXRecordIO:
         self.is_open = False
         self.open()
 
+    @files.opening()
     def open(self) -> None:
         """Open the file, at its beginning; what is written replaces what was there."""
         if self.flag not in ("r", "w"):
@@ -231,6 +232,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self.fidx: BinaryIO | None = None
         super().__init__(uri, flag)
 
+    @files.opening()
     def open(self) -> None:
         super().open()
         try:

@@ -125,12 +125,17 @@ def grad(
         found: dict = {x._node: None for x in targets}
         nodes = walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
         # Copies: a gradient may be the very array of a head gradient, or that of another variable.
-        gradients = [x._full_like(0) if found[x._node] is None else found[x._node].copy() for x in targets]
+        gradients = [_copied(found[x._node], x) for x in targets]
         if create_graph:
             gradients = [g if g._in_graph() else _constant(g, x) for g, x in zip(gradients, targets, strict=True)]
     if not (create_graph if retain_graph is None else retain_graph):
         release(nodes)
     return gradients
+
+
+def _copied(gradient: NDArray | None, x: NDArray) -> NDArray:
+    """A gradient of x, or 0, in the context of x, which may not be that of the heads."""
+    return x._full_like(0) if gradient is None else gradient.as_in_context(x._ctx).copy()
 
 
 def _constant(value: NDArray, x: NDArray) -> NDArray:

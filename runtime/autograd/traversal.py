@@ -105,7 +105,8 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
             gradient = head._full_like(1)
         elif gradient.shape != head.shape:
             gradient = _fitted(gradient, head)
-        if gradient.stype != "default" == head.stype:  # a dense output uses all elements, infinite slopes at zeros too
+        if head.stype == "default" and gradient.stype != "default":
+            # A dense output uses all elements: a slope may be infinite where the gradient has none.
             gradient = gradient.tostype("default")
         if gradient.dtype is not head.dtype:
             check_arrays("heads and their gradients", (head, gradient))

@@ -4,6 +4,7 @@ get the modules of this package, not second copies of them."""
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -15,7 +16,7 @@ from types import ModuleType
 from runtime.base import not_provided
 
 _PACKAGE = __name__.partition(".")[0]
-_FOLDER = Path(__file__).parents[1]
+_FOLDER = os.path.join(Path(__file__).parents[1], "")
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -27,9 +28,11 @@ class _Finder(MetaPathFinder, Loader):
         _refuse(name)
         if name.startswith(f"{_PACKAGE}."):
             return None
-        for folder in map(Path, path or ()):
-            if folder.is_relative_to(_FOLDER):
-                real = ".".join((_PACKAGE, *folder.relative_to(_FOLDER).parts, name.rpartition(".")[2]))
+        # All imports of the process pass here, and nearly all are of other folders: strings are compared, not paths.
+        for folder in path or ():
+            if os.path.join(folder, "").startswith(_FOLDER):
+                inside = Path(folder).relative_to(_FOLDER).parts
+                real = ".".join((_PACKAGE, *inside, name.rpartition(".")[2]))
                 return ModuleSpec(name, self, loader_state=real) if find_spec(real) else None
         return None
 

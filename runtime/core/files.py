@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import MissingFileError, MXNetError
 from runtime.core.dtypes import element_type
 
 FORMAT = "runtime.arrays"
@@ -61,6 +62,22 @@ def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
         sha.update(f"{name} {array.dtype} {array.shape} ".encode())
         sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
     return sha.hexdigest()
+
+
+@contextmanager
+def opening() -> Iterator[None]:
+    """Raise a MissingFileError where there is a FileNotFoundError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        known = (error.errno, error.strerror, error.filename)
+        raise MissingFileError(*(known if error.errno else error.args)) from None
+
+
+@opening()
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file; MissingFileError if there is none."""
+    return Path(path).read_bytes()
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -81,10 +81,10 @@ def parse_one(content: bytes, name: str) -> Stored:
     return stored
 
 
-def to_bytes(arrays: Mapping[str, Stored]) -> bytes:
-    """A file of arrays with names."""
-    parts = [HEADER, struct.pack("<Q", len(arrays)), *map(encoded, arrays.values()), struct.pack("<Q", len(arrays))]
-    for name in map(str.encode, arrays):
+def to_bytes(arrays: Sequence[Stored], names: Collection[str] = ()) -> bytes:
+    """A file of arrays, which have all names, or none."""
+    parts = [HEADER, struct.pack("<Q", len(arrays)), *map(encoded, arrays), struct.pack("<Q", len(names))]
+    for name in map(str.encode, names):
         parts += [struct.pack("<Q", len(name)), name]
     return b"".join(parts)
 

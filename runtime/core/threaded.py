@@ -19,12 +19,12 @@ def threads_pay(x: np.ndarray, y: np.ndarray | None = None) -> bool:
     """Whether a kernel of `native.arithmetic` takes the array, or two of one shape and type, and is faster."""
     if x.size < MIN_ELEMENTS or not takes(x):
         return False
-    return y is None or (type(y) is np.ndarray and x.shape == y.shape and y.flags.c_contiguous)
+    return y is None or (type(y) is np.ndarray and (x.dtype, x.shape) == (y.dtype, y.shape) and y.flags.c_contiguous)
 
 
 def copy_into(to: np.ndarray, x: np.ndarray) -> None:
-    """Copy x to an array of its shape and type."""
-    if threads_pay(x, to) and not np.may_share_memory(x, to):
+    """Copy x to `to`, an array of its shape and type, which may share its memory. ValueError if `to` is read-only."""
+    if threads_pay(x, to) and to.flags.writeable and not np.may_share_memory(x, to):
         arithmetic.copy(-(-x.size // arithmetic.ELEMENTS_PER_TASK), x.size, x, to, x.size)
     else:
         np.copyto(to, x)

@@ -11,6 +11,7 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError, count, counts
+from runtime.core import files
 from runtime.io.io import DataDesc, MXDataIter
 from runtime.io.utils import taken
 from runtime.ndarray import NDArray
@@ -135,7 +136,7 @@ def _libsvm(path: str | os.PathLike[str], columns: int, dtype: Any) -> tuple[lis
     labels: list[str] = []
     indptr, indices, values = [0], [], []
     for file in sorted(source.iterdir()) if source.is_dir() else [source]:
-        for number, line in enumerate(file.read_text().splitlines(), 1):
+        for number, line in enumerate(files.read(file).decode().splitlines(), 1):
             label, *pairs = line.split() or [""]
             if not label:
                 continue
@@ -221,7 +222,8 @@ class CSVIter(_RowsIter):
 def _csv(path: str | os.PathLike[str], shape: tuple[int, ...], dtype: Any) -> NDArray:
     dtype = np.dtype(dtype or np.float32)
     try:
-        rows = np.loadtxt(Path(path).expanduser(), dtype, delimiter=",", ndmin=2)
+        with files.opening():
+            rows = np.loadtxt(Path(path).expanduser(), dtype, delimiter=",", ndmin=2)
     except ValueError as error:
         raise MXNetError(f"'{path}': {error}") from None
     if rows.shape[1] != np.prod(shape):

@@ -47,7 +47,7 @@ class LRScheduler:
         warmup_begin_lr: float = 0,
         warmup_mode: WarmupMode = "linear",
     ) -> None:
-        self.base_lr = self.base_lr_orig = nonnegative("base_lr", base_lr)
+        self.base_lr = self.base_lr_orig = self.warmup_final_lr = nonnegative("base_lr", base_lr)
         self.warmup_steps = count("warmup_steps", warmup_steps, least=0)
         self.warmup_begin_lr = nonnegative("warmup_begin_lr", warmup_begin_lr)
         self.warmup_mode = choice("warmup_mode", warmup_mode, get_args(WarmupMode))
@@ -60,7 +60,7 @@ class LRScheduler:
             raise ValueError(f"update {num_update} is not in the warm-up, which ends before {self.warmup_steps}")
         if self.warmup_mode == "constant":
             return self.warmup_begin_lr
-        return self.warmup_begin_lr + (self.base_lr_orig - self.warmup_begin_lr) * num_update / self.warmup_steps
+        return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
 
     def after_warmup(self, num_update: int) -> float:
         """The rate of an update that is not in the warm-up."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -10,7 +11,23 @@ from runtime.base import count
 from runtime.lr_scheduler.base import LRScheduler, WarmupMode, nonnegative, share
 
 
-class FactorScheduler(LRScheduler):
+class _Falling(LRScheduler):
+    """A rate that falls at some updates, which are logged when they are first asked for."""
+
+    _logged = 0
+    """How many falls have been."""
+
+    def _log(self, num_update: int, falls: int, rate: float, least: float = 0) -> None:
+        if falls <= self._logged:
+            return
+        self._logged = falls
+        if rate > least:
+            logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+        else:
+            logging.info("Update[%d]: the learning rate is %0.5e now, and stays there", num_update, rate)
+
+
+class FactorScheduler(_Falling):
     """The rate is multiplied by `factor` after every `step` updates, but not to less than `stop_factor_lr`:
 
         base_lr factor^k, k = floor((n - 1)/step)
@@ -44,10 +61,11 @@ class FactorScheduler(LRScheduler):
         for _ in range(falls - done):  # a rounding at each fall: then the rates are those of MXNet to the last bit
             rate = max(rate * self.factor, self.stop_factor_lr)
         self._found = self.base_lr, falls, rate
+        self._log(num_update, falls, rate, self.stop_factor_lr)
         return rate
 
 
-class MultiFactorScheduler(LRScheduler):
+class MultiFactorScheduler(_Falling):
     """The rate is multiplied by `factor` after each of the updates listed in `step`:
 
         base_lr factor^k, k = how many of `step` are below n
@@ -74,9 +92,10 @@ class MultiFactorScheduler(LRScheduler):
         self.factor = share("factor", factor)
 
     def after_warmup(self, num_update: int) -> float:
-        rate = self.base_lr
-        for _ in range(bisect_left(self.step, num_update)):
+        falls, rate = bisect_left(self.step, num_update), self.base_lr
+        for _ in range(falls):
             rate *= self.factor
+        self._log(num_update, falls, rate)
         return rate
 
 

@@ -179,8 +179,9 @@ class CompositeEvalMetric(EvalMetric):
         output_names: Sequence[str] | None = None,
         label_names: Sequence[str] | None = None,
     ) -> None:
-        self.metrics = [create(m) for m in metrics or ()]
+        self.metrics: list[EvalMetric] = []
         super().__init__(name, output_names, label_names, has_global_stats=True)
+        self.metrics += [create(m) for m in metrics or ()]  # after the reset there: they keep what they have counted
 
     def add(self, metric: Any) -> None:
         """Add what `create` makes of `metric`."""
@@ -197,11 +198,11 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update(labels, preds)
 
-    def update_dict(self, label: dict[str, NDArray], pred: dict[str, NDArray]) -> None:
-        label = {n: x for n, x in label.items() if self.label_names is None or n in self.label_names}
-        pred = {n: x for n, x in pred.items() if self.output_names is None or n in self.output_names}
+    def update_dict(self, labels: dict[str, NDArray], preds: dict[str, NDArray]) -> None:
+        labels = {n: x for n, x in labels.items() if self.label_names is None or n in self.label_names}
+        preds = {n: x for n, x in preds.items() if self.output_names is None or n in self.output_names}
         for metric in self.metrics:
-            metric.update_dict(label, pred)
+            metric.update_dict(labels, preds)
 
     def reset(self) -> None:
         for metric in self.metrics:

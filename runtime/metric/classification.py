@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +88,8 @@ class _Confusion(EvalMetric):
     def _score(self, table: np.ndarray) -> float:
         raise NotImplementedError
 
-    def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
+    def _classes(self, label: np.ndarray, pred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The true and the predicted class of each example."""
         label = label.astype(np.int64).ravel()
         found = pred.argmax(axis=1) if pred.ndim == 2 and pred.shape[1:] != (1,) else pred.astype(np.int64).ravel()
         found = backend.to_host(found)
@@ -95,6 +97,10 @@ class _Confusion(EvalMetric):
             raise ArgumentError(
                 f"{self.name}: {len(label)} labels do not match predictions of shape {pred.shape}: one row a label"
             )
+        return label, found
+
+    def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
+        label, found = self._classes(label, pred)
         classes = max(2, *label + 1, *found + 1) if label.size else 2
         if label.size and min(label.min(), found.min()) < 0:
             raise ArgumentError(f"{self.name}: classes are numbers from 0")
@@ -129,26 +135,52 @@ def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 class _Binary(_Confusion):
-    """A score of two classes, 0 and 1, of which 1 is the positive class."""
+    """A score of two classes: 1 is the positive class, any other number the negative one."""
 
-    def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
-        table = super()._table(label, pred)
-        if len(table) > 2:
+    def _classes(self, label: np.ndarray, pred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        label, found = super()._classes(label, pred)
+        if len(there := np.unique(label)) > 2:
             raise ArgumentError(
-                f"{type(self).__name__} currently only supports binary classification, but there are classes up to "
-                f"{len(table) - 1}"
+                f"{type(self).__name__} currently only supports binary classification, but there are labels of the "
+                f"classes {', '.join(map(str, there[:3]))}{', ...' * (len(there) > 3)}"
             )
-        return table
+        return (label == 1).astype(np.int64), (found == 1).astype(np.int64)
+
+
+class _Shares(NamedTuple):
+    """Counts of true and false predictions of class 1 and of the other class, and the shares that follow."""
+
+    true_negatives: int
+    false_negatives: int
+    false_positives: int
+    true_positives: int
+
+    @property
+    def precision(self) -> float:
+        """The share of true ones among predictions of class 1; 0 where there are none."""
+        return self.true_positives / max(self.true_positives + self.false_positives, 1)
+
+    @property
+    def recall(self) -> float:
+        """The share of those found among examples of class 1; 0 where there are none."""
+        return self.true_positives / max(self.true_positives + self.false_negatives, 1)
 
 
 @register
 class F1(_Binary):
-    """2PR/(P + R) of the precision P and the recall R of class 1; 0 where that is 0/0."""
+    """2PR/(P + R) of the precision P and the recall R of class 1; 0 where that is 0/0.
+
+    `metrics` has P and R of all examples since `reset_local`, if the average is 'micro'.
+    """
 
     def __init__(
         self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro"
     ) -> None:
         super().__init__(name, output_names, label_names, average)
+
+    @property
+    def metrics(self) -> _Shares:
+        return _Shares(*self._local.ravel().tolist())
 
     def _score(self, table: np.ndarray) -> float:
         (_, missed), (wrong, right) = table.tolist()
@@ -174,8 +206,15 @@ class MCC(_Binary):
 class PCC(_Confusion):
     """Matthews's correlation for any number of classes, of all examples; nan where that is 0/0."""
 
-    def __init__(self, name: str = "pcc", output_names: Names = None, label_names: Names = None) -> None:
+    def __init__(
+        self,
+        name: str = "pcc",
+        output_names: Names = None,
+        label_names: Names = None,
+        has_global_stats: bool = True,
+    ) -> None:
         super().__init__(name, output_names, label_names, "micro")
+        self._has_global_stats = has_global_stats
         del self._kwargs["average"]
 
     def _score(self, table: np.ndarray) -> float:
@@ -189,13 +228,16 @@ class PCC(_Confusion):
 
 
 def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The elements of `pred`, which has one axis more than the label, or as many lengths of 1, at the labels."""
+    """The elements of `pred`, which has one axis more than the label, or as many lengths of 1, at the labels.
+
+    Negative labels count from the last class.
+    """
     label = label.ravel()
     scores = np.moveaxis(pred, axis, -1)
     scores = scores.reshape(-1, scores.shape[-1])
     if len(label) != len(scores):
         raise ArgumentError(f"{name}: {len(label)} labels do not match predictions of shape {pred.shape}")
-    if label.size and not (label.min() >= 0 and label.max() < scores.shape[1]):
+    if label.size and not (label.min() >= -scores.shape[1] and label.max() < scores.shape[1]):
         raise ArgumentError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
@@ -207,7 +249,7 @@ class Perplexity(EvalMetric):
     """The exponential of the mean of -log p, of the probabilities p of the true classes.
 
     Predictions have one axis more than the labels, `axis`, with a probability for each class. Labels that are
-    `ignore_label` do not count; None ignores none.
+    `ignore_label` do not count; None ignores none. Others that are no class count as the nearest one, as in `nd.pick`.
     """
 
     def __init__(
@@ -226,7 +268,8 @@ class Perplexity(EvalMetric):
     def update(self, label: np.ndarray, pred: np.ndarray) -> None:
         label = label.ravel()
         kept = np.ones_like(label, bool) if self.ignore_label is None else label != self.ignore_label
-        p = _of_true_classes(self.name, np.where(kept, label, 0), pred, self.axis)[kept]
+        nearest = np.clip(label, 0, pred.shape[self.axis] - 1)
+        p = _of_true_classes(self.name, nearest, pred, self.axis)[kept]
         self._add(float(-np.log(np.maximum(p, p.dtype.type(1e-10))).sum()), p.size)
 
     def _value(self, total: float, count: int) -> float:

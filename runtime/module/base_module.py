@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime import metric
 from runtime import ndarray as nd
-from runtime.base import MXNetError, _as_list
+from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.initializer import Initializer, Uniform
 from runtime.io import DataBatch, DataDesc, DataIter, NDArrayIter
 from runtime.metric import EvalMetric
@@ -313,7 +313,7 @@ class BaseModule:
         symbol, arguments and auxiliary states; then the module is evaluated with `eval_data`.
         """
         if num_epoch is None:
-            raise MXNetError("fit needs num_epoch")
+            raise ArgumentError("fit needs num_epoch, the number of epochs")
         self.bind(train_data.provide_data, train_data.provide_label, True, force_rebind=force_rebind)
         if monitor is not None:
             self.install_monitor(monitor)

@@ -4,10 +4,12 @@ parameters."""
 from __future__ import annotations
 
 import logging
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runtime import model
+from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
@@ -15,7 +17,7 @@ from runtime.metric import EvalMetric
 from runtime.module.base_module import DEFAULT, BaseModule, Params
 from runtime.module.module import Module
 from runtime.name import NameManager
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, serialization
 from runtime.symbol import Symbol
 
 Generator = Callable[[Any], tuple[Symbol, Sequence[str], Sequence[str]]]
@@ -251,12 +253,17 @@ class BucketingModule(BaseModule):
     # ------------------------------------------------------------ files
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the symbol of each bucket there is, `prefix-KEY-symbol.json`, and `prefix-0001.params` (epoch 1)."""
+        """Write the symbol of each bucket there is, `prefix-KEY-symbol.json`, and `prefix-0001.params` (epoch 1).
+
+        Keys that are whole numbers are in `prefix.buckets`, which MXNet reads; here `load` asks `sym_gen`.
+        """
         self._need("save_checkpoint")
         for key, module in self._buckets.items():
             assert module.symbol is not None
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast)
         model.save_checkpoint(prefix, epoch, None, *self.get_params())
+        if all(isinstance(key, numbers.Integral) for key in self._buckets):
+            serialization.save_params(f"{prefix}.buckets", [nd.array(list(self._buckets), dtype="int32")])
 
     @staticmethod
     def load(

@@ -261,6 +261,9 @@ class Module(BaseModule):
         allow_extra: bool = False,
     ) -> None:
         if self.params_initialized and not force_init:
+            warnings.warn(
+                "the parameters have values already: init_params(..., force_init=True) gives them others", stacklevel=2
+            )
             return
         group = self._group("init_params")
         exe, attributes = group.execs[0], self._symbol.attr_dict()

@@ -10,13 +10,17 @@ from runtime.native.vectors import clear
 DEPTH, HEIGHT, WIDTH = 0, 1, 2  # an image
 BEFORE, STEP = 3, 6  # padding before the first of each axis; every how manieth plane, and row, is copied
 PIXEL, LINE, BOX_ROWS = 8, 9, 10  # elements of a pixel and of a row of a box; rows of a plane of a box
-COLUMN_PLACES = 11  # of the pixels of consecutive rows of an image
+COLUMN_PLACES = 11  # where in a box the pixels of consecutive rows of an image go
 
-FIRST, COUNT, START = 0, 1, 2  # of a block: its first pixel, its pixels, and where its box begins, along each axis,
-LENGTH, BLOCK_SIZE = 5, 8  # and how long the box is; in all so many numbers
+# Indices into the numbers of a block of pixels:
+FIRST, COUNT = 0, 1  # its first pixel, and how many it has
+START, LENGTH = 2, 5  # where its box begins along each axis, and how long that is
+BLOCK_SIZE = 8  # how many numbers there are
 
 LANES = 16
 """The channels that `copy_box` copies at a time."""
+FEW = 4
+"""So many channels are copied one by one, as most of a vector would be empty."""
 
 
 @function
@@ -29,6 +33,13 @@ def first_inside(start: int, before: int, step: int, length: int) -> int:
 def first_behind(start: int, before: int, step: int, size: int, length: int) -> int:
     """How many come before the end of the image, whose length is `size`."""
     return min((max(size + before - start * step, 0) + step - 1) // step, length)
+
+
+@function
+def spread(to: Array, x: Array, step: int, n: int) -> None:
+    """Write n elements `step` apart."""
+    for i in range(n):
+        to[i * step] = x[i]
 
 
 @shared
@@ -59,13 +70,20 @@ def copy_box(
                 clear(lines + r * g[LINE], margin)
                 clear(lines + (r * g[LINE] + middle), end - middle)
             source = x + (d * g[HEIGHT] * g[WIDTH] + column + left - g[BEFORE + 2])
-            for c in range(0, channels, LANES):  # each channel is read in the order of memory
+            several = channels // LANES * LANES
+            if channels - several > FEW:
+                several = channels
+            for c in range(0, several, LANES):  # each channel is read in the order of memory
                 for r in range(low, high, each):
                     turn(
                         code, source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH]), size,
                         lines + (r * g[LINE] + margin + c), g + COLUMN_PLACES, min(LANES, channels - c),
                         each * (right - left),
                     )  # fmt: skip
+            for c in range(several, channels):
+                for r in range(low, high):
+                    line = source + (c * size + ((row + r) * g[STEP + 1] - g[BEFORE + 1]) * g[WIDTH])
+                    spread(lines + (r * g[LINE] + margin + c), line, g[PIXEL], right - left)
         for r in range(rows):
             if inside == 0 or r < low or r >= high:
                 clear(lines + r * g[LINE], end)

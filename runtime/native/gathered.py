@@ -9,7 +9,7 @@ them stay in the second cache. `g` has the sizes and the tables, which `ndarray.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Ints, gathered_gemm, gathered_sum, turn
+from optgen.loops.language import Array, Ints, function, gathered_gemm, gathered_sum, turn
 from runtime.native.channels_last import BLOCK_SIZE, COUNT, FIRST, LANES, copy_box_of
 from runtime.native.vectors import accumulate, clear, copy, rectify
 
@@ -19,8 +19,11 @@ COLUMNS, SPLITS, SPLIT = 6, 7, 8  # columns of the product of a group; tasks tha
 RUN, PIXELS = 9, 10  # elements of a run; pixels of a result
 PARTS, OVERLAP = 11, 12  # groups of places of the kernel, each for some pixels; whether these may be in many or none
 IMAGE, BOX, LARGEST = 13, 14, 15  # elements of a channel of an image, and of a box; the most pixels of a block
-TABLES = 16  # where the tables begin: those of rows, of rows of the result, of offsets, parts, segments, places where
-ROWS, TO, OFFSETS, PART, SEGMENTS, PLACES, BLOCK, COPY = 16, 17, 18, 19, 20, 21, 22, 23  # copies go, blocks, `copy_box`
+TABLES = 16  # from here on, where each table begins:
+ROWS, TO, OFFSETS = 16, 17, 18  # rows of boxes; rows of the result; offsets, group by group
+PART = 19  # of each group of places: its first offset, how many it has, and where its panels begin
+SEGMENTS = 20  # of each block and group: its first row, and its rows in an image
+PLACES, BLOCK, COPY = 21, 22, 23  # where `turn` copies to; blocks; what `copy_box` takes
 
 PANELS = 4
 """The panels that `pack_channels` packs at a time: it reads a few lines of the cache of each filter."""
@@ -110,6 +113,25 @@ def convolve(
         turn(turn_code, result + i * block[COUNT] * g[SPLIT], g[SPLIT], to, g + g[PLACES], block[COUNT], columns)
 
 
+@function
+def copy_block(
+    x: Array, y: Array, boxes: Array, lines: Array, images: int, filters: int, step: int, block: Ints, turn_code: int,
+    g: Ints,
+) -> None:  # fmt: skip
+    """Copy what a block of pixels of `images` images meets to `boxes`, and what y has there to a line for each pixel,
+    `step` apart. x and y begin with the first of these images, in its group, and with the first of the filters."""
+    for i in range(images):
+        image = i * g[GROUPS]
+        copy_box_of(
+            block, x + image * g[CHANNELS] * g[IMAGE], boxes + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY]
+        )  # fmt: skip
+        for f in range(0, filters, LANES):
+            turn(
+                turn_code, y + ((image * g[COLUMNS] + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
+                lines + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
+            )  # fmt: skip
+
+
 @kernel
 def convolve_weight(
     task: int, scratch: Array, y: Array, x: Array, parts: Array, w: Array, count: int, blocks: int, step: int,
@@ -139,15 +161,9 @@ def convolve_weight(
         first = b // g[BLOCKS] * g[TOGETHER]
         block = g + (g[BLOCK] + b % g[BLOCKS] * BLOCK_SIZE)
         images = min(g[TOGETHER], g[IMAGES] - first)
-        for i in range(images):
-            image = (first + i) * g[GROUPS] + group
-            of = x + image * g[CHANNELS] * g[IMAGE]
-            copy_box_of(block, of, boxes + i * g[BOX], g[CHANNELS], turn_code, g + g[COPY])
-            for f in range(0, filters, LANES):
-                turn(
-                    turn_code, y + ((image * g[COLUMNS] + low + f) * g[PIXELS] + block[FIRST]), g[PIXELS],
-                    scratch + (i * block[COUNT] * step + f), g + g[PLACES], min(LANES, filters - f), block[COUNT],
-                )  # fmt: skip
+        image = first * g[GROUPS] + group
+        of = y + (image * g[COLUMNS] + low) * g[PIXELS]
+        copy_block(x + image * g[CHANNELS] * g[IMAGE], of, boxes, scratch, images, filters, step, block, turn_code, g)
         for r in range(g[PARTS]):
             part = g + (g[PART] + 3 * r)
             segment = g + (g[SEGMENTS] + (b % g[BLOCKS] * g[PARTS] + r) * 2)

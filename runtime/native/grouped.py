@@ -162,6 +162,20 @@ def join_phases(to: Array, sums: Array, apart: int, n: int, stride: int) -> None
                 to[i * stride + p] = sums[p * apart + i]
 
 
+@function
+def write_rows(x: Array, sums: Array, joined: Array, d: int, h: int, rows: int, g: Ints) -> None:
+    """`rows` rows of plane d of the channels of a group, from row h on, a stride apart, of the sums that each phase of
+    their columns has. `joined` is memory for phases side by side."""
+    for c in range(g[CHANNELS]):
+        padded = sums + c * g[STRIDE + 2] * g[LENGTH]
+        if g[STRIDE + 2] > 1:
+            join_phases(joined, padded, g[LENGTH], rows * g[PHASE + 2], g[STRIDE + 2])
+            padded = joined + 0
+        for k in range(rows):
+            to = x + (c * g[PIXELS] + (d * g[SIZE + 1] + h + k * g[STRIDE + 1]) * g[SIZE + 2])
+            copy(to, padded + (k * g[STRIDE + 2] * g[PHASE + 2] + g[PAD + 2]), g[SIZE + 2])
+
+
 @kernel
 def convolve_image(
     task: int, scratch: Array, y: Array, w: Array, x: Array, code: int, turn_code: int, g: Ints
@@ -195,15 +209,8 @@ def convolve_image(
                                 g + g[PACKED], at, g + (g[IMAGE_ROWS] + start), 0, sums + p * g[LENGTH],
                                 g[STRIDE + 2] * g[LENGTH],
                             )  # fmt: skip
-                        for c in range(g[CHANNELS]):
-                            padded = sums + c * g[STRIDE + 2] * g[LENGTH]
-                            if g[STRIDE + 2] > 1:
-                                join_phases(joined, padded, g[LENGTH], rows * g[PHASE + 2], g[STRIDE + 2])
-                                padded = joined + 0
-                            for k in range(rows):
-                                h = (j + k) * g[STRIDE + 1] + rest_h - g[PAD + 1]
-                                to = x + (task * g[CHANNELS] + c) * g[PIXELS] + (d * g[SIZE + 1] + h) * g[SIZE + 2]
-                                copy(to, padded + (k * g[STRIDE + 2] * g[PHASE + 2] + g[PAD + 2]), g[SIZE + 2])
+                        h = j * g[STRIDE + 1] + rest_h - g[PAD + 1]
+                        write_rows(x + task * g[CHANNELS] * g[PIXELS], sums, joined, d, h, rows, g)
 
 
 @kernel

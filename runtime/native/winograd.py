@@ -30,8 +30,9 @@ PIXEL, LINE = 7, 8  # elements from one pixel of a box to the next, and from one
 ROWS, BLOCK = 9, 10  # tile rows of a task; filters that are computed at a time
 RUN, RUNS = 11, 12  # channels of a run; runs of a pixel
 IMAGE, WIDTH = 13, 14  # elements of a channel of an image; pixels of a row with its padding
-TABLES = 15  # where the tables begin: rows of transforms, rows of products, runs, filters of an output, and those of
-TILE_ROWS, PRODUCT_ROWS, OFFSETS, PLACES, COPY = 15, 16, 17, 18, 19  # `copy_box`
+TABLES = 15  # from here on, where each table begins:
+TILE_ROWS, PRODUCT_ROWS, OFFSETS = 15, 16, 17  # rows of transforms; rows of products; runs
+PLACES, COPY = 18, 19  # filters of an output; what `copy_box` takes
 
 
 @function
@@ -79,6 +80,26 @@ def transform(x: Array, to: Array, matrix: int, g: Ints) -> None:
     mix_difference(at, at + down, at + 2 * down, at + 3 * down, x + 2 * p, x + p, g[LINE], n)
     at = to + 3 * matrix
     mix_difference(at, at + down, at + 2 * down, at + 3 * down, x + p, x + 3 * p, g[LINE], n)
+
+
+@function
+def transform_rows(
+    x: Array, to: Array, box: Array, first: int, last: int, matrix: int, turn_code: int, g: Ints
+) -> None:  # fmt: skip
+    """The transforms of the tiles of some tile rows, one after the other: the rows of 16 matrices. `box` is memory for
+    the pixels of an image under them."""
+    for image in range(first // g[DOWN], (last + g[DOWN] - 1) // g[DOWN]):
+        low = max(first - image * g[DOWN], 0)
+        high = min(last - image * g[DOWN], g[DOWN])
+        copy_box(
+            x + image * g[CHANNELS] * g[IMAGE], box, g[CHANNELS], 0, 2 * low, 0, 1, 2 * (high - low) + 2, g[WIDTH],
+            turn_code, g + g[COPY],
+        )  # fmt: skip
+        tile = to + (image * g[DOWN] + low - first) * g[ACROSS] * g[PIXEL]
+        for row in range(high - low):
+            for t in range(g[ACROSS]):
+                of = box + (2 * row * g[LINE] + 2 * t * g[PIXEL])
+                transform(of, tile + (row * g[ACROSS] + t) * g[PIXEL], matrix, g)
 
 
 @function
@@ -140,18 +161,7 @@ def convolve(
     products = scratch + 16 * matrix
     pixels = products + 16 * tiles * g[BLOCK]
     box = pixels + 4 * g[ACROSS] * g[BLOCK]
-    for image in range(first // g[DOWN], (last + g[DOWN] - 1) // g[DOWN]):
-        low = max(first - image * g[DOWN], 0)
-        high = min(last - image * g[DOWN], g[DOWN])
-        copy_box(
-            x + image * g[CHANNELS] * g[IMAGE], box, g[CHANNELS], 0, 2 * low, 0, 1, 2 * (high - low) + 2, g[WIDTH],
-            turn_code, g + g[COPY],
-        )  # fmt: skip
-        tile = scratch + (image * g[DOWN] + low - first) * g[ACROSS] * g[PIXEL]
-        for row in range(high - low):
-            for t in range(g[ACROSS]):
-                of = box + (2 * row * g[LINE] + 2 * t * g[PIXEL])
-                transform(of, tile + (row * g[ACROSS] + t) * g[PIXEL], matrix, g)
+    transform_rows(x, scratch, box, first, last, matrix, turn_code, g)
     plane = g[OUT_HEIGHT] * g[OUT_WIDTH]
     for f in range(0, g[FILTERS], g[BLOCK]):
         filters = min(g[BLOCK], g[FILTERS] - f)

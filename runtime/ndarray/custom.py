@@ -9,6 +9,7 @@ from typing import Any
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
+from runtime.core.scope import ThreadStack
 from runtime.ndarray.creation import blank
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse import tostype
@@ -140,7 +141,35 @@ def Custom(*data: NDArray, op_type: str, **kwargs: Any) -> NDArray | list[NDArra
     CustomOpProp, as text.
     """
     prop, inputs = bound(op_type, data, kwargs, (NDArray,))
-    return CustomCall(op_type, prop, len(prop.list_arguments()), inputs)(*inputs)
+    return CustomCall(op_type, prop, inputs)(*inputs)
+
+
+_passes = ThreadStack(lambda: ({}, {}))
+"""For each pass of a graph the operators of its nodes, and those of them that have not computed in it yet."""
+
+
+@contextlib.contextmanager
+def kept(operators: dict[Any, CustomOp]) -> Iterator[None]:
+    """In the block, nodes of a graph compute with their `operators`, where those that are made are entered.
+
+    So an executor makes the operator of a node once, as in MXNet, and what the operator remembers is there in the next
+    pass. A node in a loop computes several times, and with an operator of its own each time but the first.
+    """
+    _passes.stack.append((operators, dict(operators)))
+    try:
+        yield
+    finally:
+        _passes.stack.pop()
+
+
+def of_node(node: Any, inputs: Sequence[NDArray], op_type: str, attributes: dict[str, str]) -> NDArray | list[NDArray]:
+    """What `Custom` returns, for a node of a graph; see `kept`."""
+    prop, arrays = bound(op_type, tuple(inputs), attributes, (NDArray,))
+    operators, left = _passes.value
+    call = CustomCall(op_type, prop, arrays, left.pop(node, None))
+    if len(_passes.stack) > 1:
+        operators.setdefault(node, call.operator)
+    return call(*arrays)
 
 
 def bound(op_type: str, data: tuple, kwargs: dict[str, Any], kinds: tuple[type, ...]) -> tuple[CustomOpProp, list]:
@@ -190,14 +219,16 @@ def _as_mxnet_errors(where: str) -> Iterator[None]:
 
 
 class CustomCall(autograd.Function):
-    """One call of a CustomOp."""
+    """One call of a CustomOp: of `operator`, or of one that is made for it."""
 
-    def __init__(self, op_type: str, prop: CustomOpProp, count: int, inputs: list[NDArray]) -> None:
+    def __init__(
+        self, op_type: str, prop: CustomOpProp, inputs: list[NDArray], operator: CustomOp | None = None
+    ) -> None:
         super().__init__()
         self.op_type = op_type
         self._prop = prop
-        self._count = count  # of inputs; the others are auxiliary states
-        arguments = inputs[:count]
+        self._count = len(prop.list_arguments())  # the other inputs are auxiliary states
+        arguments = inputs[: self._count]
         self._shapes = inferred(op_type, "infer_shape", prop, [list(x.shape) for x in arguments])
         self._types = inferred(op_type, "infer_type", prop, [x.dtype for x in arguments])
         self._stypes = inferred(op_type, "infer_storage_type", prop, [x.stype for x in arguments])
@@ -205,7 +236,9 @@ class CustomCall(autograd.Function):
             if x.shape != tuple(shape):
                 raise MXNetError(f"Custom: '{op_type}' needs an input of shape {tuple(shape)}, not {x.shape}")
         self._ctx = inputs[0].context if inputs else Context.default_ctx
-        self._operator = prop.create_operator(self._ctx, self._shapes[0], self._types[0])
+        if operator is None:
+            operator = prop.create_operator(self._ctx, self._shapes[0], self._types[0])
+        self.operator = operator
         self._wanted = ["write" if x._in_graph() else "null" for x in arguments]
 
     def _zeros(self, shapes: list, types: list, stypes: list) -> list[NDArray]:
@@ -229,7 +262,7 @@ class CustomCall(autograd.Function):
         self._in, self._aux = inputs[: self._count], inputs[self._count :]
         self._out = self._zeros(self._shapes[1], self._types[1], self._stypes[1])
         with _as_mxnet_errors(f"forward of the operator '{self.op_type}'"):
-            self._operator.forward(autograd.is_training(), ["write"] * len(self._out), self._in, self._out, self._aux)
+            self.operator.forward(autograd.is_training(), ["write"] * len(self._out), self._in, self._out, self._aux)
         return self._out[0] if len(self._out) == 1 else self._out
 
     def backward(self, *output_grads: NDArray) -> list[NDArray | None]:
@@ -237,5 +270,5 @@ class CustomCall(autograd.Function):
         gradients = self._zeros(self._shapes[0], self._types[0], written)
         given = [tostype(dy, stype) for dy, stype in zip(output_grads, taken, strict=True)]
         with _as_mxnet_errors(f"backward of the operator '{self.op_type}'"):
-            self._operator.backward(self._wanted, given, self._in, self._out, gradients, self._aux)
+            self.operator.backward(self._wanted, given, self._in, self._out, gradients, self._aux)
         return gradients + [None] * len(self._aux)

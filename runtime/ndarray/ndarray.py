@@ -40,7 +40,11 @@ class NDArray:
         node: autograd.Node | autograd.Variable | None = None,
         writable: bool = True,
     ) -> None:
-        """`data` is None in pickles of MXNet's: `__setstate__` follows. Of a `handle` this is the same memory."""
+        """`data` is None in pickles of MXNet's: `__setstate__` follows.
+
+        Of the `handle` of another array, it has the memory and the context of that one, and is read-only unless
+        `writable`; MXNetError if that one is gone.
+        """
         if type(data) is not np.ndarray:
             data, ctx = _memory(data, ctx, writable)
         self._data = data

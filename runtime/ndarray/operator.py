@@ -135,7 +135,8 @@ class Operator:
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
-        """The context of the result of inputs in two: that of the first. ArgumentError unless both are CPU memory."""
+        """The context of the result of inputs in two: the CPU with the number of the first. ArgumentError unless both
+        are memory of the CPU."""
         if not (ctx.on_cpu and other.on_cpu):
             raise ArgumentError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"

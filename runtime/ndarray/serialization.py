@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ _PARTS = {"default": (), "row_sparse": ("indices",), "csr": ("indices", "indptr"
 """The names, in a file, of the index arrays of each kind of storage."""
 
 
+@files.opening()
 def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
     """Write an array, a list of arrays or a dict of arrays with names, of any storage and type, to a file.
 
@@ -58,9 +58,12 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
     files.save(fname, tensors, header | ({"np_shape": True} if is_np_shape() else {}))
 
 
-def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> None:
-    """Write arrays with names in the format of MXNet's own files, for MXNet to read."""
-    files.write(fname, params_file.to_bytes({key: to_stored(x) for key, x in arrays.items()}))
+@files.opening()
+def save_params(fname: str | os.PathLike[str], arrays: Mapping[str, NDArray] | Sequence[NDArray]) -> None:
+    """Write arrays, with names or without, in the format of MXNet's own files, for MXNet to read."""
+    named = isinstance(arrays, Mapping)
+    stored = [to_stored(x) for x in (arrays.values() if named else arrays)]
+    files.write(fname, params_file.to_bytes(stored, arrays if named else ()))
 
 
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
@@ -71,13 +74,15 @@ def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     """
     if not isinstance(fname, (str, os.PathLike)):
         raise TypeError(f"nd.load takes the name of a file, not {type(fname).__name__}")
-    return _parse(Path(fname).read_bytes(), f"'{os.fspath(fname)}'")
+    return _parse(files.read(fname), f"'{os.fspath(fname)}'")
 
 
 def load_named(fname: str | os.PathLike[str]) -> dict[str, NDArray]:
-    """The arrays of a file by their names; see `load`. ArgumentError for a list, whose arrays have none."""
+    """The arrays of a file by their names; see `load`. ArgumentError for a list of arrays, which have none."""
     found = load(fname)
     if isinstance(found, list):
+        if not found:  # MXNet's files of no arrays do not tell
+            return {}
         raise ArgumentError(f"'{os.fspath(fname)}' holds a list of arrays without names; parameters need names")
     return found
 

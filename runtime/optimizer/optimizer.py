@@ -6,6 +6,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -306,8 +307,10 @@ class Optimizer:
         return own | {"param_dict": {}}
 
 
-def __getattr__(name: str) -> type[Optimizer]:
-    """The optimizers themselves, which MXNet has in this module too."""
+def __getattr__(name: str) -> Any:
+    """The optimizers themselves, and what makes and calls them, which MXNet has in this module too."""
+    if name in ("Updater", "create", "get_updater", "register"):
+        return getattr(import_module("runtime.optimizer"), name)
     cls = Optimizer.opt_registry.of_class(name)
     if cls is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -24,12 +24,11 @@ class Compiled:
     """
 
     def __init__(self, lowered: Lowered, tape: Tape, static_alloc: bool) -> None:
-        self.like, self.draws = emptied(tape.result), tape.draws
+        self.like, self.draws, self.unused = emptied(tape.result), tape.draws, tape.unused
         self.heads = tuple(i for i, g in enumerate(tape.heads) if g is not None)
         """The outputs whose gradients the gradient takes."""
         self.wanted = tuple(tape.wanted)
         """The inputs, data and then parameters, whose gradients it computes."""
-        self.wanted_set = frozenset(tape.wanted)
         results = set(_buffers([*lowered.outputs, *lowered.gradients]))
         backward = _needed(lowered.backward, results)
         left = results | {x for step in backward for x in step.reads}

@@ -90,7 +90,7 @@ class Plans:
             x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
         ]
         call = _Call(self, entry, function, data, arrays)
-        return call.traced() if entry.compiled is None else call.planned()
+        return call.traced() if call._compiled is None else call.planned()
 
     def __reduce__(self) -> Any:
         """Copied and pickled without plans: these have addresses of memory."""
@@ -123,6 +123,12 @@ class Plans:
             if len(self._taped) > MAX_TAPES:
                 oldest = self._taped.pop(0)
                 oldest.tape, oldest.was_dropped = None, True
+
+    def forget(self, entry: Entry) -> None:
+        """Trace the next call of this kind again."""
+        with self._lock:
+            self._recent = [x for x in self._recent if x is not entry.compiled]
+            entry.compiled = None
 
     def use(self, compiled: Compiled) -> None:
         """Have the last plans that were used keep memory, and no others."""
@@ -208,7 +214,7 @@ class _Call:
         if len(tape.forward) < MIN_CALLS:
             self._plans.refuse(self._entry, FEW_CALLS)
         self._tape = tape
-        node = self._node([x._data for x in tape.outputs])
+        node = self._node([x._data for x in tape.outputs], tape.unused)
         if node is None:
             self._plans.hold(self._entry, tape)
         return self._finished(node, emptied(result), [x._data for x in tape.outputs])
@@ -220,12 +226,14 @@ class _Call:
         self._plans.use(compiled)
         self._inputs = [x._data for x in (*self._data, *self._params)]
         outputs, self._memory = compiled.forward(self._inputs)
-        return self._finished(self._node(outputs), compiled.like, outputs)
+        return self._finished(self._node(outputs, compiled.unused), compiled.like, outputs)
 
-    def _node(self, outputs: list[np.ndarray]) -> autograd.Node | None:
+    def _node(self, outputs: list[np.ndarray], unused: list[int]) -> autograd.Node | None:
         if not autograd.mode.recording:
             return None
         parents = [x._node for x in (*self._data, *self._params)]
+        for i in unused:
+            parents[i] = None
         if any([p is not None and p.released_at for p in parents]):
             parents = [p if p is not None and not p.released_at else None for p in parents]
         if not any(parents):
@@ -255,12 +263,16 @@ class _Call:
         return iter([(parent, dx) for parent, dx in pairs if parent is not None and dx is not None])
 
     def _fits(self, node: autograd.Node, flows: list[NDArray | None]) -> bool:
-        """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted."""
+        """Whether the plan's gradient takes the gradients of these outputs, and computes those that are wanted.
+
+        Where parameters were frozen or thawed since the plan was made, the next call makes another one.
+        """
         compiled = self._compiled
         assert compiled is not None
-        given = tuple([i for i, flow in enumerate(flows) if flow is not None])
-        wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
-        return given == compiled.heads and compiled.wanted_set.issuperset(wanted)
+        if tuple([i for i, parent in enumerate(node.parents) if parent is not None]) != compiled.wanted:
+            self._plans.forget(self._entry)
+            return False
+        return tuple([i for i, flow in enumerate(flows) if flow is not None]) == compiled.heads
 
     def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
         tape = self._tape

@@ -31,6 +31,8 @@ class Tape:
     trace: Trace
     outputs: list[NDArray]
     forward: list[Node]
+    unused: list[int] = field(default_factory=list)
+    """The parameters, counted after the data, that no call takes: their gradients stay as they are."""
     heads: list[NDArray | None] = field(default_factory=list)
     """The gradients of the outputs, in copies of their own; None for an output that none flows into."""
     wanted: list[int] = field(default_factory=list)
@@ -61,7 +63,10 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
             raise NotTraceable(noted.refusal)
         tape = Tape(handles, params, result, noted, flat(result), [])
         given = known | {x._node for x in handles}
-        tape.forward = _calls([x._node for x in tape.outputs], given, noted.start, noted.effects)
+        ends = [x._node for x in tape.outputs]
+        tape.forward = _calls(ends, given, noted.start, noted.effects)
+        taken = set(ends).union(*[x.parents for x in tape.forward])
+        tape.unused = [i for i, p in enumerate(params, len(handles)) if p._node not in taken]
     except NotTraceable as error:
         if not mode.recording:
             _leave_graph(result, noted.start)
@@ -101,7 +106,7 @@ def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[A
     pairs = [(y, g) for y, g in zip(tape.outputs, tape.heads, strict=True) if g is not None and y._in_graph()]
     found: dict[Any, Any] = dict.fromkeys(wanted)
     tape.trace.refusal = None
-    ends = {x._node for x in tape.data}
+    ends = {x._node for x in tape.data} | _without_gradients(tape)
     with autograd.pause(mode.training), tape.trace:
         if pairs:
             autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found, ends)
@@ -113,6 +118,20 @@ def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[A
     done = set(tape.forward)
     tape.backward = [x for x in _calls(flows, given, tape.trace.start, tape.trace.effects[before:]) if x not in done]
     return tape.gradients
+
+
+def _without_gradients(tape: Tape) -> set[Node]:
+    """The calls whose inputs are in no graph but the tape's: no gradient is computed of what only the tape has noted.
+
+    The gradient of a BatchNorm would move its averages, which stay as they are where all that leads to it is frozen.
+    """
+    live = {p._node for p in tape.parameters if p._node is not None}
+    live |= {x._node for x in tape.data if any(x._node.parents)}
+    constant = set()
+    for node in tape.forward:
+        parents = (x.node if isinstance(x, Part) else x for x in node.parents)
+        (constant if live.isdisjoint(parents) else live).add(node)
+    return constant
 
 
 def flat(outputs: Any) -> list[NDArray]:

@@ -51,10 +51,8 @@ def _sorted_arguments(
 ) -> tuple[Sequence[Symbol], dict[str, Symbol], dict[str, str]]:
     """Inputs of an operator that takes any number, inputs by name, and attributes as strings, of a call."""
     many = any(x.many for x in operator.inputs)
-    parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
-    given = dict(kwargs)
-    if not many:
-        given |= zip(parameters, args, strict=False)
+    parameters = operator.parameters
+    given = operator.by_name(args, kwargs)
     for x in args if many else args[len(parameters) :]:
         if not (many and isinstance(x, Symbol)):
             raise TypeError(f"{operator.name} takes Symbols, and got {x!r:.60}, of type {type(x).__name__}")

@@ -14,7 +14,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, ArgumentTypeError, MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.core.generator import generator
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, custom
 from runtime.ndarray.creation import blank
 from runtime.symbol import infer
 from runtime.symbol.evaluate import run
@@ -62,6 +62,7 @@ class Executor:
         self._monitor: Callable[..., object] | None = None
         self._monitor_inputs = False
         self._plans: GraphPlans | None = None
+        self._operators: dict[Node, custom.CustomOp] = {}
         self._wanted = any(grad is not None for grad in self.grad_arrays)
         self._draws: Any = None
         """The state of the generator before the last pass, if that one did not record."""
@@ -145,7 +146,8 @@ class Executor:
     def _computed(self, arrays: Sequence[NDArray], monitor: Any = None, taken: Any = None) -> list[NDArray]:
         """The outputs by the operators of the graph, given an array for each variable."""
         values = dict(zip((*self._arguments, *self._states), arrays, strict=True))
-        return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
+        with custom.kept(self._operators):
+            return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
 
     def _planned(self, arrays: list[NDArray]) -> list[NDArray]:
         """The outputs, computed by a plan where there can be one."""
@@ -280,7 +282,7 @@ class Executor:
         args, grads = [], []
         for name, shape, x, grad in zip(names, shapes, self.arg_arrays, self.grad_arrays, strict=True):
             if shape != x.shape and not (partial_shaping or name in kwargs):
-                raise AssertionError(
+                raise ArgumentError(
                     f"the shape of '{name}' would change to {shape}: name it, or say partial_shaping=True"
                 )
             args.append(_resized(name, x, shape, allow_up_sizing))
@@ -347,7 +349,7 @@ def _resized(name: str, x: NDArray, shape: tuple[int, ...], larger: bool) -> NDA
     if size <= x.size:
         return x.reshape((-1,))[:size].reshape(shape)
     if not larger:
-        raise AssertionError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
+        raise ArgumentError(f"'{name}' would grow from {x.shape} to {shape}: say allow_up_sizing=True")
     return blank(shape, x.context, x.dtype)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.context import Context
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, custom
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph
 from runtime.symbol.attributes import reshape_target
 from runtime.symbol.graph import Node
@@ -42,7 +42,8 @@ def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
     if spelled is not None:
         result = spelled(inputs, node.values)
     elif node.operator.open:
-        result = nd.Custom(*inputs, **{k: x for k, x in node.attributes.items() if k[:2] != "__" and k != "num_args"})
+        own = {key: text for key, text in node.attributes.items() if key[:2] != "__" and key != "num_args"}
+        result = custom.of_node(node, inputs, own.pop("op_type"), own)
     else:
         function, accepted = _function(node.operator.name)
         attributes = {key: x for key, x in node.values.items() if key in accepted}
@@ -104,7 +105,7 @@ def _kept(function: Callable[[NDArray, NDArray], NDArray]) -> Spelled:
 
 
 def _of_stored(x: NDArray, function: Callable[[NDArray], NDArray]) -> NDArray:
-    """`function` of the elements of `x` that are stored; the others stay 0. It must have the same gradient at all."""
+    """`function`, whose slope is the same everywhere, of the elements of `x` that are stored; the others stay 0."""
     if not isinstance(x, BaseSparseNDArray):
         return function(x)
     result = x._with(function(NDArray(x._values, x.context))._data)

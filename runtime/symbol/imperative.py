@@ -35,10 +35,10 @@ def function(name: str) -> Callable[..., Any]:
 def _computed(operator: table.Operator, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The output, or several, of arrays and attributes in order or by name."""
     many = any(x.many for x in operator.inputs)
-    parameters = [x.name for x in operator.inputs if not x.many] + list(operator.attributes)
+    parameters = operator.parameters
     if not many and len(args) > len(parameters):
         raise MXNetError(f"{operator.name} takes {', '.join(parameters)}, and got {len(args)} arguments")
-    given = dict(kwargs) if many else dict(zip(parameters, args, strict=False)) | kwargs
+    given = operator.by_name(args, kwargs)
     named = {x.name for x in operator.inputs if not x.many}
     arrays = {}
     texts = {}

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NoReturn
 
 from runtime.base import MXNetError, NotImplementedForSymbol, did_you_mean
@@ -194,7 +193,8 @@ class Symbol:
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write the graph in MXNet's JSON. A file that was there stays until the new one is complete."""
-        files.write(fname, self.tojson(remove_amp_cast).encode())
+        with files.opening():
+            files.write(fname, self.tojson(remove_amp_cast).encode())
 
     def debug_str(self) -> str:
         """The graph as text: its outputs, and each node with what it reads and its attributes."""
@@ -307,7 +307,7 @@ def Group(symbols: Sequence[Symbol], create_fn: Any = Symbol) -> Symbol:
 
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """The graph in a file that `Symbol.save`, here or in MXNet, wrote. MXNetError names what cannot be read."""
-    return Symbol(from_json(Path(fname).read_bytes(), f"'{os.fspath(fname)}'"))
+    return Symbol(from_json(files.read(fname), f"'{os.fspath(fname)}'"))
 
 
 def load_json(json_str: str) -> Symbol:

@@ -7,7 +7,7 @@ of a node.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -89,6 +89,19 @@ class Operator:
             except ValueError as error:
                 raise misfit(self.name, name, text, error) from None
         return found
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the arguments of a call in order: of inputs, but for `*x`, and of attributes."""
+        return [x.name for x in self.inputs if not x.many] + list(self.attributes)
+
+    def by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by their names, without those of `*x`. TypeError for one that is given twice."""
+        in_order = {} if any(x.many for x in self.inputs) else dict(zip(self.parameters, args, strict=False))
+        twice = next((name for name in in_order if name in kwargs), None)
+        if twice is not None:
+            raise TypeError(f"{self.name}: {twice} is given twice, in order and by its name")
+        return {**kwargs, **in_order}
 
     def text(self, key: str, value: Any) -> str:
         """The string of an attribute's value; MXNetError if it does not fit."""

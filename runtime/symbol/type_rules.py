@@ -85,8 +85,8 @@ def _custom(values: Mapping[str, Any], inputs: Types, outputs: Types) -> tuple[T
 
 
 def _batch_norm(inputs: Types, outputs: Types) -> tuple[Types, Types]:
-    """Statistics of 16-bit data are float32."""
-    data = inputs[0] or outputs[0]
+    """Statistics of 16-bit data are float32; others have the type of data."""
+    data = inputs[0] or outputs[0] or next((x for x in inputs[1:] if x is not None and x != element_type()), None)
     own = element_type() if data is not None and data.itemsize == 2 else data
     return [data, *[own] * (len(inputs) - 1)], [data, *[own] * (len(outputs) - 1)]
 

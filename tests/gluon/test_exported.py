@@ -12,6 +12,7 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn, rnn
 from runtime.gluon.model_zoo import vision
+from runtime.name import NameManager
 
 FOLDER = Path(__file__).parent / "exported"
 RESULTS = np.load(FOLDER / "results.npz")
@@ -218,6 +219,20 @@ def test_a_network_may_ignore_an_input(tmp_path: Path) -> None:
     assert gluon.SymbolBlock.imports(graph, ["data0", "data1"])(*inputs).asscalar() == 4
 
 
+def test_networks_of_float64_and_without_parameters_come_back(tmp_path: Path) -> None:
+    """Types of inputs follow from those of parameters; files of no arrays have no names either."""
+    for net in (nn.BatchNorm(), nn.HybridLambda(lambda F, x: F.tanh(x))):
+        net.initialize()
+        x = nd.ones((2, 3), dtype="float64")
+        net(x.astype("float32"))
+        net.cast("float64")
+        net.hybridize()
+        y = net(x)
+        graph, values = net.export(str(tmp_path / "net"))
+        again = gluon.SymbolBlock.imports(graph, ["data"], values)(x)
+        assert again.dtype == np.float64 and (again == y).asnumpy().all()
+
+
 def test_a_symbol_block_is_a_part_of_others() -> None:
     data = mx.sym.var("data")
     hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
@@ -248,6 +263,22 @@ def test_parameters_of_a_graph_are_saved_without_the_name_of_its_block(tmp_path:
     second.load_parameters(tmp_path / "params")
     x = mx.nd.ones((1, 3))
     assert (first(x).asnumpy() == second(x).asnumpy()).all()
+
+
+def test_a_symbol_block_has_a_name_moves_and_is_cast_as_others() -> None:
+    with NameManager():
+        y = mx.sym.BatchNorm(mx.sym.Convolution(mx.sym.var("data"), kernel=(1, 1), num_filter=2, name="c"), name="n")
+        names = [gluon.SymbolBlock(y, mx.sym.var("data")).name for _ in range(2)]
+    assert names == ["symbolblock0", "symbolblock1"]
+    net = gluon.SymbolBlock(y, mx.sym.var("data"))
+    net.initialize()
+    net(nd.ones((1, 3, 2, 2)))
+    net.cast("float16")
+    kept = [name for name, param in net.collect_params().items() if np.dtype(param.dtype) == np.float32]
+    assert kept == ["n_gamma", "n_beta", "n_moving_mean", "n_moving_var"]
+    assert net(nd.ones((1, 3, 2, 2), dtype="float16")).dtype == np.float16
+    net.reset_ctx(mx.cpu(1))
+    assert net(nd.ones((1, 3, 2, 2), mx.cpu(1), "float16")).context == mx.cpu(1)
 
 
 class Flattened(nn.HybridBlock):

@@ -73,7 +73,8 @@ def test_shared_parameters_are_saved_once_if_asked(tmp_path: Path) -> None:
     net.initialize()
     for deduplicate, size in ((False, 4), (True, 2)):
         net.save_parameters(tmp_path / "x", deduplicate)
-        assert len(nd.load(tmp_path / "x")) == size
+        names = list(nd.load(tmp_path / "x"))
+        assert len(names) == size and names[-2:] == ["1.weight", "1.bias"]
         net.load_parameters(tmp_path / "x")
 
 
@@ -308,8 +309,23 @@ def test_random_damage_is_an_error_or_harmless(tmp_path: Path) -> None:
 
 
 def test_a_missing_file() -> None:
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.params"):
-        mlp().load_parameters("nowhere.params")
+    net = mlp()
+    net.initialize()
+    net.hybridize()
+    net(nd.ones((1, 3)))
+    opened: list[tuple[Callable[[], object], str]] = [
+        (lambda: net.load_parameters("nowhere.params"), r"nowhere\.params"),
+        (lambda: net.save_parameters("nowhere/net.params"), r"nowhere/net\.params"),
+        (lambda: net.export("nowhere/net"), "nowhere/net-symbol.json"),
+        (lambda: mx.model.load_checkpoint("nowhere", 1), "nowhere-symbol.json"),
+        (lambda: mx.recordio.MXRecordIO("nowhere.rec", "r"), r"nowhere\.rec"),
+        (lambda: mx.io.CSVIter("nowhere.csv", (2,), batch_size=1), r"nowhere\.csv"),
+        (lambda: mx.io.LibSVMIter("nowhere.txt", (2,), batch_size=1), r"nowhere\.txt"),
+    ]
+    for open_it, name in opened:
+        for error in (FileNotFoundError, mx.MXNetError):  # Python's, and that of MXNet, which programs catch
+            with pytest.raises(error, match=name):
+                open_it()
 
 
 def test_a_block_without_parameters(tmp_path: Path) -> None:

@@ -227,6 +227,30 @@ def test_statistics_that_are_read_before_they_move() -> None:
     assert_alike(results[1], results[0])
 
 
+@pytest.mark.parametrize("requests", [["null", "write"], ["write", "null"]])
+def test_statistics_do_not_move_where_parameters_are_frozen(requests: list[str]) -> None:
+    """Nothing flows back to the BatchNorm then, with a plan as without; plans made before that are replaced."""
+    found = []
+    for hybridized in (False, True):
+        net = nn.HybridSequential()
+        net.add(nn.BatchNorm(in_channels=2), nn.Dense(2, in_units=2))
+        net.initialize(mx.init.One())
+        net.hybridize(hybridized)
+        means = []
+        for request in requests:
+            net[0].gamma.grad_req = net[0].beta.grad_req = request
+            for _ in range(4):
+                with autograd.record():
+                    loss = (net(nd.array([[1, 2], [3, 5]])) ** 2).sum()
+                loss.backward()
+                means.append(net[0].running_mean.data().asnumpy())
+        found.append(means)
+        assert not hybridized or entries(net)[0].compiled is not None
+    assert_alike(found[1], found[0])
+    frozen = found[1][4 * requests.index("null") :][:4]
+    assert all((mean == frozen[0]).all() for mean in frozen[1:])
+
+
 def test_a_parameter_that_begins_to_want_a_gradient() -> None:
     net, x = network(True), nd.random.normal(shape=(4, 2, 8, 8))
     net[-1].weight.grad_req = "null"

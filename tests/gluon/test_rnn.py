@@ -177,6 +177,10 @@ CELLS: dict[str, Callable[[], rnn.RecurrentCell]] = {
 @pytest.mark.parametrize("kind", CELLS)
 def test_symbols_have_the_names_of_their_steps(kind: str) -> None:
     cell, steps = CELLS[kind](), [mx.sym.Variable(f"t{i}") for i in range(2)]
+    layer = rnn.LSTM(4, 2, input_size=3, prefix="l_")
+    assert [x.name for x in layer.begin_state(func=mx.sym.Variable)] == ["l_h0_0", "l_h0_1"]
+    layer.cast("float16")
+    assert [x.dtype for x in layer.begin_state(2)] == [np.float16, np.float16]
     states = cell.begin_state(func=mx.sym.Variable)
     assert [x.name for x in states] == [f"c_begin_state_{i}" for i in range(len(states))]
     for _ in range(2):  # each sequence counts from 0
@@ -199,6 +203,14 @@ def test_files_hold_the_names_of_the_cells(tmp_path: Any) -> None:
     other.load_parameters(tmp_path / "lstm", ctx=mx.current_context())
     x = nd.ones((2, 1, 2))
     assert_allclose(layer(x).asnumpy(), other(x).asnumpy())
+
+
+def test_stacks_are_displayed_as_by_mxnet() -> None:
+    stack, outer = rnn.HybridSequentialRNNCell(), rnn.SequentialRNNCell()
+    stack.add(rnn.LSTMCell(3))
+    outer.add(stack)
+    lines = ["SequentialRNNCell(", "(0): HybridSequentialRNNCell(", "  (0): LSTMCell(None -> 12)", "  )", ")"]
+    assert repr(outer) == "\n".join(lines)
 
 
 def test_errors() -> None:

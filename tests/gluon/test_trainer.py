@@ -117,6 +117,30 @@ def test_stale_gradients() -> None:
         trainer.step(1)
 
 
+class HalfUsed(gluon.HybridBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = nn.Dense(3, in_units=4), nn.Dense(2, in_units=4)
+
+    def hybrid_forward(self, F: Any, x: nd.NDArray) -> nd.NDArray:
+        return F.relu(self.used(x)) * 2
+
+
+def test_what_a_compiled_block_does_not_use_is_stale() -> None:
+    net = HalfUsed()
+    net.initialize(mx.init.One())
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "wd": 0.1})
+    for _ in range(3):  # traced, compiled, and by the plan
+        with autograd.record():
+            loss = net(nd.ones((2, 4)))
+        loss.backward()
+        with pytest.raises(UserWarning, match="dense1_bias"):
+            trainer.step(1)
+        trainer.step(1, ignore_stale_grad=True)
+    assert (net.used.weight.data().asnumpy() != 1).all() and (net.unused.weight.data().asnumpy() == 1).all()
+
+
 def test_what_cannot_be_trained() -> None:
     with pytest.raises(ValueError, match="not int"):
         gluon.Trainer(3, "sgd")

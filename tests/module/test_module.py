@@ -121,7 +121,8 @@ def test_parameters_given(tmp_path: Path) -> None:
     nd.save(str(tmp_path / "list"), [nd.ones(4)])
     with pytest.raises(ValueError, match="list' holds a list of arrays without names"):
         module.load_params(tmp_path / "list")
-    module.init_params(mx.init.One())  # does nothing: they are initialized
+    with pytest.warns(UserWarning, match="the parameters have values already"):
+        module.init_params(mx.init.One())
     assert module.get_params()[0]["fc_bias"].asnumpy().tolist() == [0, 1, 2, 3]
     module.set_params({**values, "other": nd.ones(1)}, {})  # those of a larger network
     module.set_params({"other": nd.ones(1)}, {}, allow_missing=True, allow_extra=True)
@@ -290,6 +291,9 @@ def test_buckets_share_parameters(tmp_path: Path) -> None:
         seen.append(module.get_params()[0]["fc_weight"].asnumpy())
     assert all((a != b).any() for a, b in itertools.pairwise(seen))
     module.save_checkpoint(str(tmp_path / "net"), 2)
+    (buckets,) = nd.load(tmp_path / "net.buckets")  # for MXNet
+    assert buckets.dtype == np.int32 and buckets.asnumpy().tolist() == list(module._buckets)
+    assert (tmp_path / "net.buckets").read_bytes()[:2] == b"\x12\x01"
     again = mx.mod.BucketingModule.load(str(tmp_path / "net"), 2, generate, 6)
     again.bind(batch(6).provide_data, batch(6).provide_label)
     for m in (module, again):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.nn import convolution, depthwise, gathered, grouped, pointwise, windows, winograd
+from runtime.core import kept
+from runtime.ndarray.nn import channels_last, convolution, depthwise, gathered, grouped, pointwise, windows, winograd
 from runtime.ndarray.nn.windows import Window
 from tests.ndarray import gradients
 
@@ -231,6 +232,29 @@ def test_small_groups_are_what_gemm_gives(
         np.testing.assert_allclose(one, another, rtol=0, atol=1e-14 * abs(another).max())
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_blocks_that_are_alike_share_their_tables(sparse: bool) -> None:
+    window = Window((3, 5), (1, 2), (1, 3), (2, 1), 1)
+    for result in (
+        channels_last.of_outputs(16, (80, 700), window, sparse=sparse),
+        channels_last.of_image(16, (80, 700), window, sparse=sparse),
+    ):
+        found = channels_last.blocks(result, 1)
+        assert found.each > 20 and found.rows.size < 6 * len(result.groups) * channels_last.WIDE_BLOCK
+        met = np.zeros(result.pixels, int)
+        for of_block, segments in zip(
+            found.table.reshape(-1, 8), found.segments.reshape(found.each, -1, 2), strict=True
+        ):
+            first, start = of_block[0], of_block[2:5]
+            for group, (at, count) in zip(result.groups, segments, strict=True):
+                of_result = np.unravel_index(first + found.of_rows[at : at + count], result.pixels)
+                assert all(np.isin(x, pixels).all() for x, pixels in zip(of_result, group.pixels, strict=True))
+                places = [x[of] - low for x, of, low in zip(result.starts, of_result, start, strict=True)]
+                assert np.array_equal(found.rows[at : at + count], np.array(places).T @ found.steps)
+                met[of_result] += 1
+        assert met.sum() == sum(np.prod([len(x) for x in group.pixels]) for group in result.groups)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_types(dtype: str) -> None:
     x, w, b = (nd.array(v).astype(dtype) for v in (random(2, 4, 6), random(3, 4, 3), random(3)))
@@ -284,17 +308,36 @@ def test_empty_batch(groups: int) -> None:
         (9, 16, 16, (8, 8), Window((2, 2), (10**9, 10**9), (10**9, 10**9), (1, 1), 16)),
         (9, 64, 64, (8, 8), Window((1, 1), (10**9, 10**9), (0, 0), (1, 1))),
         (2, 16, 16, (200, 200), Window((200, 200), (200, 200), (0, 0), (1, 1))),
+        *(
+            (9, 64, 64, (8, 8), Window((k, k), (1, 1), (5 * 10**8 * (k - 1),) * 2, (10**9, 10**9), groups))
+            for k in (2, 3)
+            for groups in (1, 4, 16, 64)
+        ),
+        (1, 1, 16, (100_000,), Window((1000,), (1,), (0,), (1,))),
     ],
     ids=str,
 )
 def test_long_ways(n: int, channels: int, filters: int, image: tuple[int, ...], window: Window) -> None:
-    """Kernels that move far, or far outside of the image, take no longer and no more memory for it."""
+    """Kernels that are long, move far, or lie far outside of the image, take no longer and no more memory for it."""
     x = random(n, channels, *image).astype("float32")
     w = np.ones((filters, channels // window.groups, *window.kernel), "float32")
     y = convolution._convolve.forward(x, w, window=window)
     assert y.shape == (n, filters, *window.outputs(image))
     assert convolution._convolve_image.forward(y, w, window=window, image=image).shape == x.shape
     assert convolution._convolve_weight.forward(y, x, window=window).shape == w.shape
+
+
+def test_tables_of_many_sizes_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = np.ones((16, 3, 3, 3), "float32")
+    for limit, value, first in (("MAX_BYTES", 1 << 16, 60), ("MAX_RESULTS", 2, 80)):
+        monkeypatch.setattr(kept, limit, value)
+        for size in range(first, first + 6):
+            x = np.ones((1, 3, size, size), "float32")
+            for _ in range(2):
+                y = convolution._convolve.forward(x, w, window=Window((3, 3), (1, 1), (1, 1), (1, 1)))
+                assert y[0, 0, 1, 1] == 27
+        assert 0 < kept._nbytes() <= 1 << 16
+    assert len(kept._kept) == 2
 
 
 X, W = nd.zeros((2, 3, 8, 8)), nd.zeros((4, 3, 3, 3))

@@ -300,6 +300,18 @@ def test_handles_stand_for_arrays_that_live() -> None:
         nd.NDArray(handle)
 
 
+@pytest.mark.cpu_only("the memory of a GPU has no owner that could forbid it")
+@pytest.mark.parametrize("size", [4, 1 << 18])
+def test_gradients_are_not_written_to_what_is_read_only(size: int) -> None:
+    x, g = nd.ones(size), nd.zeros(size)
+    autograd.mark_variables([x], [nd.NDArray(g.handle, writable=False)])
+    with autograd.record():
+        y = x * 3
+    with pytest.raises(ValueError, match="read-only"):
+        y.backward()
+    assert not g.asnumpy().any()
+
+
 def test_from_numpy() -> None:
     source = np.arange(4.0)
     x = nd.from_numpy(source)

@@ -95,6 +95,8 @@ def test_histogram() -> None:
     assert edges.asnumpy().tolist() == [0, 1, 2, 3] and edges.dtype == np.float32
     counts, _ = nd.histogram(x, bins=nd.array([-1, 0, 9]))
     assert counts.asnumpy().tolist() == [1, 3]
+    counts, edges = nd.histogram(x, bins=2)  # of the range of the elements: numbers that can be divided
+    assert counts.asnumpy().tolist() == [2, 2] and counts.dtype == edges.dtype == np.float32
     with pytest.raises(mx.MXNetError, match="histogram"):
         nd.histogram(x, bins=nd.array([2, 1]))
     for edges in ([2], [[0, 1, 2]], []):

@@ -9,12 +9,9 @@ import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd
 from runtime.gluon import nn
 from tests.ndarray import gradients
+from tests.ndarray.sparse_arrays import rows
 
 RNG = np.random.default_rng(0)
-
-
-def rows(x: nd.sparse.RowSparseNDArray) -> tuple[list, list]:
-    return x.indices.asnumpy().tolist(), x.data.asnumpy().tolist()
 
 
 INDEX = np.array([[4, 0, 4], [1, 4, 0]])

@@ -296,6 +296,17 @@ def test_a_gradient_goes_back_to_where_the_array_came_from() -> None:
     assert grad(x) == [108] and x.grad.context == mx.current_context()
 
 
+@pytest.mark.cpu_only("arrays of several contexts meet in one operator")
+def test_gradients_are_in_the_contexts_of_their_arrays() -> None:
+    x, y = nd.array([3], ctx=mx.cpu(1)), nd.array([2])
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        gradients = autograd.grad(x * y * y, [x, y], create_graph=True)
+        gradients[0].backward()
+    assert [g.context for g in gradients] == [mx.cpu(1), mx.cpu(0)] and grad(x) == [0] and grad(y) == [4]
+
+
 def test_gradients_are_arrays_of_their_own() -> None:
     x, y, head = variable(1, 2), variable(3, 4), nd.ones(2)
     with autograd.record():

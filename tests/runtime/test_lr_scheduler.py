@@ -210,6 +210,19 @@ class TestPlot:
             FactorScheduler(3).plot(5)
 
 
+def test_falls_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        for schedule in (FactorScheduler(2, 0.1, 0.05, base_lr=1), MultiFactorScheduler([2, 4], 0.1, base_lr=1)):
+            for n in (1, 2, 3, 3, 4, 1, 5, 6):
+                schedule(n)
+    assert caplog.messages == [
+        "Update[3]: Change learning rate to 1.00000e-01",
+        "Update[5]: the learning rate is 5.00000e-02 now, and stays there",
+        "Update[3]: Change learning rate to 1.00000e-01",
+        "Update[5]: Change learning rate to 1.00000e-02",
+    ]
+
+
 def test_factors_are_rounded_at_each_fall() -> None:
     """As MXNet does it: scripts compare rates with ==. The order in which counts are asked for does not matter."""
     schedule, rate = FactorScheduler(2, 0.1, base_lr=1), 1

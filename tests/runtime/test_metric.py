@@ -47,6 +47,9 @@ def test_several_metrics_in_one() -> None:
     both.reset_local()
     assert np.isnan(both.get()[1][0]) and both.get_global()[1][2] == 3
     assert both.get_metric(0) is both.metrics[0]
+    loss = metric.Loss()
+    loss.update(None, [nd.array([3])])
+    assert metric.CompositeEvalMetric([loss]).get() == (["loss"], [3])
     with pytest.raises(ValueError, match="3 metrics, none at index 7"):
         both.get_metric(7)
 
@@ -78,6 +81,23 @@ def test_a_metric_of_ones_own() -> None:
         type("Empty", (metric.EvalMetric,), {})("x").update([], [])
 
 
+def test_labels_that_are_no_classes_count_as_in_mxnet() -> None:
+    scores = nd.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3]])
+    labels = nd.array([1, -1, -1, -1])  # what is not class 1 is the negative class
+    for name, value in (("f1", 2 / 3), ("mcc", 1 / np.sqrt(3))):
+        binary = metric.create(name)
+        binary.update(labels, scores)
+        assert binary.get()[1] == pytest.approx(value), name
+    shares = metric.F1(average="micro")
+    shares.update(labels, scores)
+    assert (shares.metrics.precision, shares.metrics.recall) == (0.5, 1.0)
+    p = {"ce": [0.7, 0.2, 0.7, 0.3], "nll_loss": [0.7, 0.2, 0.7, 0.3], "perplexity": [0.7, 0.5, 0.1, 0.2]}
+    for name, of_labels in p.items():
+        likelihood = metric.create(name, **({"ignore_label": None} if name == "perplexity" else {}))
+        likelihood.update(labels, scores)
+        assert np.exp(likelihood.sum_metric / 4) == pytest.approx(np.prod(of_labels) ** -0.25), name
+
+
 A, B = nd.array([0, 1, 1]), nd.array([[0.1, 0.9], [0.5, 0.5]])
 
 
@@ -87,10 +107,10 @@ A, B = nd.array([0, 1, 1]), nd.array([[0.1, 0.9], [0.5, 0.5]])
         ("acc", A, B, r"labels of shape \(3,\) do not fit predictions of shape \(2, 2\)"),
         ("acc", [A, A], [B], "Shape of labels 2 does not match shape of predictions 1"),
         ("f1", A, B, "3 labels do not match"),
-        ("f1", nd.array([0, 2]), B, "F1 currently only supports binary classification"),
+        ("f1", nd.array([0, 1, 2]), nd.ones((3, 2)), "F1 currently only supports binary .* of the classes 0, 1, 2$"),
         ("pcc", nd.array([0, -1]), B, "classes are numbers from 0"),
         ("ce", nd.array([0, 2]), B, r"labels are in \[0, 2\), but these go from 0.0 to 2.0"),
-        ("ce", nd.array([0, -1]), B, "labels are in"),
+        ("ce", nd.array([0, -3]), B, "labels are in"),
         ("mse", A, B, r"labels of shape \(3, 1\) do not broadcast to predictions of shape \(2, 2\)"),
         ("pearsonr", A, B, "Shape of labels"),
     ],

@@ -62,3 +62,12 @@ def test_the_root_has_nothing_else() -> None:
         path.stem for path in (ROOT / "runtime").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert root - {"__init__"} == {path for path in MXNET if "." not in path} | {*OURS, "core", "compat"}
+
+
+def test_the_module_of_optimizers_has_what_makes_them() -> None:
+    from runtime.optimizer.optimizer import Adam, Updater, create, get_updater, register
+
+    assert (Updater, get_updater, register) == tuple(
+        getattr(runtime.optimizer, name) for name in ("Updater", "get_updater", "register")
+    )
+    assert type(create("adam")) is Adam

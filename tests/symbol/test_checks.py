@@ -281,6 +281,37 @@ def test_operators_written_in_python() -> None:
     assert arguments.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
 
 
+@mx.operator.register("counted")
+class _Counted(mx.operator.CustomOpProp):
+    def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> mx.operator.CustomOp:
+        class Operator(mx.operator.CustomOp):
+            """`x` times the number of passes, whose gradient is that number."""
+
+            passes = 0
+
+            def forward(self, is_train, req, in_data, out_data, aux):  # type: ignore[no-untyped-def]
+                self.passes += 1
+                self.assign(out_data[0], req[0], self.passes * in_data[0])
+
+            def backward(self, req, out_grad, in_data, out_data, in_grad, aux):  # type: ignore[no-untyped-def]
+                self.assign(in_grad[0], req[0], self.passes * out_grad[0])
+
+        return Operator()
+
+
+def test_an_executor_makes_an_operator_once() -> None:
+    graph = mx.sym.Custom(X, op_type="counted") + 10 * mx.sym.Custom(X, op_type="counted")
+    executor = graph.simple_bind(mx.cpu(), x=(1,))
+    executor.arg_dict["x"][:] = 1
+    for passes in (1, 2, 3):
+        assert executor.forward(is_train=True)[0].asscalar() == 11 * passes
+        executor.backward()
+        assert executor.grad_dict["x"].asscalar() == 11 * passes
+    assert graph.eval(x=mx.nd.ones((1,)))[0].asscalar() == 11  # another executor
+    loop, _ = mx.sym.contrib.foreach(lambda x, s: (mx.sym.Custom(x, op_type="counted"), s), X, [])
+    assert loop.eval(x=mx.nd.ones((2, 1)))[0].asnumpy().tolist() == [[1], [1]]  # one for each turn
+
+
 class _Softmax(mx.operator.NumpyOp):
     """The example of MXNet's documents: softmax, and the gradient of its cross-entropy."""
 
@@ -321,6 +352,15 @@ def test_operators_of_old_programs() -> None:
     for y, z in zip(*((x.outputs[0], x.grad_dict["x"]) for x in found), strict=True):
         np.testing.assert_allclose(y.asnumpy(), z.asnumpy(), 1e-6)
     tools.check_numeric_gradient(square(X) * 3, [A], numeric_eps=0.01, rtol=0.01)
+
+
+def test_float64_follows_as_other_types_do() -> None:
+    """NumPy takes None for float64: what is not known is told from it."""
+    weight = mx.sym.var("w", dtype="float64")
+    both = mx.sym.Group([mx.sym.sum(mx.sym.stack(X, X)), mx.sym.broadcast_add(mx.sym.tanh(X), weight)])
+    assert both.infer_type() == ([np.float64] * 2, [np.float64] * 2, [])
+    norm = mx.sym.BatchNorm(mx.sym.tanh(X), gamma=weight, name="n")
+    assert norm.infer_type() == ([np.float64] * 3, [np.float64], [np.float64] * 2)
 
 
 def test_updates_are_operators_of_graphs() -> None:

@@ -129,6 +129,9 @@ def test_calls_that_do_not_fit() -> None:
     ):
         with pytest.raises(MXNetError, match=message):
             call()
+    for call in (lambda: mx.sym.dot(x, x, lhs=x), lambda: nd._internal._plus_scalar(nd.ones(2), 1, scalar=2)):
+        with pytest.raises(TypeError, match=r"(lhs|scalar) is given twice, in order and by its name"):
+            call()
     with pytest.raises(TypeError, match=r"Concat takes Symbols, and got array.*ndarray"):
         mx.sym.concat(x, np.ones(3))
     with pytest.raises(AttributeError, match="no attribute 'shape': only arrays have it"):

@@ -20,8 +20,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, while_below
-from optgen.backends.llvm import splat
-from optgen.backends.llvm_types import I1, I64, PTR, constant, vector
+from optgen.backends.llvm_types import I1, I64, PTR, constant
 from optgen.linalg.own.packed import choose, line_at, tile_of
 from optgen.linalg.own.packing import shuffled_transpose
 from optgen.linalg.own.tile import Tile
@@ -172,8 +171,7 @@ class _Dots(TileFunction):
         b, tile = self.b, self.tile
         whole = b.sdiv(k, I64(tile.lanes))
         left = b.sub(k, b.mul(whole, I64(tile.lanes)))
-        lanes = ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-        mask = b.icmp_signed("<", lanes, splat(b, left, tile.lanes))
+        mask = self.first_lanes(left)
 
         def turn(p: Any, sums: Sums, load: Callable[[Any], Any]) -> Sums:
             at = b.mul(p, I64(tile.lanes))
@@ -210,33 +208,43 @@ class _Square(TileFunction):
         super().__init__(module, tile, tile.lanes, 1, [PTR, I64, PTR, PTR, I64, I64])
         x, ldx, to, places, rows, columns = self.function.args
         b, edge = self.b, I64(tile.lanes)
-        both = b.and_(b.icmp_signed(">=", rows, edge), b.icmp_signed(">=", columns, edge))
-        with b.if_else(both) as (then, otherwise):
-            with then:
-                self.copy(x, ldx, to, places, rows, columns, whole=True)
-            with otherwise:
-                self.copy(x, ldx, to, places, rows, columns, whole=False)
+        whole = b.and_(b.icmp_signed(">=", rows, edge), b.icmp_signed(">=", columns, edge))
+        square = self.loaded(x, ldx, rows, columns, whole)
+        self.stored(shuffled_transpose(b, square), to, places, rows, columns, whole)
         b.ret_void()
 
-    def copy(self, x: Any, ldx: Any, to: Any, places: Any, rows: Any, columns: Any, *, whole: bool) -> None:
+    def loaded(self, x: Any, ldx: Any, rows: Any, columns: Any, whole: Any) -> list[Any]:
+        """The rows, as vectors, with zeros where there is nothing."""
         b, tile = self.b, self.tile
-        lanes = ll.Constant(vector(I64, tile.lanes), list(range(tile.lanes)))
-        there, here = (b.icmp_signed("<", lanes, splat(b, n, tile.lanes)) for n in (rows, columns))
-        none = constant(I1, 0, tile.lanes)
-        square = []
-        for r in range(tile.lanes):
-            line = self.moved(x, b.mul(ldx, I64(r)))
-            if whole:
-                square.append(b.load(line, typ=self.kind, align=tile.word_bytes))
-            else:
-                square.append(self.masked_load(line, b.select(b.icmp_signed("<", I64(r), rows), here, none)))
-        for k, line in enumerate(shuffled_transpose(b, square)):
-            if whole:
-                b.store(line, self.moved(to, _integer(b, places, I64(k))), align=tile.word_bytes)
-            else:
-                counts = b.icmp_signed("<", I64(k), columns)
-                place = _integer(b, places, b.select(counts, I64(k), I64(0)))
-                self.masked_store(line, self.moved(to, place), b.select(counts, there, none))
+        lines = [self.moved(x, b.mul(ldx, I64(r))) for r in range(tile.lanes)]
+        with b.if_else(whole) as (then, otherwise):
+            with then:
+                all = [b.load(line, typ=self.kind, align=tile.word_bytes) for line in lines]
+                after_all = b.block
+            with otherwise:
+                there, none = self.first_lanes(columns), constant(I1, 0, tile.lanes)
+                masks = [b.select(b.icmp_signed("<", I64(r), rows), there, none) for r in range(tile.lanes)]
+                some = [self.masked_load(line, mask) for line, mask in zip(lines, masks, strict=True)]
+                after_some = b.block
+        square = [b.phi(self.kind) for _ in lines]
+        for register, ordinary, masked in zip(square, all, some, strict=True):
+            register.add_incoming(ordinary, after_all)
+            register.add_incoming(masked, after_some)
+        return square
+
+    def stored(self, lines: list[Any], to: Any, places: Any, rows: Any, columns: Any, whole: Any) -> None:
+        """Write the columns, of which the k-th is at `to` plus the k-th of `places`."""
+        b, tile = self.b, self.tile
+        with b.if_else(whole) as (then, otherwise):
+            with then:
+                for k, line in enumerate(lines):
+                    b.store(line, self.moved(to, _integer(b, places, I64(k))), align=tile.word_bytes)
+            with otherwise:
+                there, none = self.first_lanes(rows), constant(I1, 0, tile.lanes)
+                for k, line in enumerate(lines):
+                    counts = b.icmp_signed("<", I64(k), columns)
+                    place = _integer(b, places, b.select(counts, I64(k), I64(0)))
+                    self.masked_store(line, self.moved(to, place), b.select(counts, there, none))
 
 
 ENTRIES: dict[str, tuple[Callable[..., None], list[Any]]] = {

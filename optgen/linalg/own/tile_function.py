@@ -75,9 +75,12 @@ class TileFunction:
 
     def last_lanes(self, n: Any) -> Any:
         """Of the last vector, which lanes are columns, of which there are `n` in all."""
-        left = splat(self.b, self.b.sub(n, I64(self.tile.lanes * (self.vectors - 1))), self.tile.lanes)
+        return self.first_lanes(self.b.sub(n, I64(self.tile.lanes * (self.vectors - 1))))
+
+    def first_lanes(self, n: Any) -> Any:
+        """Which lanes of a vector are the first `n`."""
         lanes = ll.Constant(vector(I64, self.tile.lanes), list(range(self.tile.lanes)))
-        return self.b.icmp_signed("<", lanes, left)
+        return self.b.icmp_signed("<", lanes, splat(self.b, n, self.tile.lanes))
 
     def store(self, sums: Sums, adds: Any, lines: list[Any], n: Any) -> None:
         """The sums in the rows of c that are at `lines`, or added to them. There are `n` columns in all."""

@@ -175,12 +175,11 @@ class Block:
     def save_parameters(self, filename: File, deduplicate: bool = False) -> None:
         """Write all parameters to a safetensors file. An existing file is replaced when the new one is complete.
 
-        `deduplicate` writes a parameter that several blocks share once.
+        `deduplicate` writes a parameter that several blocks share once, by the name that it has in the last of them.
         """
         params = self._collect_params_with_prefix()
         if deduplicate:
-            first = {id(param): key for key, param in reversed(params.items())}
-            params = {key: param for key, param in params.items() if first[id(param)] == key}
+            params = {key: param for param, key in {param: key for key, param in params.items()}.items()}
         serialization.save(filename, {key: param._reduce() for key, param in params.items()})
 
     def load_parameters(

@@ -52,6 +52,8 @@ def check_structure(block: HybridBlockLike, inputs: tuple[Any, ...], before: lis
 def check_contexts(block: HybridBlockLike, inputs: Any) -> None:
     """ArgumentError if the inputs are in several contexts; pinned and shared memory goes with any other."""
     contexts = _contexts(inputs)
+    if not contexts or contexts.count(contexts[0]) == len(contexts):  # soon seen, and most often so
+        return
     if len({ctx for ctx in contexts if ctx.device_type in ("cpu", "gpu")}) > 1:
         places = " and in ".join(dict.fromkeys(map(str, contexts)))
         raise ArgumentError(

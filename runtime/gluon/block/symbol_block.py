@@ -9,6 +9,7 @@ from typing import Any
 from runtime import symbol
 from runtime.base import ArgumentError, did_you_mean
 from runtime.context import Context
+from runtime.core.dtypes import element_type
 from runtime.gluon.block.hybrid import HybridBlock
 from runtime.gluon.block.nested import _flatten, _regroup
 from runtime.gluon.parameter import Parameter, ParameterDict
@@ -40,7 +41,8 @@ class SymbolBlock(HybridBlock):
     def __init__(
         self, outputs: Symbol | Sequence[Symbol], inputs: Symbol | Sequence[Symbol], params: ParameterDict | None = None
     ) -> None:
-        super().__init__(prefix="")
+        super().__init__()
+        self._prefix = ""  # parameters are named as the variables are
         self._params = ParameterDict("", params)
         inputs = [inputs] if isinstance(inputs, Symbol) else inputs
         variables_given, self._in_format = _flatten(list(inputs), "input")
@@ -139,6 +141,17 @@ class SymbolBlock(HybridBlock):
             if shape is not None and -1 not in shape:
                 param.shape = shape
 
+    def cast(self, dtype: Any) -> None:
+        """Convert all parameters, those of batch normalization to float32 at least."""
+        self._clear_cached_op()
+        kept = _of_batch_norms(self._nodes) if element_type(dtype).itemsize == 2 else set()
+        for name, param in self._reg_params.items():
+            param.cast("float32" if name in kept else dtype)
+
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
+        """Move the parameters to one or several contexts."""
+        self.collect_params().reset_ctx(ctx)
+
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         """Parameters by `prefix` and their names, without the beginning that all of these have: that is the name of a
         block, and may be another one where the parameters are loaded."""
@@ -150,6 +163,16 @@ class SymbolBlock(HybridBlock):
 
     def __repr__(self) -> str:
         return f"SymbolBlock(\n{Symbol(self._entries)!r} : {len(self._inputs)} -> {len(self._entries)}\n)"
+
+
+def _of_batch_norms(nodes: Sequence[Node]) -> set[str]:
+    """The names of the variables that are parameters and statistics of batch normalization."""
+    found: set[str] = set()
+    for node in nodes:
+        keys = [key for key, _ in node.input_names]
+        if "moving_var" in keys:
+            found.update(entry.node.name for entry in node.inputs[keys.index("gamma") :])
+    return found
 
 
 def _placed(node: Node, inputs: tuple[Entry, ...], values: Mapping[str, Symbol]) -> Node | Entry:

@@ -162,7 +162,7 @@ class ParameterDict:
                 raise ArgumentError(
                     f"restore_prefix is '{restore_prefix}', but parameter '{name}' does not start with it"
                 )
-        loaded = serialization.load(filename)
+        loaded = serialization.load_named(filename)
         self.load_dict(
             loaded, ctx, allow_missing, ignore_extra, restore_prefix, os.fspath(filename), cast_dtype, dtype_source
         )

@@ -9,7 +9,17 @@ from runtime import ndarray as nd
 from runtime import symbol
 from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
-from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, operators, time_axis
+from runtime.gluon.rnn.sequences import (
+    Steps,
+    as_steps,
+    check_states,
+    first_states,
+    last_valid,
+    masked,
+    merged,
+    operators,
+    time_axis,
+)
 from runtime.name import NameManager
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn.stacked import GATES
@@ -42,11 +52,7 @@ class RecurrentCell(Block):
     def begin_state(self, batch_size: int = 0, func: Callable[..., NDArray] = nd.zeros, **kwargs: Any) -> States:
         """The states before the first step, each made by `func(shape=..., **kwargs)`."""
         self._check_not_modified()
-        infos = self.state_info(batch_size)
-        if not getattr(func, "__module__", "").startswith(symbol.__name__):
-            return [func(shape=info["shape"], **kwargs) for info in infos]
-        names = (f"{self.prefix}begin_state_{i}" for i in range(len(infos)))
-        return [func(name=name, **(info | kwargs)) for name, info in zip(names, infos, strict=True)]
+        return first_states(self.state_info(batch_size), f"{self.prefix}begin_state", func, kwargs)
 
     def _check_not_modified(self) -> None:
         if self._modified:

@@ -8,10 +8,11 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime import symbol
 from runtime.base import ArgumentError, _as_list, count, optional_count
+from runtime.core.dtypes import element_type
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.rnn import basic_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
-from runtime.gluon.rnn.sequences import check_states
+from runtime.gluon.rnn.sequences import check_states, first_states
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell, HybridSequentialRNNCell
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn.stacked import GATES, Weights, recurrent
@@ -80,14 +81,15 @@ class _RNNLayer(HybridBlock):
             self._reg_params[f"{direction}0_i2h_weight"].shape = self._shapes(0, inputs.shape[2])["i2h_weight"]
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """What the states are: for each, its 'shape', and the meaning of the axes as '__layout__'."""
+        """What the states are: for each, its 'shape', its 'dtype', and the meaning of the axes as '__layout__'."""
         n = self._num_layers * len(self._directions)
         shape = (n, batch_size, self._projection_size or self._hidden_size)
-        return [{"shape": shape, "__layout__": "LNC"}]
+        dtype = element_type(self._reg_params["l0_i2h_weight"].dtype).name
+        return [{"shape": shape, "__layout__": "LNC", "dtype": dtype}]
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., NDArray] = nd.zeros, **kwargs: Any) -> list[NDArray]:
-        """The states before the first step, each made by `func(shape=..., **kwargs)`."""
-        return [func(shape=info["shape"], **kwargs) for info in self.state_info(batch_size)]
+        """The states before the first step, each made by `func(shape=..., dtype=..., **kwargs)`."""
+        return first_states(self.state_info(batch_size), f"{self.prefix}h0", func, kwargs)
 
     def __call__(
         self, inputs: NDArray, states: Any = None, sequence_length: NDArray | None = None, **kwargs: Any

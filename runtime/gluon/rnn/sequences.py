@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
@@ -19,6 +19,17 @@ def operators(steps: Any) -> Any:
     """`sym` for symbols, `nd` for arrays, or lists of them."""
     first = steps[0] if isinstance(steps, (list, tuple)) else steps
     return symbol if isinstance(first, symbol.Symbol) else nd
+
+
+def first_states(
+    infos: Sequence[dict[str, Any]], name: str, func: Callable[..., Any], arguments: dict[str, Any]
+) -> list[Any]:
+    """The states before the first step, each made by `func(shape=..., **arguments)`, with its dtype if that is known.
+    Functions of symbols get all that is known, and the name with a number."""
+    if getattr(func, "__module__", "").startswith(symbol.__name__):
+        return [func(name=f"{name}_{i}", **(info | arguments)) for i, info in enumerate(infos)]
+    known = [{key: x for key, x in info.items() if key != "__layout__"} for info in infos]
+    return [func(**(info | arguments)) for info in known]
 
 
 def check_states(block: Any, inputs: NDArray, states: Sequence[NDArray], infos: Sequence[Mapping[str, Any]]) -> None:

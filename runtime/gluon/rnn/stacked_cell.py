@@ -29,6 +29,10 @@ class _Composite(RecurrentCell):
 class SequentialRNNCell(_Composite):
     """Cells stacked: each takes the outputs of the one before. `add` puts one on top."""
 
+    def __repr__(self) -> str:  # MXNet does not indent the cells of a stack
+        parts = [f"({i}): {cell!r}".replace("\n", "\n  ") for i, cell in self._children.items()]
+        return f"{type(self).__name__}(\n" + "\n".join(parts) + "\n)"
+
     def add(self, cell: RecurrentCell) -> None:
         """Put `cell` on top."""
         self.register_child(cell)

@@ -51,7 +51,7 @@ class Boxes(NamedTuple):
     def sizes(self, lengths: Shape) -> np.ndarray:
         """What `native.copy_box` takes, for boxes of these lengths at most."""
         _, line, pixel = self.steps(lengths)
-        rows, columns = np.indices((min(lengths[1], self.image[1]), self.image[2])).reshape(2, -1)
+        rows, columns = np.indices([min(x) for x in zip(lengths[1:], self.image[1:], strict=True)]).reshape(2, -1)
         numbers = [*self.image, *self.before, *self.every[:2], pixel, line, lengths[1]]
         return np.concatenate([numbers, rows * line + columns * pixel])
 
@@ -71,6 +71,7 @@ class Windows(NamedTuple):
     starts: tuple[np.ndarray, ...]  # for each axis of the result, where its pixels are
     groups: list[PlaceGroup]
     overlap: bool  # whether a pixel may be in several groups, or in none, as padding is left out
+    reach: list[tuple[int, int]]  # for each axis, the least and the greatest offset, and 0
 
     @property
     def pixels(self) -> Shape:
@@ -81,8 +82,7 @@ class Windows(NamedTuple):
         """Where the box of some planes, rows or columns of the result begins, and how long it is."""
         of = self.starts[axis]
         end = min(first + length, len(of)) - 1
-        low = int(of[first]) + min(int(x.offsets[:, axis].min(initial=0)) for x in self.groups)
-        high = int(of[end]) + max(int(x.offsets[:, axis].max(initial=0)) for x in self.groups)
+        low, high = (int(of[at]) + offset for at, offset in zip((first, end), self.reach[axis], strict=True))
         if self.overlap:  # there is no padding
             low, high = max(low, 0), min(high, -(-self.boxes.image[axis] // self.boxes.every[axis]) - 1)
         return low, max(high - low + 1, 1)
@@ -112,13 +112,12 @@ def of_outputs(channels: int, image: Shape, window: Window, *, sparse: bool = Fa
     if not sparse:
         groups = [PlaceGroup(tuple(map(np.arange, outputs)), places * dilate, np.arange(len(places)))]
     else:
-        axes = [_axis_meetings(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
-        met = [[np.unique(y[k == i]) for i in range(n)] for n, (k, y, _) in zip(kernel, axes, strict=True)]
-        pixels = [tuple(of[k] for of, k in zip(met, place, strict=True)) for place in places]
+        met = [_axis_meetings(*x) for x in zip(images, outputs, kernel, stride, pad, dilate, strict=True)]
+        pixels = [tuple(np.array(of[k], int) for of, k in zip(met, place, strict=True)) for place in places]
         each = zip(pixels, (places * dilate - pad)[:, None], np.arange(len(places))[:, None], strict=True)
         groups = [PlaceGroup(*x) for x in each]
         pad = (0, 0, 0)
-    return Windows(Boxes(channels, images, pad, every), starts, groups, sparse)
+    return Windows(Boxes(channels, images, pad, every), starts, groups, sparse, _reach(groups))
 
 
 def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = False) -> Windows:
@@ -132,8 +131,7 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
         for n, outs, ks, s, p, d, r in zip(images, outputs, kernel, stride, pad, dilate, phase, strict=True):
             of_phase = np.arange(r, n, s)
             taps = [(k, (r + p - k * d) // s) for k in range(ks) if (r + p - k * d) % s == 0]
-            there = [of_phase[(of_phase // s + at >= 0) & (of_phase // s + at < outs)] for _, at in taps]
-            axes.append([(k, at, x if sparse else of_phase) for (k, at), x in zip(taps, there, strict=True)])
+            axes.append([(k, at, of_phase[max(-at, 0) : max(outs - at, 0)] if sparse else of_phase) for k, at in taps])
         met = list(itertools.product(*axes))
         places = np.ravel_multi_index(np.array([[k for k, _, _ in x] for x in met], int).reshape(-1, 3).T, kernel)
         offsets = np.array([[at for _, at, _ in x] for x in met], int).reshape(-1, 3)
@@ -147,7 +145,12 @@ def of_image(channels: int, image: Shape, window: Window, *, sparse: bool = Fals
     if unmet.size:  # their phases lie outside of the image, but their weights have a place
         groups.append(PlaceGroup((np.empty(0, int),) * 3, np.zeros((unmet.size, 3), int), unmet))
     starts = tuple(np.arange(size) // s for size, s in zip(images, stride, strict=True))
-    return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, groups, sparse)
+    return Windows(Boxes(channels, outputs, (0, 0, 0), (1, 1, 1)), starts, groups, sparse, _reach(groups))
+
+
+def _reach(groups: Sequence[PlaceGroup]) -> list[tuple[int, int]]:
+    offsets = np.concatenate([x.offsets for x in groups])
+    return [(int(axis.min(initial=0)), int(axis.max(initial=0))) for axis in offsets.T]
 
 
 def phases_of(image: Shape, window: Window) -> Shape:
@@ -170,17 +173,14 @@ def filled_of_image(image: Shape, window: Window) -> float:
 def _pairs(image: Shape, window: Window) -> int:
     """How many times an output and a pixel meet."""
     axes = zip(image, window.outputs(image), *window[:4], strict=True)
-    return math.prod(len(_axis_meetings(*x)[0]) for x in axes)
+    return math.prod(sum(map(len, _axis_meetings(*x))) for x in axes)
 
 
-def _axis_meetings(
-    image: int, output: int, kernel: int, stride: int, pad: int, dilate: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All that meet along an axis, but padding: the place of the kernel, the output and the pixel of the image."""
-    k, y = np.indices((kernel, output)).reshape(2, -1)
-    x = y * stride + k * dilate - pad
-    inside = (x >= 0) & (x < image)
-    return k[inside], y[inside], x[inside]
+def _axis_meetings(image: int, output: int, kernel: int, stride: int, pad: int, dilate: int) -> list[range]:
+    """Along an axis, the outputs for which each place of the kernel is over a pixel of the image, and not over padding;
+    they are consecutive."""
+    before = [pad - k * dilate for k in range(kernel)]  # how far the place is before the image for the first output
+    return [range(max(-(-x // stride), 0), min(-(-(image + x) // stride), output)) for x in before]
 
 
 def three(axes: Sequence[int], other: int) -> Shape:
@@ -198,7 +198,9 @@ class Blocks(NamedTuple):
     each: int  # blocks of an image
     pixels: int  # of the largest block of an image
     box: int  # elements of the box of an image, a multiple of those of a line of the cache
-    rows: np.ndarray  # where the windows of a block are in its boxes, group by group
+    rows: (
+        np.ndarray
+    )  # where the windows of a block are in its boxes, group by group; once for all blocks that are alike
     of_rows: np.ndarray  # which pixels of a block these are
     segments: np.ndarray  # for each block and group: its first row, and the rows of an image
     table: np.ndarray  # blocks, as `native` has them
@@ -222,30 +224,57 @@ def blocks(windows: Windows, n: int) -> Blocks:
     longest = windows.box(lengths)
     steps = windows.boxes.steps(longest)
     box = -(-math.prod(longest) * windows.boxes.pixel // native.LANES) * native.LANES
-    axes = [np.arange(n) for n in windows.pixels]
-    inside = [[np.isin(axis, x).astype(int) for axis, x in zip(axes, of.pixels, strict=True)] for of in windows.groups]
-    table, places, pixels, segments, done = [], [], [], [], 0
-    for first in itertools.product(*(range(0, s, k) for s, k in zip(windows.pixels, lengths, strict=True))):
-        starts = [x[at : at + k] for x, at, k in zip(windows.starts, first, lengths, strict=True)]
-        extents = [windows.extent(axis, at, k) for axis, (at, k) in enumerate(zip(first, lengths, strict=True))]
-        shape = tuple(map(len, starts))
-        count = math.prod(shape)
-        at_first = np.ravel_multi_index(first, windows.pixels)
-        table += [at_first, count, *(x for x, _ in extents), *(k for _, k in extents)]
-        at = [(x - begin) * step for x, (begin, _), step in zip(starts, extents, steps, strict=True)]
-        place = sum(np.ix_(*at)).reshape(-1)
-        for masks in inside:
-            parts = [x[i : i + k] for x, i, k in zip(masks, first, shape, strict=True)]
-            found = np.flatnonzero(math.prod(np.ix_(*parts)))
-            segments += [done, len(found)]
-            done += together * len(found)
-            places += [image * box + place[found] for image in range(together)]
-            pixels += [image * count + found for image in range(together)]
+    table, rows, of_rows, segments, done = [], [], [], [], 0
+    alike: dict[tuple[bytes, ...], list[int]] = {}  # the segments of blocks whose slices have these contents
+    for slices in itertools.product(*(_slices(windows, *x) for x in zip(range(3), lengths, steps, strict=True))):
+        count = math.prod(len(x.at) for x in slices)
+        at_first = np.ravel_multi_index([x.first for x in slices], windows.pixels)
+        table += [at_first, count, *(x.start for x in slices), *(x.length for x in slices)]
+        key = tuple(x.content for x in slices)
+        if key not in alike:
+            alike[key] = []
+            place = sum(np.ix_(*(x.at for x in slices))).reshape(-1)
+            for inside in zip(*(x.inside for x in slices), strict=True):
+                found = np.flatnonzero(math.prod(np.ix_(*inside)))
+                alike[key] += [done, len(found)]
+                done += together * len(found)
+                rows += [image * box + place[found] for image in range(together)]
+                of_rows += [image * count + found for image in range(together)]
+        segments += alike[key]
     return Blocks(
         together, len(table) // native.BLOCK_SIZE, max(table[native.COUNT :: native.BLOCK_SIZE]), box,
-        np.concatenate(places), np.concatenate(pixels), np.array(segments), np.array(table), steps,
+        np.concatenate(rows), np.concatenate(of_rows), np.array(segments), np.array(table), steps,
         windows.boxes.sizes(longest),
     )  # fmt: skip
+
+
+class Slice(NamedTuple):
+    """The planes, rows or columns of a block."""
+
+    first: int
+    start: int  # where its box begins
+    length: int  # of its box
+    at: np.ndarray  # where the windows begin in the box, in elements
+    inside: np.ndarray  # (groups, ...): whether they are of each group of places, 0 or 1
+
+    @property
+    def content(self) -> bytes:
+        """The same for slices of an axis with the same `at` and `inside`."""
+        return self.at.tobytes() + self.inside.tobytes()
+
+
+def _slices(windows: Windows, axis: int, length: int, step: int) -> list[Slice]:
+    """The slices of `length` planes, rows or columns; `step` is from one to the next in a box."""
+    starts = windows.starts[axis]
+    inside = np.zeros((len(windows.groups), len(starts)), int)
+    for of_group, group in zip(inside, windows.groups, strict=True):
+        of_group[group.pixels[axis]] = 1
+    found = []
+    for first in range(0, len(starts), length):
+        start, box_length = windows.extent(axis, first, length)
+        end = first + length
+        found.append(Slice(first, start, box_length, (starts[first:end] - start) * step, inside[:, first:end]))
+    return found
 
 
 def _most(n: int, holds: Callable[[int], bool]) -> int:

@@ -54,7 +54,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
     if depthwise.pays(x.shape[1], len(w), window):
         return depthwise.convolve(x, w, bias[0] if bias else None, window)
-    if window.groups > 1 and grouped.pays(x.shape[1], len(w), window):
+    if grouped.pays(x.shape[1], len(w), window):
         return grouped.convolve(x, w, bias[0] if bias else None, window)
     if pointwise.skips(window):
         x, window = pointwise.picked(x, window)
@@ -87,7 +87,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     channels = w.shape[1] * window.groups
     if depthwise.pays(channels, len(w), window):
         return depthwise.convolve_image(y, w, window, image)
-    if window.groups > 1 and grouped.pays(channels, len(w), window):
+    if grouped.pays(channels, len(w), window):
         return grouped.convolve_image(y, w, window, image)
     if pointwise.skips(window):
         of_pixels = _convolve_image.forward(y, w, window=pointwise.every_pixel(window), image=y.shape[2:])
@@ -119,7 +119,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     filters, channels = y.shape[1], x.shape[1]
     if depthwise.pays(channels, filters, window):
         return _sum_parts(depthwise.weight_parts(y, x, window)).reshape(filters, 1, *window.kernel)
-    if window.groups > 1 and grouped.pays(channels, filters, window):
+    if grouped.pays(channels, filters, window):
         return grouped.convolve_weight(y, x, window)
     if pointwise.skips(window):
         x, window = pointwise.picked(x, window)

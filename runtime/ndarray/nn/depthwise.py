@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import kept
 from runtime.native import depthwise as native
 from runtime.native.channels_last import LANES
 from runtime.ndarray.nn import channels_last, gathered
 from runtime.ndarray.nn.channels_last import Blocks, Windows, blocks
-from runtime.ndarray.nn.windows import Shape, Window
+from runtime.ndarray.nn.windows import MAX_EXTENT, Shape, Window
 
 WORK = 8
 """The time of a multiplication, in those of a product of matrices."""
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 def pays(channels: int, filters: int, window: Window) -> bool:
     """Whether this is the way to compute a convolution."""
-    return window.groups > 1 and channels == filters == window.groups
+    return window.groups > 1 and channels == filters == window.groups and window.extent <= MAX_EXTENT
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
@@ -68,13 +68,13 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     return parts
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_outputs(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of outputs."""
     return _plan(channels_last.of_outputs(LANES, image, window), n, channels)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_image(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of the gradient of images."""
     return _plan(channels_last.of_image(LANES, image, window), n, channels)
@@ -89,7 +89,7 @@ def _plan(windows: Windows, n: int, channels: int) -> Plan:
     return Plan(_sizes(windows, b, n, channels), order, in_all * splits, scratch, in_all, in_all)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_weights(n: int, channels: int, image: Shape, window: Window) -> Plan:
     """The plan of the gradient of weights."""
     windows = channels_last.of_outputs(LANES, image, window)

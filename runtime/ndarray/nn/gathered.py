@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import kept
 from runtime.native import gathered as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
@@ -29,6 +30,8 @@ MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
 FILTERS_PER_TASK = 64
 """The filters whose weights a task packs."""
+MAX_SPREAD = 1024
+"""The most pixels that boxes have for each place of the kernel: what lies between the places is copied, too."""
 MAX_PARTS = 512
 """The most groups of places of a kernel, for each of which a product is made."""
 SPARSE_GAIN = 0.95
@@ -66,7 +69,7 @@ class WeightProduct(NamedTuple):
 def pays(columns: int, channels: int, outputs: Shape, window: Window) -> bool:
     """Whether this is the way to compute a convolution: a product with so many columns, of sums over so many channels
     of a group."""
-    if window.groups > 1 and columns % LANES:
+    if (window.groups > 1 and columns % LANES) or _is_spread(window):
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 else 1)
     fills = columns >= FILLED * -(-columns // LANES) * LANES
@@ -81,7 +84,7 @@ def pays_for_image(columns: int, channels: int, image: Shape, window: Window) ->
 
 def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
     """The same for the gradient of weights, whose vectors are of channels or of filters."""
-    if window.groups > 1 and filters % LANES:
+    if (window.groups > 1 and filters % LANES) or _is_spread(window):
         return False
     run = channels * (window.kernel[-1] if window.dilate[-1] == 1 and channels < LANES else 1)
     return run >= MIN_RUN // 2 and run * filters >= FILLED * LANES * min(
@@ -89,16 +92,15 @@ def pays_for_weight(filters: int, channels: int, window: Window) -> bool:
     )
 
 
+def _is_spread(window: Window) -> bool:
+    return window.extent > MAX_SPREAD * math.prod(window.kernel)
+
+
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Window) -> np.ndarray:
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     width = panel_width(x.dtype)
     t = _of_outputs(len(x), x.shape[1], x.shape[2:], len(w), window, width)
-    panels = aligned(t.panels, w.dtype)
-    filters, rows = len(w) // window.groups, w[0].size
-    count = -(-filters // width)
-    native.pack_filters(
-        window.groups * count, w.size, w, panels, width, count, filters, rows, t.apart, code_of("turn", w), t.places
-    )
+    panels = packed_filters(w, t.panels, window.groups, width, t.places, t.apart)
     return _product(t, x, panels, bias, (len(x), len(w), *window.outputs(x.shape[2:])), w)
 
 
@@ -107,6 +109,18 @@ def convolve_image(y: np.ndarray, w: np.ndarray, window: Window, image: Shape) -
     t = _of_image(len(y), w.shape[1] * window.groups, image, len(w), window, panel_width(y.dtype))
     panels = packed_channels(w, t.panels, window.groups, t.places)
     return _product(t, y, panels, None, (len(y), w.shape[1] * window.groups, *image), w)
+
+
+def packed_filters(w: np.ndarray, size: int, groups: int, width: int, places: np.ndarray, apart: int) -> np.ndarray:
+    """Panels of `size` elements in all, `width` wide, with a line for each filter of the weights (filters, channels,
+    ...). `places` are where the weights of a filter go, and blocks of panels are `apart`."""
+    panels = aligned(size, w.dtype)
+    filters = len(w) // groups
+    count = -(-filters // width)
+    native.pack_filters(
+        groups * count, w.size, w, panels, width, count, filters, w[0].size, apart, code_of("turn", w), places
+    )
+    return panels
 
 
 def packed_channels(w: np.ndarray, size: int, groups: int, places: np.ndarray) -> np.ndarray:
@@ -176,7 +190,7 @@ def _is_sparse(channels: int, window: Window, filled: float) -> bool:
     return 0 < filled * (channels + SPARSE_WORK) < SPARSE_GAIN * channels and math.prod(window.kernel) <= MAX_PARTS
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product whose rows are the windows of images, and whose columns are filters."""
     of_group, columns = channels // window.groups, filters // window.groups
@@ -191,7 +205,7 @@ def _of_outputs(n: int, channels: int, image: Shape, filters: int, window: Windo
     return _product_of(windows, b, n, window.groups, columns, width, run, offsets, order.T.reshape(-1), apart)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_image(n: int, channels: int, image: Shape, filters: int, window: Window, width: int) -> Product:
     """The product that gives images, whose rows are of y and whose columns are channels."""
     of_group, columns = filters // window.groups, channels // window.groups
@@ -236,7 +250,7 @@ def _product_of(
     return Product(g, in_all * groups * splits, scratch, groups * size, order, apart)
 
 
-@functools.lru_cache(maxsize=256)
+@kept
 def _of_weights(n: int, channels: int, image: Shape, filters: int, window: Window) -> WeightProduct:
     """The product whose rows are pixels, and whose columns are filters."""
     each, columns, places = channels // window.groups, filters // window.groups, math.prod(window.kernel)

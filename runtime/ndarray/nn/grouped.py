@@ -13,7 +13,7 @@ from runtime.core.blas import FLOPS
 from runtime.native import grouped as native
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.channels_last import three
-from runtime.ndarray.nn.windows import Shape, Window
+from runtime.ndarray.nn.windows import MAX_EXTENT, Shape, Window
 
 MAX_CHANNELS = 8
 """The most channels, and filters, of a group: half as many as fill vectors of channels,"""
@@ -37,9 +37,11 @@ class Plan(NamedTuple):
 
 
 def pays(channels: int, filters: int, window: Window) -> bool:
-    """Whether this is the way to compute a convolution, of more than one group."""
+    """Whether this is the way to compute a convolution."""
+    if window.groups == 1 or math.prod(window.stride) > MAX_PHASES or window.extent > MAX_EXTENT:
+        return False
     most = MAX_CHANNELS if max(window.kernel) > 1 else MAX_CHANNELS_ALONE
-    return max(channels, filters) <= most * window.groups and math.prod(window.stride) <= MAX_PHASES
+    return max(channels, filters) <= most * window.groups
 
 
 @functools.lru_cache(maxsize=1024)

@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.native import gathered as copies
 from runtime.native import pointwise as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
@@ -109,10 +108,9 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, window: Wind
     """(n, channels, ...), (filters, channels/groups, ...) and (filters,): (n, filters, ...)."""
     filters, channels = len(w) // window.groups, w.shape[1]
     blocks = -(-filters // LANES)
-    panels = aligned(window.groups * blocks * LANES * channels, w.dtype)
-    copies.pack_filters(
-        window.groups * blocks, w.size, w, panels, LANES, blocks, filters, channels, LANES * channels,
-        gathered.code_of("turn", w), gathered.places_of(channels, LANES),
+    panels = gathered.packed_filters(
+        w, window.groups * blocks * LANES * channels, window.groups, LANES, gathered.places_of(channels, LANES),
+        LANES * channels,
     )  # fmt: skip
     return _multiply(x, panels, bias, window.groups, channels, filters)
 

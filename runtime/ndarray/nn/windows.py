@@ -18,6 +18,8 @@ LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 LIMIT = 1 << 62
 """All numbers of a window are below it, so that kernels can have them."""
+MAX_EXTENT = 1 << 19
+"""The largest extent of a kernel for which images are copied with all pixels between those that it meets."""
 TILE_ELEMENTS = 1 << 16
 """Elements of the part of the matrix of windows that is used at a time: it fits into the L2 cache."""
 
@@ -35,6 +37,11 @@ class Window(NamedTuple):
         """How many places the kernel has along each axis of an image of these lengths."""
         sizes = zip(image, self.kernel, self.stride, self.pad, self.dilate, strict=True)
         return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes)
+
+    @property
+    def extent(self) -> int:
+        """The pixels from the first to the last place of a kernel, those that it leaves out included."""
+        return math.prod(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilate, strict=True))
 
 
 class Geometry(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.native import gathered as copies
+from runtime.core.kept import kept
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import channels_last, gathered
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     scratch: int
 
 
-@functools.lru_cache(maxsize=1024)
+@kept
 def _plan(n: int, channels: int, image: Shape, filters: int, pad: Shape, width: int) -> Plan:
     """For n images with `channels` channels and outputs with `filters`; panels have `width` lines."""
     outputs = _outputs(image, pad)
@@ -124,21 +124,8 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, pad: Shape, 
     filters, channels = w.shape[:2]
     width = panel_width(w.dtype)
     blocks = -(-filters // width)
-    panels = aligned(blocks * width * channels * 9, w.dtype)
-    order = _order(channels, width)
-    copies.pack_filters(
-        blocks,
-        w.size,
-        w,
-        panels,
-        width,
-        blocks,
-        filters,
-        9 * channels,
-        width * 9 * channels,
-        gathered.code_of("turn", w),
-        order,
-    )
+    size = width * channels * 9
+    panels = gathered.packed_filters(w, blocks * size, 1, width, _order(channels, width), size)
     return _product(x, panels, bias, filters, blocks, pad)
 
 

@@ -76,8 +76,8 @@ def topk(
 def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """How many elements lie in each of `bins`, as int64, and the edges of the bins, in the type of `a`.
 
-    `bins` are their edges, ascending, or a number of bins of equal width in `range` (None: that of the elements). The
-    last bin includes its upper edge; what lies outside is not counted.
+    `bins` are their edges, ascending, or a number of bins of equal width in `range` (None: that of the elements, and
+    both results are float32, as in MXNet). The last bin includes its upper edge; what lies outside is not counted.
     """
     edges = bins._data if isinstance(bins, NDArray) else count("histogram: bins", bins)
     if isinstance(bins, NDArray) and (bins.ndim != 1 or bins.size < 2):  # what CuPy would write beyond its array for
@@ -86,7 +86,9 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
         counts, edges = np.histogram(a._data, edges, range)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"histogram with bins {bins!r} and range {range}: {error}") from None
-    return [NDArray(counts, a._ctx), NDArray(edges.astype(a._data.dtype), a._ctx)]
+    measured = range is None and not isinstance(bins, NDArray)
+    types = ("float32", "float32") if measured else (counts.dtype, a._data.dtype)
+    return [NDArray(x.astype(dtype, copy=False), a._ctx) for x, dtype in zip((counts, edges), types, strict=True)]
 
 
 def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int]:
