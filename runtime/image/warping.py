@@ -107,7 +107,7 @@ class HLSJitterAug(Augmenter):
 def _hls(rgb: np.ndarray) -> np.ndarray:
     """Hue from 0 to 180, lightness and saturation from 0 to 255 of colours from 0 to 255."""
     r, g, b = np.moveaxis(rgb, -1, 0)
-    high, low = rgb.max(-1), rgb.min(-1)
+    high, low = np.maximum(np.maximum(r, g), b), np.minimum(np.minimum(r, g), b)  # rgb.max(-1) takes ten times as long
     spread, total = high - low, high + low
     safe = np.where(spread > 0, spread, 1)
     sixth = np.select([high == r, high == g], [(g - b) / safe, 2 + (b - r) / safe], 4 + (r - g) / safe)

@@ -1,7 +1,8 @@
 """The kernels of the operators: loops that NumPy cannot do in one pass, compiled by `optgen.loops`.
 
-There are arithmetic, convolution, pooling, normalization, softmax, pick, first elements, activations, recurrent layers,
-gradients in few bits, regions and boxes of images.
+There are convolution, pooling, normalization, softmax, pick, first elements, activations, recurrent layers, gradients
+in few bits, regions and boxes of images, images of another size, paths of CTC, rows by their numbers, and what NumPy
+does on one thread where arrays are large: arithmetic, copies of parts, running sums.
 
 To add one, copy `pool_sum` of `pooling`. `python -m runtime.native` compiles all of them ahead of their first calls.
 

@@ -1,4 +1,5 @@
-"""Random numbers of NumPy's Philox (4 words of 64 bits, 10 rounds), and factors of dropout made of them.
+"""Random numbers of NumPy's Philox (4 words of 64 bits, 10 rounds), and what is made of them: factors of dropout, and
+numbers evenly distributed.
 
 Salmon, Moraes, Dror and Shaw 2011. Threads share a draw, as each number of the counter gives words of its own; NumPy
 draws one word after the other.
@@ -10,7 +11,7 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function, lower_product, upper_product
 
 BLOCKS_PER_TASK = 512
-"""The numbers of the counter that a task takes: 8 elements for each."""
+"""The numbers of the counter that a task takes: 8 elements for each, or 4 fractions."""
 WORK = 4
 """The work of an element, in additions."""
 _FIRST = 0xD2E7470EE14C6C93 - (1 << 64)
@@ -18,6 +19,8 @@ _SECOND = 0xCA5A826395121157 - (1 << 64)
 """Philox's multipliers, as integers with signs."""
 LOWER = (1 << 32) - 1
 """The bits of the lower half of a word."""
+UPPER, PER_WORD = (1 << 53) - 1, 2.0**-53
+"""The bits of a fraction, and the distance of fractions."""
 TAKEN = 24
 """Where `state` says how many words of the first number were drawn before."""
 
@@ -37,15 +40,23 @@ def put(to: Array, at: int, n: int, word: int, threshold: int, scale: float) -> 
         to[at + 1] = choose(word >> 32, threshold, scale)
 
 
+@function
+def put_evenly(to: Array, at: int, n: int, word: int, range: Array) -> None:
+    """An element of the upper 53 bits of a word, where there is one."""
+    if at >= 0 and at < n:
+        to[at] = min(range[0] + range[1] * (float(word >> 11 & UPPER) * PER_WORD), range[2])
+
+
 @kernel
-def factors(task: int, y: Array, scale: Array, state: Ints, threshold: int, n: int) -> None:
-    """n elements: `scale`, or 0 where the next 32 bits that are drawn are below `threshold`.
+def draw(task: int, y: Array, numbers: Array, state: Ints, evenly: int, threshold: int, n: int) -> None:
+    """n elements: the first of the numbers, or 0 where the next 32 bits that are drawn are below `threshold`; or, if
+    `evenly`, the first plus the second times a fraction of 53 bits, at most the third.
 
     `state` is that of `core.generator.take_words`. The first word of its counter does not overflow.
     """
     taken = state[TAKEN]
-    chosen = scale[0]
-    blocks = (taken + (n + 1) // 2 + 3) // 4
+    chosen = numbers[0]
+    blocks = (taken + (n if evenly == 1 else (n + 1) // 2) + 3) // 4
     for block in range(task * BLOCKS_PER_TASK, min(task * BLOCKS_PER_TASK + BLOCKS_PER_TASK, blocks)):
         a = state[0] + block
         b = state[1]
@@ -63,7 +74,12 @@ def factors(task: int, y: Array, scale: Array, state: Ints, threshold: int, n: i
             b = lower_product(d, _SECOND)
             d = e
         at = 8 * block - 2 * taken
-        if at >= 0 and at + 8 <= n:
+        if evenly == 1:
+            put_evenly(y, at // 2, n, a, numbers)
+            put_evenly(y, at // 2 + 1, n, b, numbers)
+            put_evenly(y, at // 2 + 2, n, c, numbers)
+            put_evenly(y, at // 2 + 3, n, d, numbers)
+        elif at >= 0 and at + 8 <= n:
             to = y + at
             to[0] = choose(a, threshold, chosen)
             to[1] = choose(a >> 32, threshold, chosen)

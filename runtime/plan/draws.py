@@ -30,5 +30,5 @@ def factors(
     steps.append(PythonStep(take_words, [draw.words], {}, [state]))
     arguments = [y, scale, state, *draw.numbers]
     reads, writes = [scale.buffer, state.buffer], [y.buffer]
-    steps.append(KernelStep(native.factors, draw.tasks, draw.work, arguments, reads, writes, y.dtype))
+    steps.append(KernelStep(native.draw, draw.tasks, draw.work, arguments, reads, writes, y.dtype))
     return [y]

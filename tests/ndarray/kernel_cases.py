@@ -360,6 +360,7 @@ def dropouts(dtype: str) -> None:
     for n in (1 << 14, (1 << 14) + 5):
         nd.random.uniform(shape=1)
         dropout._dropout_factors.forward(like, shape=(n,), p=0.3, ctx=cpu())
+        nd.random.uniform(-1, 2, shape=n)
 
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
@@ -407,7 +408,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],
     parts: ["gather.copy_rows", "gather.put_rows"],
-    dropouts: ["dropout.factors"],
+    dropouts: ["dropout.draw"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

@@ -228,3 +228,16 @@ def test_words_are_drawn_under_a_lock_that_cannot_be_taken_twice(monkeypatch: py
     expected = drawn()
     monkeypatch.setattr(np.random, "Philox", _LockedOnce)
     assert drawn() == expected
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_many_even_numbers_have_the_bits_of_numpy(dtype: str) -> None:
+    """A kernel draws them, which begins anywhere in the words of a number of the counter."""
+    mx.random.seed(3)
+    reference = np.random.Generator(np.random.Philox(3))
+    for few, n in ((1, 20_000), (2, 16_384), (3, 16_387), (0, 50_001)):
+        drawn = [nd.random.uniform(-1, 3, shape=k, dtype=dtype).asnumpy() for k in (few or 1, n)]
+        below = np.nextafter(np.array(3, dtype), np.array(-1, dtype)).astype(np.float64)
+        for found in drawn:
+            expected = np.minimum(-1 + 4 * reference.random(len(found)), below).astype(dtype)
+            np.testing.assert_array_equal(found, expected)

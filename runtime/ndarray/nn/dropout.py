@@ -52,7 +52,7 @@ def _dropout_factors(x: np.ndarray, *, shape: tuple[int, ...], p: float, ctx: Co
         return dropout_mask(shape, p, ctx) * x.dtype.type(scale)
     y = np.empty(shape, x.dtype)
     draw = draw_of(n, p)
-    native.factors(draw.tasks, draw.work, y, constants(x.dtype, scale), take_words(draw.words), *draw.numbers)
+    native.draw(draw.tasks, draw.work, y, constants(x.dtype, scale), take_words(draw.words), *draw.numbers)
     return y
 
 
@@ -65,14 +65,14 @@ class Draw(NamedTuple):
     words: int
     tasks: int
     work: int
-    numbers: tuple[int, int]
+    numbers: tuple[int, int, int]
 
 
 def draw_of(n: int, p: float) -> Draw:
     """For n elements, each 0 with probability p."""
     words = -(-n // 2)
     blocks = words // WORDS_PER_COUNT + 2
-    return Draw(words, -(-blocks // native.BLOCKS_PER_TASK), native.WORK * n, (round(p * 2**32), n))
+    return Draw(words, -(-blocks // native.BLOCKS_PER_TASK), native.WORK * n, (0, round(p * 2**32), n))
 
 
 def draw_pays(n: int, dtype: np.dtype) -> bool:

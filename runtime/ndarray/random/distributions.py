@@ -11,6 +11,7 @@ weights, on every device. The exception are masks of dropout, which each step dr
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 from collections.abc import Callable
@@ -22,14 +23,16 @@ from runtime.base import ArgumentError, MXNetError, numeric_types
 from runtime.context import Context
 from runtime.core.backend import to_context, to_device_of, to_host
 from runtime.core.dtypes import convert, element_type
-from runtime.core.generator import generator
+from runtime.core.generator import WORDS_PER_COUNT, generator, take_words
 from runtime.core.signatures import with_signature
+from runtime.native import dropout as native
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.subscript import gather
+from runtime.ndarray.two_gradients import MIN_KERNEL_ELEMENTS
 
 Parameter = float | NDArray
 
@@ -152,6 +155,12 @@ def uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
     _require(low <= high, "low is at most high")
     _require(np.isfinite(np.subtract(high, low)), "low and high are finite")
     below = np.nextafter(np.asarray(high).astype(dtype), np.asarray(low).astype(dtype)).astype(np.float64)
+    n = math.prod(shape)
+    if n >= MIN_KERNEL_ELEMENTS and isinstance(low, float) and isinstance(high, float):
+        y, blocks = np.empty(shape), n // WORDS_PER_COUNT + 2
+        span, tasks = np.array([low, high - low, below]), -(-blocks // native.BLOCKS_PER_TASK)
+        native.draw(tasks, 2 * native.WORK * n, y, span, take_words(n), 1, 0, n)
+        return y
     return np.minimum(low + (high - low) * generator.random(shape), below)  # rounding could give `high`
 
 

@@ -160,7 +160,7 @@ def copied(x: np.ndarray, key: Any) -> np.ndarray:
 
 def joined(arrays: Sequence[np.ndarray], axis: int) -> np.ndarray:
     """The arrays one after the other along an axis. Threads share large ones."""
-    if sum(x.size for x in arrays) < MIN_ELEMENTS or not all(map(takes, arrays)):
+    if sum([x.size for x in arrays]) < MIN_ELEMENTS or not all(map(takes, arrays)):
         return np.concatenate(arrays, axis)
     shape, first = arrays[0].shape, 0
     before, length, n = math.prod(shape[:axis]), sum(x.shape[axis] for x in arrays), math.prod(shape[axis + 1 :])

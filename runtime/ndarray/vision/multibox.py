@@ -112,10 +112,11 @@ def _target(
         if not len(truth):
             continue
         iou = overlaps(anchors, truth[:, 1:5])
-        positive, of = _matched(iou, threshold)
+        most = np.ascontiguousarray(iou.T).max(0)  # in a tenth of the time of a maximum along a short axis
+        positive, of = _matched(iou, most, threshold)
         negative = ~positive
         if ratio > 0:
-            negative &= iou.max(1) < mined_below
+            negative &= most < mined_below
             negative &= _hardest(scores[i], negative, int(positive.sum() * ratio))
         classes[i, positive] = truth[of[positive], 0] + 1
         classes[i, negative] = 0
@@ -125,8 +126,8 @@ def _target(
     return targets.reshape(batch, -1), mask.reshape(batch, -1), classes
 
 
-def _matched(iou: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which anchors have a box, and the number of that box, (n,) each.
+def _matched(iou: np.ndarray, most: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which anchors have a box, and the number of that box, (n,) each. `most` are the largest overlaps of the anchors.
 
     First each box takes the anchor that it overlaps most of those that no other box has taken. Then each other anchor
     has the box that it overlaps most, if by more than the threshold.
@@ -134,7 +135,7 @@ def _matched(iou: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]
     of, _ = greedy(iou, 1e-6)
     positive = of >= 0
     if threshold > 0:
-        near = ~positive & (iou.max(1) > threshold)
+        near = ~positive & (most > threshold)
         of[near] = iou[near].argmax(1)
         positive |= near
     return positive, of
