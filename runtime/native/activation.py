@@ -52,31 +52,35 @@ def sigmoid_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
 @kernel
 def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
     """`slope` is an array of one element."""
+    below = slope[0]  # a number that only some elements read would keep the loop from being vector code
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        y[i] = x[i] * (1.0 if x[i] > 0.0 else slope[0])
+        y[i] = x[i] * (1.0 if x[i] > 0.0 else below)
 
 
 @kernel
 def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
+    below = slope[0]
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope[0])
+        dx[i] = g[i] * (1.0 if x[i] > 0.0 else below)
 
 
 @kernel
 def elu(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
     """`slope` has two elements, that of `exp(x) - 1` below zero and that of x above."""
+    above = slope[1]
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
         below = slope[0] * expm1(v)
-        y[i] = slope[1] * v if v > 0.0 else below
+        y[i] = above * v if v > 0.0 else below
 
 
 @kernel
 def elu_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
+    above = slope[1]
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
         below = slope[0] * exp_nonpositive(-abs(v))
-        dx[i] = g[i] * (slope[1] if v > 0.0 else below)
+        dx[i] = g[i] * (above if v > 0.0 else below)
 
 
 @kernel
