@@ -35,13 +35,15 @@ def high(place: int, axis: int, g: Ints) -> int:
 @function
 def first(k: int, g: Ints) -> int:
     """The first window along the width whose column k lies in the plane."""
-    return max(g[PAD + 2] - k + g[STRIDE + 2] - 1, 0) // g[STRIDE + 2]
+    columns = max(g[PAD + 2] - k + g[STRIDE + 2] - 1, 0)
+    return columns if g[STRIDE + 2] == 1 else columns // g[STRIDE + 2]  # a division takes as long as a row of maxima
 
 
 @function
 def last(k: int, g: Ints) -> int:
     """One past the last such window."""
-    return min((g[WIDTH] + g[PAD + 2] - k + g[STRIDE + 2] - 1) // g[STRIDE + 2], g[OUT_WIDTH])
+    columns = g[WIDTH] + g[PAD + 2] - k + g[STRIDE + 2] - 1
+    return min(columns if g[STRIDE + 2] == 1 else columns // g[STRIDE + 2], g[OUT_WIDTH])
 
 
 @function
@@ -159,7 +161,9 @@ def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: I
                 clear(scratch, g[WIDTH])
                 for k in range(g[KERNEL + 2]):
                     at = scratch + (k - g[PAD + 2])
-                    if g[STRIDE + 2] == 2:  # a constant makes vector code
+                    if g[STRIDE + 2] == 1:  # a constant makes vector code
+                        spread_into(at, scaled, first(k, g), last(k, g), 1)
+                    elif g[STRIDE + 2] == 2:
                         spread_into(at, scaled, first(k, g), last(k, g), 2)
                     else:
                         spread_into(at, scaled, first(k, g), last(k, g), g[STRIDE + 2])
