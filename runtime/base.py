@@ -36,7 +36,7 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a wrong type."""
 
 
-class MissingFileError(MXNetError, FileNotFoundError):
+class MissingFileError(FileNotFoundError, MXNetError):
     """A file or a folder that is not there: an MXNetError, as in MXNet, and a FileNotFoundError, as in Python."""
 
 
