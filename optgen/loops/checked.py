@@ -372,7 +372,7 @@ class Functions:
 
     def _names(self, f: Function, body: CodeType) -> dict[str, Any]:
         """The global names of a function."""
-        names: dict[str, Any] = {**self._arithmetic.names, "range": range, "short": range}
+        names: dict[str, Any] = {**self._arithmetic.names, "range": range, "short": range, "scalar": range}
         for name in body.co_names:
             value = f.python.__globals__.get(name)
             if isinstance(value, Function):

@@ -18,6 +18,8 @@ _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
+_HINTS = {"range": "", "short": ", !llvm.loop !0", "scalar": ", !llvm.loop !1"}
+"""What LLVM is told of a loop, which `_TOTAL` defines."""
 _OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "gathered_dot": 11, "turn": 6}
 """Functions that are called by the address that comes first, and how many arguments follow it."""
 
@@ -112,9 +114,9 @@ class _Emitter:
                 case ast.AugAssign(target=target, op=op, value=value):
                     self._assign(target, self._binary(op, self._value(target), self._value(value), s))
                 case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=kind), args=args), body=body) if (
-                    kind in ("range", "short")
+                    kind in _HINTS
                 ):
-                    self._for(name, [self._value(a) for a in args], body, ", !llvm.loop !0" if kind == "short" else "")
+                    self._for(name, [self._value(a) for a in args], body, _HINTS[kind])
                 case ast.While(test=test, body=body):
                     self._while(partial(self._value, test), partial(self._block, body))
                 case ast.If(test=test, body=body, orelse=orelse):
@@ -426,4 +428,5 @@ declare {T} @llvm.fabs.{S}({T})
 declare {T} @llvm.sqrt.{S}({T})
 declare {T} @llvm.rint.{S}({T})
 !0 = distinct !{!0, !{!"llvm.loop.vectorize.predicate.enable", i1 true}}
+!1 = distinct !{!1, !{!"llvm.loop.vectorize.enable", i1 false}}
 """

@@ -3,7 +3,7 @@ consecutive then, for one pixel after the other."""
 
 from __future__ import annotations
 
-from optgen.loops.language import Array, Ints, function, shared, turn
+from optgen.loops.language import Array, Ints, function, scalar, shared, turn
 from runtime.native.vectors import clear
 
 # Indices into the sizes of `copy_box`. Planes, rows and columns are counted with the padding, unless it is an image's:
@@ -38,7 +38,7 @@ def first_behind(start: int, before: int, step: int, size: int, length: int) -> 
 @function
 def spread(to: Array, x: Array, step: int, n: int) -> None:
     """Write n elements `step` apart."""
-    for i in range(n):
+    for i in scalar(n):
         to[i * step] = x[i]
 
 

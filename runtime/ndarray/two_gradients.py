@@ -82,17 +82,17 @@ class TwoGradientOperator(Operator):
             parents = [None if i in postponed else parent for i, parent in enumerate(parents)]
         if self._takes_wanted:
             attrs = {**attrs, "wanted": [parent is not None for parent in parents]}
-        lent: Iterable[Any] = _NO_NODES
+        given: Iterable[Any] = _NO_NODES
         if self._takes_places:
-            lent = [None if traced or not ctx.on_cpu else _lent(parent) for parent in parents]
-            attrs = {**attrs, "places": [None if to is None else to._data for to in lent]}
+            given = [None if traced or not ctx.on_cpu else lent(parent) for parent in parents]
+            attrs = {**attrs, "places": [None if to is None else to._data for to in given]}
         if ctx.on_cpu:
             gradients = self._backward(flows, output, *node.inputs, **attrs)
         else:
             with backend.device_scope(ctx):
                 gradients = self._backward(flows, output, *node.inputs, **attrs)
         parts = self._noted(node, g, flows, tuple(gradients), attrs) if traced else _NO_NODES
-        for parent, dx, part, to in zip(parents, gradients, parts, lent, strict=False):
+        for parent, dx, part, to in zip(parents, gradients, parts, given, strict=False):
             if parent is not None and dx is not None:
                 arrived.append((parent, NDArray(dx, ctx, part) if to is None or dx is not to._data else to))
         return arrived
@@ -119,7 +119,7 @@ class DirectOperator(TwoGradientOperator):
         return Operator.pull(self, node, g) if autograd.mode.trace is not None else super().pull(node, g)
 
 
-def _lent(parent: Any) -> NDArray | None:
+def lent(parent: Any) -> NDArray | None:
     """Where a variable keeps its gradient, if nobody has it: what somebody has may be read by this walk."""
     return parent.lend() if type(parent) is autograd.Variable and not parent.exposed else None
 

@@ -16,7 +16,7 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import in_float32
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import DirectOperator, TwoGradientOperator, widen_half
+from runtime.ndarray.two_gradients import DirectOperator, TwoGradientOperator, lent, widen_half
 
 __all__ = ["batch_dot", "dot", "khatri_rao"]
 
@@ -203,13 +203,16 @@ def _(node: autograd.Node, g: np.ndarray) -> dict[int, autograd.Postponed]:
         return {}
     if node.attrs.get("relu"):
         g = g * relu_slope.forward(node.output)
-    return {1: autograd.Postponed(_product_of_rows, (g, x, node.ctx))}
+    return {1: autograd.Postponed(_product_of_rows, (g, x, node.ctx, weight))}
 
 
-def _product_of_rows(factors: list[tuple[np.ndarray, np.ndarray, Any]]) -> NDArray:
-    """The sum of the products g^T x, as one product."""
+def _product_of_rows(factors: list[tuple[np.ndarray, np.ndarray, Any, autograd.Variable]]) -> NDArray:
+    """The sum of the products g^T x, as one product, where the variable keeps its gradient if that is possible."""
     g, x = (np.concatenate(rows) if len(rows) > 1 else rows[0] for rows in list(zip(*factors, strict=True))[:2])
-    return NDArray(matmul(g.T, x), factors[0][2])
+    *_, ctx, weight = factors[0]
+    to = lent(weight) if ctx.on_cpu else None
+    product = matmul(g.T, x, None if to is None else to._data)
+    return NDArray(product, ctx) if to is None else to
 
 
 def _through(g: NDArray, y: NDArray, relu: bool) -> NDArray:

@@ -32,7 +32,6 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.subscript import gather
-from runtime.ndarray.two_gradients import MIN_KERNEL_ELEMENTS
 
 Parameter = float | NDArray
 
@@ -149,6 +148,10 @@ def _require(holds: Any, rule: str) -> None:
 # ---------------------------------------------------------------- distributions
 
 
+MIN_DRAWN = 1 << 19
+"""From this many numbers on, a kernel draws them: a smaller network draws its weights sooner than one compiles."""
+
+
 @_distribution(low=0, high=1)
 def uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
     """Numbers evenly distributed in [low, high)."""
@@ -156,7 +159,7 @@ def uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
     _require(np.isfinite(np.subtract(high, low)), "low and high are finite")
     below = np.nextafter(np.asarray(high).astype(dtype), np.asarray(low).astype(dtype)).astype(np.float64)
     n = math.prod(shape)
-    if n >= MIN_KERNEL_ELEMENTS and isinstance(low, float) and isinstance(high, float):
+    if n >= MIN_DRAWN and isinstance(low, float) and isinstance(high, float):
         y, blocks = np.empty(shape), n // WORDS_PER_COUNT + 2
         span, tasks = np.array([low, high - low, below]), -(-blocks // native.BLOCKS_PER_TASK)
         native.draw(tasks, 2 * native.WORK * n, y, span, take_words(n), 1, 0, n)
