@@ -19,7 +19,7 @@ _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "
 
 
 _HINTS = {"range": "", "short": ", !llvm.loop !0", "scalar": ", !llvm.loop !1"}
-"""What LLVM is told of a loop, which `_TOTAL` defines."""
+"""What LLVM is told of each kind of loop; the metadata are at the end of `_TOTAL`."""
 _OF_ADDRESSES = {"packed_gemm": 10, "gathered_gemm": 11, "gathered_sum": 10, "gathered_dot": 11, "turn": 6}
 """Functions that are called by the address that comes first, and how many arguments follow it."""
 

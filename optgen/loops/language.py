@@ -3,8 +3,8 @@
 A function may contain:
 
 - `for` over `range`; over `short`, the same for few iterations, whose last vector has a mask, so that no single
-  elements are left over; or over `scalar`, the same without vectors, which compiles in a fraction of the time; `while`;
-  `if`; `return` at the end;
+  elements are left over; or over `scalar`, the same without vectors, which compiles sooner; `while`; `if`; `return` at
+  the end;
 - assignment and `+=` to variables and to elements;
 - `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
 - min, max, abs, round, sqrt, float, int; calls of `@function`s, `@shared` ones, and of `gemm`, `packed_gemm`,

@@ -67,7 +67,7 @@ generator = _Generator()
 
 
 def take_words(count: int) -> np.ndarray:
-    """Draw `count` words of 64 bits, to be computed by `native.dropout`: the generator goes on behind them.
+    """Draw `count` words of 64 bits, to be computed by `native.philox`: the generator goes on behind them.
 
     (25,), int64: the four words of the counter, the keys of the 10 rounds, two each, and how many of the words that
     the counter stands for were drawn before.

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 MAX_BYTES = 1 << 28
-"""The most memory of all tables, and"""
+"""The most memory of all results together."""
 MAX_RESULTS = 1024
-"""the most results; those that were not used for the longest time are dropped."""
+"""The most results. Beyond either bound, those that were not used for the longest time are dropped."""
 
 Tables = TypeVar("Tables", bound=tuple)
 _kept: OrderedDict[Any, tuple] = OrderedDict()

@@ -11,11 +11,11 @@ from runtime.base import count
 from runtime.lr_scheduler.base import LRScheduler, WarmupMode, nonnegative, share
 
 
-class _Falling(LRScheduler):
+class _LoggedDecay(LRScheduler):
     """A rate that falls at some updates, which are logged when they are first asked for."""
 
     _logged = 0
-    """How many falls have been."""
+    """The number of falls up to the last one that was logged."""
 
     def _log(self, num_update: int, falls: int, rate: float, least: float = 0) -> None:
         if falls <= self._logged:
@@ -27,7 +27,7 @@ class _Falling(LRScheduler):
             logging.info("Update[%d]: the learning rate is %0.5e now, and stays there", num_update, rate)
 
 
-class FactorScheduler(_Falling):
+class FactorScheduler(_LoggedDecay):
     """The rate is multiplied by `factor` after every `step` updates, but not to less than `stop_factor_lr`:
 
         base_lr factor^k, k = floor((n - 1)/step)
@@ -65,7 +65,7 @@ class FactorScheduler(_Falling):
         return rate
 
 
-class MultiFactorScheduler(_Falling):
+class MultiFactorScheduler(_LoggedDecay):
     """The rate is multiplied by `factor` after each of the updates listed in `step`:
 
         base_lr factor^k, k = how many of `step` are below n

@@ -147,7 +147,7 @@ class _Binary(_Confusion):
         return (label == 1).astype(np.int64), (found == 1).astype(np.int64)
 
 
-class _Shares(NamedTuple):
+class _BinaryCounts(NamedTuple):
     """Counts of true and false predictions of class 1 and of the other class, and the shares that follow."""
 
     true_negatives: int
@@ -179,8 +179,8 @@ class F1(_Binary):
         super().__init__(name, output_names, label_names, average)
 
     @property
-    def metrics(self) -> _Shares:
-        return _Shares(*self._local.ravel().tolist())
+    def metrics(self) -> _BinaryCounts:
+        return _BinaryCounts(*self._local.ravel().tolist())
 
     def _score(self, table: np.ndarray) -> float:
         (_, missed), (wrong, right) = table.tolist()

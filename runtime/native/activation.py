@@ -113,7 +113,7 @@ BLOCK_SCRATCH = BLOCK + 4
 
 
 @function
-def bend(to: Array, x: Array, slope: float, n: int) -> None:
+def prelu_row(to: Array, x: Array, slope: float, n: int) -> None:
     for i in range(n):
         to[i] = x[i] if x[i] > 0.0 else x[i] * slope
 
@@ -121,11 +121,11 @@ def bend(to: Array, x: Array, slope: float, n: int) -> None:
 @kernel
 def prelu(task: int, x: Array, slopes: Array, y: Array, step: int, channels: int, size: int) -> None:
     """One task for each plane of x, (images, channels, size). Slopes of the channels are `step` apart, 0 or 1."""
-    bend(y + task * size, x + task * size, slopes[task % channels * step], size)
+    prelu_row(y + task * size, x + task * size, slopes[task % channels * step], size)
 
 
 @function
-def bend_back(dx: Array, products: Array, x: Array, g: Array, slope: float, n: int) -> None:
+def prelu_row_back(dx: Array, products: Array, x: Array, g: Array, slope: float, n: int) -> None:
     for i in range(n):
         dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope)
         products[i] = g[i] * min(x[i], 0.0)
@@ -142,7 +142,7 @@ def prelu_back(
         for i in range(0, size, BLOCK):
             n = min(BLOCK, size - i)
             at = (p * channels + task) * size + i
-            bend_back(dx + at, scratch + 4, x + at, g + at, slopes[task * step], n)
+            prelu_row_back(dx + at, scratch + 4, x + at, g + at, slopes[task * step], n)
             add_compensated(scratch, total(scratch + 4, n))
     dslopes[task] = scratch[0] + scratch[1]
 

@@ -20,7 +20,8 @@ BLOCK_SIZE = 8  # how many numbers there are
 LANES = 16
 """The channels that `copy_box` copies at a time."""
 FEW = 4
-"""So many channels are copied one by one, as most of a vector would be empty."""
+"""Channels left over from whole vectors are copied one by one if there are at most so many: a vector would be nearly
+empty."""
 
 
 @function

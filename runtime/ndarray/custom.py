@@ -149,7 +149,7 @@ _passes = ThreadStack(lambda: ({}, {}))
 
 
 @contextlib.contextmanager
-def kept(operators: dict[Any, CustomOp]) -> Iterator[None]:
+def with_operators(operators: dict[Any, CustomOp]) -> Iterator[None]:
     """In the block, nodes of a graph compute with their `operators`, where those that are made are entered.
 
     So an executor makes the operator of a node once, as in MXNet, and what the operator remembers is there in the next
@@ -163,7 +163,7 @@ def kept(operators: dict[Any, CustomOp]) -> Iterator[None]:
 
 
 def of_node(node: Any, inputs: Sequence[NDArray], op_type: str, attributes: dict[str, str]) -> NDArray | list[NDArray]:
-    """What `Custom` returns, for a node of a graph; see `kept`."""
+    """What `Custom` returns, for a node of a graph; see `with_operators`."""
     prop, arrays = bound(op_type, tuple(inputs), attributes, (NDArray,))
     operators, left = _passes.value
     call = CustomCall(op_type, prop, arrays, left.pop(node, None))

@@ -150,8 +150,8 @@ def _other(x: Any) -> Any:
         return x
     if x.dtype.kind != "f":
         return np.roll(x, 1)
-    with np.errstate(all="ignore"):
-        return np.ascontiguousarray(np.roll(x, 1) * x.dtype.type(0.72) + x.dtype.type(0.27))  # 1 is another, too
+    with np.errstate(all="ignore"):  # factors that change 1, which is frequent, too: to 0.99
+        return np.ascontiguousarray(np.roll(x, 1) * x.dtype.type(0.72) + x.dtype.type(0.27))
 
 
 def _are_alike(calls: Sequence[KernelCall], others: Sequence[KernelCall], places: Places) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.generator import take_words
-from runtime.native import dropout as native
+from runtime.native import philox as native
 from runtime.ndarray.nn.dropout import draw_of, draw_pays, scale_of
 from runtime.ndarray.two_gradients import constants
 from runtime.plan.steps import Array, Buffer, KernelStep, PythonStep, Step, new

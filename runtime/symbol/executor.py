@@ -146,7 +146,7 @@ class Executor:
     def _computed(self, arrays: Sequence[NDArray], monitor: Any = None, taken: Any = None) -> list[NDArray]:
         """The outputs by the operators of the graph, given an array for each variable."""
         values = dict(zip((*self._arguments, *self._states), arrays, strict=True))
-        with custom.kept(self._operators):
+        with custom.with_operators(self._operators):
             return run(self._entries, values, self._nodes, monitor, taken, self._contexts)
 
     def _planned(self, arrays: list[NDArray]) -> list[NDArray]:

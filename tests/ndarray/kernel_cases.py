@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from unittest import mock
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import dropout
+from runtime.ndarray.random import distributions
 from runtime.ndarray.shape.subscript import Part
 from runtime.ndarray.vision.boxes import survivors
 
@@ -360,6 +362,8 @@ def dropouts(dtype: str) -> None:
     for n in (1 << 14, (1 << 14) + 5):
         nd.random.uniform(shape=1)
         dropout._dropout_factors.forward(like, shape=(n,), p=0.3, ctx=cpu())
+        with mock.patch.object(distributions, "MIN_DRAWN", n):
+            nd.random.uniform(-1, 2, shape=n)
 
 
 CASES: dict[Callable[[str], None], Sequence[str]] = {
@@ -407,7 +411,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     resizes: ["resize.across", "resize.down", "resize.down_cut"],
     paths: ["ctc.forward_counts", "ctc.gradient"],
     parts: ["gather.copy_rows", "gather.put_rows"],
-    dropouts: ["dropout.draw"],
+    dropouts: ["philox.draw"],
     gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
 }
 """What calls kernels, and which."""

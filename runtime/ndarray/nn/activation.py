@@ -278,12 +278,11 @@ def _(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     if _has_planes(x, slope):
         images, channels, size = len(x), x.shape[1], x[0, 0].size
-        dx, dslopes, sizes = (
-            np.empty_like(x),
-            np.empty(channels, x.dtype),
-            (int(slope.size > 1), images, channels, size),
-        )
-        native.prelu_back(channels, 4 * x.size, x, slope, g, dx, dslopes, *sizes, scratch=native.BLOCK_SCRATCH)
+        dx, dslopes = np.empty_like(x), np.empty(channels, x.dtype)
+        native.prelu_back(
+            channels, 4 * x.size, x, slope, g, dx, dslopes, int(slope.size > 1), images, channels, size,
+            scratch=native.BLOCK_SCRATCH,
+        )  # fmt: skip
         return dx, (dslopes if slope.size > 1 else dslopes.sum(keepdims=True)).reshape(slope.shape)
     dx = g * np.where(x > 0, x.dtype.type(1), slope).astype(g.dtype, copy=False)
     if not wanted[1]:

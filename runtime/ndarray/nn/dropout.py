@@ -12,7 +12,7 @@ from runtime import autograd
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.core.generator import WORDS_PER_COUNT, dropout_mask, take_words
-from runtime.native import dropout as native
+from runtime.native import philox as native
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator

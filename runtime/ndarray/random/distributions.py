@@ -25,7 +25,7 @@ from runtime.core.backend import to_context, to_device_of, to_host
 from runtime.core.dtypes import convert, element_type
 from runtime.core.generator import WORDS_PER_COUNT, generator, take_words
 from runtime.core.signatures import with_signature
-from runtime.native import dropout as native
+from runtime.native import philox as native
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.ndarray import NDArray

@@ -1,5 +1,5 @@
 """Random numbers of NumPy's Philox (4 words of 64 bits, 10 rounds), and what is made of them: factors of dropout, and
-numbers evenly distributed.
+uniform numbers.
 
 Salmon, Moraes, Dror and Shaw 2011. Threads share a draw, as each number of the counter gives words of its own; NumPy
 draws one word after the other.
@@ -41,22 +41,23 @@ def put(to: Array, at: int, n: int, word: int, threshold: int, scale: float) -> 
 
 
 @function
-def put_evenly(to: Array, at: int, n: int, word: int, range: Array) -> None:
-    """An element of the upper 53 bits of a word, where there is one."""
+def put_uniform(to: Array, at: int, n: int, word: int, numbers: Array) -> None:
+    """An element made of the upper 53 bits of a word, where there is one."""
     if at >= 0 and at < n:
-        to[at] = min(range[0] + range[1] * (float(word >> 11 & UPPER) * PER_WORD), range[2])
+        to[at] = min(numbers[0] + numbers[1] * (float(word >> 11 & UPPER) * PER_WORD), numbers[2])
 
 
 @kernel
-def draw(task: int, y: Array, numbers: Array, state: Ints, evenly: int, threshold: int, n: int) -> None:
-    """n elements: the first of the numbers, or 0 where the next 32 bits that are drawn are below `threshold`; or, if
-    `evenly`, the first plus the second times a fraction of 53 bits, at most the third.
+def draw(task: int, y: Array, numbers: Array, state: Ints, uniform: int, threshold: int, n: int) -> None:
+    """n elements of dropout: the first of `numbers`, or 0 where the next 32 bits that are drawn are below `threshold`.
+
+    If `uniform` is 1: the first of them plus the second times a fraction of 53 bits, at most the third.
 
     `state` is that of `core.generator.take_words`. The first word of its counter does not overflow.
     """
     taken = state[TAKEN]
     chosen = numbers[0]
-    blocks = (taken + (n if evenly == 1 else (n + 1) // 2) + 3) // 4
+    blocks = (taken + (n if uniform == 1 else (n + 1) // 2) + 3) // 4
     for block in range(task * BLOCKS_PER_TASK, min(task * BLOCKS_PER_TASK + BLOCKS_PER_TASK, blocks)):
         a = state[0] + block
         b = state[1]
@@ -74,11 +75,11 @@ def draw(task: int, y: Array, numbers: Array, state: Ints, evenly: int, threshol
             b = lower_product(d, _SECOND)
             d = e
         at = 8 * block - 2 * taken
-        if evenly == 1:
-            put_evenly(y, at // 2, n, a, numbers)
-            put_evenly(y, at // 2 + 1, n, b, numbers)
-            put_evenly(y, at // 2 + 2, n, c, numbers)
-            put_evenly(y, at // 2 + 3, n, d, numbers)
+        if uniform == 1:
+            put_uniform(y, at // 2, n, a, numbers)
+            put_uniform(y, at // 2 + 1, n, b, numbers)
+            put_uniform(y, at // 2 + 2, n, c, numbers)
+            put_uniform(y, at // 2 + 3, n, d, numbers)
         elif at >= 0 and at + 8 <= n:
             to = y + at
             to[0] = choose(a, threshold, chosen)
