@@ -1,4 +1,4 @@
-"""Tables that follow from sizes, kept for the next call with the same sizes."""
+"""Arrays that follow from sizes, kept for the next call with the same sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _kept: OrderedDict[Any, tuple] = OrderedDict()
 def kept(function: Callable[..., Tables]) -> Callable[..., Tables]:
     """Decorator for functions whose results are tuples with arrays among them, which nobody changes.
 
-    Numbers of tables do not say what they take: those of images are as large as these. There is no lock, which a fork
+    The bound is of bytes: the tables of large images are as large as these. There is no lock, which a fork
     could find taken: each access of `_kept` is one step for other threads.
     """
 

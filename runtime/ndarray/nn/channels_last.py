@@ -198,9 +198,7 @@ class Blocks(NamedTuple):
     each: int  # blocks of an image
     pixels: int  # of the largest block of an image
     box: int  # elements of the box of an image, a multiple of those of a line of the cache
-    rows: (
-        np.ndarray
-    )  # where the windows of a block are in its boxes, group by group; once for all blocks that are alike
+    rows: np.ndarray  # where the windows of a block are in its boxes, group by group; blocks that are alike share them
     of_rows: np.ndarray  # which pixels of a block these are
     segments: np.ndarray  # for each block and group: its first row, and the rows of an image
     table: np.ndarray  # blocks, as `native` has them

@@ -5,13 +5,13 @@ Boxes are corners, from 0 to 1 in the image. No gradient flows through any of it
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from runtime.base import MXNetError
 from runtime.core.backend import is_host, to_device_of, to_host
+from runtime.core.kept import kept
 from runtime.core.threaded import takes
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
@@ -33,14 +33,15 @@ VARIANCES = (0.1, 0.1, 0.2, 0.2)
 @Operator
 @in_float32
 def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Floats) -> np.ndarray:
-    return to_device_of(x, _anchors(*x.shape[2:], sizes, ratios, clip, steps, offsets).astype(x.dtype))
+    [boxes] = _anchors(*x.shape[2:], sizes, ratios, clip, steps, offsets)
+    return to_device_of(x, boxes.astype(x.dtype))
 
 
-@functools.lru_cache(maxsize=64)
+@kept
 def _anchors(
     height: int, width: int, sizes: Floats, ratios: Floats, clip: bool, steps: Floats, offsets: Floats
-) -> np.ndarray:
-    """They are the same for all images of a size."""
+) -> tuple[np.ndarray]:
+    """The anchors of all images of a size, (1, anchors, 4)."""
     shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
     half = np.array([(s * np.sqrt(r) * height / width, s / np.sqrt(r)) for s, r in shapes]) / 2
     down, across = (
@@ -49,7 +50,7 @@ def _anchors(
     )
     centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
-    return np.clip(boxes, 0, 1) if clip else boxes
+    return (np.clip(boxes, 0, 1) if clip else boxes,)
 
 
 def MultiBoxPrior(
