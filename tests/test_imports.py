@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -245,6 +246,21 @@ def test_import_rules(path: Path) -> None:
             assert any(within(module, f"optgen.{a}") for a in SEES[part] | {part}), f"{part} never sees {module}"
         if top in LIBRARIES and in_optgen:
             assert part in LIBRARIES[top], f"{part} never sees {top}"
+
+
+RUNTIMES_TESTS = ("gluon", "kvstore", "module", "ndarray", "runtime", "symbol")
+"""The folders of tests of `runtime`. The other tests are optgen's, or of both packages."""
+OF_BOTH = {"test_module_names.py", "benchmarks/test_layers.py", "examples/test_distributed.py", "gpu/test_training.py"}
+_MODULE = rf"(?:runtime|tests(?:\.|\s+import\s+)(?:{'|'.join(RUNTIMES_TESTS)}))\b"
+OF_RUNTIME = re.compile(rf"""(?:^|["';])\s*(?:import|from)\s+(?:[\w., ]+,\s*)?{_MODULE}""", re.M)
+
+
+def test_tests_of_optgen_import_nothing_of_runtime() -> None:
+    """Neither do the programs in them that they run, so they say what optgen does by itself."""
+    tests = ROOT / "tests"
+    others = [p for p in tests.rglob("*.py") if p.relative_to(tests).parts[0] not in RUNTIMES_TESTS]
+    found = {str(p.relative_to(tests)) for p in others if OF_RUNTIME.search(p.read_text(encoding="utf-8"))}
+    assert found == {*OF_BOTH, "conftest.py"}  # with --on-gpu, which tests of runtime are run with
 
 
 def test_slow_libraries_are_imported_when_they_are_needed() -> None:

@@ -1,4 +1,4 @@
-"""A fork while another thread holds what the child needs: every lock of both packages, and what they stand on.
+"""A fork while another thread holds what the child needs: every lock of optgen, and what it stands on.
 
 In the child only the thread that forked goes on: what another one held would stay locked for ever.
 """
@@ -86,14 +86,6 @@ slow_import("lark.parsers.lalr_parser")
 text = "optimizer X\\nupdate:\\n  w' = w - lr*g\\n"
 play(lambda: optgen.parse(text), lambda: optgen.parse(text))
 """,
-    "imports optgen": """
-import runtime as mx
-slow_import("optgen.threads.pool")
-def child():
-    mx.nd.Pooling(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2))
-    import optgen
-play(child, child)
-""",
     "looks at a tensor": """
 from optgen.execute.buffers import Tensor
 class Slow(tuple):
@@ -102,29 +94,6 @@ class Slow(tuple):
         return super().__iter__()
 play(lambda: Tensor("x", 0, Slow((2, 3)), "float32", True, None).size,
      lambda: Tensor("x", 0, (2, 3), "float32", True, None).size)
-""",
-    "draws random numbers": """
-import runtime as mx
-from runtime.core.generator import generator
-def other():
-    with generator.bit_generator.lock:
-        hold(0.5)
-play(other, lambda: mx.nd.random.normal(shape=(3,)).asnumpy())
-""",
-    "frees a part of LLVM in the middle of a draw": """
-import runtime as mx
-from runtime.core.generator import generator
-from optgen.backends import target
-compile = lambda: target.compile_ir("define void @f() { ret void }", target.host()).object
-compile()
-def other():
-    with generator.bit_generator.lock:
-        hold(0.5)
-        compile()  # as the collector of garbage may, which comes by anywhere
-def child():
-    mx.nd.random.normal(shape=(3,)).asnumpy()
-    compile()
-play(other, child)
 """,
     "changes the threads of BLAS": """
 from optgen.loops.numpy_blas import single

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import torch
 
 import optgen
-import runtime as mx
 from optgen import linalg, pipeline
 from optgen.execute.array_calls import ArrayCalls
 from optgen.execute.buffers import numpy_dtype
@@ -25,7 +23,6 @@ from optgen.execute.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.stages.interp import interpret_plan
 from optgen.stages.plan import FALLIBLE, CallStage, Operand
-from runtime import gluon, nd
 from tests.compiler.harness import same_bits
 from tests.compiler.test_axes import GROUPS
 from tests.compiler.test_stages import SPECS, values_of
@@ -188,44 +185,6 @@ def test_factorizations_are_those_of_linalg(library: Any, scale: float) -> None:
             CallStage("solve", (Operand(""),) * 2, ""), [make(np.zeros((2, 2)))] * 2, [], make(np.eye(2))
         )
         ArrayCalls(library).factorize([singular])
-
-
-@pytest.mark.parametrize("name", ["muon_adamw", "shampoo"])
-def test_a_trainer_on_a_gpu(gpu: Gpu, name: str, tmp_path: Path) -> None:
-    """It comes close to one on the CPU, whose products round otherwise, and goes on from a state file of the other."""
-
-    def made(ctx: mx.Context) -> gluon.Trainer:
-        shapes = [(6, 4), (4, 4), (3, 6)]
-        params = [gluon.Parameter(f"p{k}_weight", shape=shape) for k, shape in enumerate(shapes)]
-        for param in params:
-            param.initialize("zeros", ctx=ctx)
-            param.set_data(nd.array(np.random.default_rng(param.shape).normal(size=param.shape)))
-        return gluon.Trainer(
-            params, name, {"plain": ("p1_weight",)} if name == "muon_adamw" else {"every_k": 2, "epsilon": 0.1}
-        )
-
-    def trained(trainer: gluon.Trainer, steps: range) -> list[Array]:
-        for step in steps:
-            for param in trainer._params:
-                param.grad()[:] = np.random.default_rng((step, *param.shape)).normal(size=param.shape).astype("f")
-                param.data()._fresh_grad = True
-            trainer.step(1)
-        return [param.data().asnumpy() for param in trainer._params]
-
-    ends = []
-    with mx.cpu():
-        for first, then in ((mx.cpu(), mx.cpu()), (mx.gpu(0), mx.cpu()), (mx.cpu(), mx.gpu(0))):
-            one, two = made(first), made(then)
-            weights = trained(one, range(3))
-            one.save_states(tmp_path / "states")
-            for param, value in zip(two._params, weights, strict=True):
-                param.set_data(nd.array(value))
-            two.load_states(tmp_path / "states")
-            ends.append(trained(two, range(3, 6)))
-    assert gpu.launches
-    for other in ends[1:]:
-        for a, b in zip(ends[0], other, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
 def test_parameters_that_share_values_go_from_stage_to_stage_together(gpu: Gpu) -> None:

@@ -332,6 +332,12 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     assert len({python(code, OPTGEN_NUM_THREADS=n) for n in "124"}) == 1
 
 
+def test_a_bad_count_is_noticed_by_small_work() -> None:
+    code = "import runtime as mx; mx.nd.Pooling(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2))"
+    wrong = run([sys.executable, "-c", code], timeout=60, env={"OPTGEN_NUM_THREADS": "many"})
+    assert wrong.stderr.endswith("OPTGEN_NUM_THREADS must be a number from 1 to 256, not 'many'\n")
+
+
 def test_forks() -> None:
     """Children of a process whose threads run, also while another Python thread is inside a kernel."""
     out = python(

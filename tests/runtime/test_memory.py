@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd
 from runtime.gluon import nn, rnn
+from tests.compiler.test_step import mappings
 
 Step = Callable[[], object]
 
@@ -233,6 +235,23 @@ def test_a_network_and_its_trainer_go_when_they_are_let_go_of() -> None:
         held = [weakref.ref(x) for x in (net, net[0].weight, trainer)]
         del net, trainer
         assert [ref() for ref in held] == [None] * 3
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts mappings in /proc")
+def test_trainers_link_identical_code_once() -> None:
+    """A process may have 65,530 mappings."""
+
+    def use() -> None:
+        param = gluon.Parameter("weight", shape=(5,))
+        param.initialize(mx.init.One())
+        param.data()._node.fresh = True
+        gluon.Trainer({"weight": param}, "adam").step(1)
+
+    use()
+    before = mappings()
+    for _ in range(100):
+        use()
+    assert mappings() - before < 20
 
 
 @pytest.mark.stress

@@ -17,7 +17,7 @@ import pytest
 import optgen
 import runtime as mx
 from optgen import specfiles
-from runtime import nd, optimizer
+from runtime import autograd, gluon, nd, optimizer
 from runtime.optimizer import stub
 from runtime.optimizer.classes import OptimizerRegistry
 
@@ -173,6 +173,11 @@ def test_sparse_weights(name: str, stype: str) -> None:
     np.testing.assert_array_equal(sparse.asnumpy(), dense.asnumpy())
 
 
+def test_a_chain_is_pickled_with_its_arguments() -> None:
+    made = optimizer.create("adam with lookahead(k=3), centralize", learning_rate=0.1, alpha=0.3)
+    assert pickle.loads(pickle.dumps(made)).alpha == 0.3
+
+
 def test_ccsgd_is_sgd() -> None:
     assert optimizer.ccSGD is optimizer.SGD
     assert isinstance(optimizer.create("ccSGD"), optimizer.SGD)
@@ -235,3 +240,14 @@ def test_other_specs_register_without_a_warning(tmp_path: Path) -> None:
         for spec in (HALVING, HALVING, "lion", tmp_path / "lion.opt"):
             registry.register_spec(spec)
         assert registry.get("ccsgd") is registry.get("sgd")
+
+
+def test_a_hyper_parameter_that_vanishes_is_named_at_the_line_of_the_caller() -> None:
+    net = gluon.nn.Dense(1, in_units=2)
+    net.initialize()
+    with autograd.record():
+        loss = net(nd.ones((1, 2)))
+    loss.backward()
+    with pytest.warns(UserWarning, match="Adam: 'epsilon' is 1e-41") as caught:
+        gluon.Trainer(net.collect_params(), "adam", {"epsilon": 1e-41}).step(1)
+    assert {x.filename for x in caught} == {__file__}

@@ -1,10 +1,12 @@
-"""`mx.registry`: classes by name, for libraries that register their own kinds of things."""
+"""`mx.registry`: classes by name, for libraries that register their own kinds; and what unknown names are told."""
 
 from __future__ import annotations
 
 import pytest
 
 from runtime import registry
+from runtime.base import did_you_mean
+from tests.lang.test_nearest import NEAREST
 
 
 class Shape:
@@ -48,3 +50,9 @@ def test_errors() -> None:
         create(Square(), 2)
     with pytest.raises(ValueError, match="names it under 'shape'"):
         create(size=2)
+
+
+@pytest.mark.parametrize(("name", "known", "near"), NEAREST)
+def test_unknown_names_are_told_what_is_near_or_all_that_is_known(name: str, known: str, near: str | None) -> None:
+    tail = f"; did you mean '{near}'?" if near else f"; known: {', '.join(sorted(known.split()))}"
+    assert did_you_mean(name, known.split()) == (tail if known else "")

@@ -13,7 +13,7 @@ import pytest
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.core import files, optgen_bridge
-from tests.vectors import for_small_matrices, takes_vectors
+from tests.runtime.vectors import for_small_matrices, takes_vectors
 
 SHAPES = ((70, 80), (67, 81), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")

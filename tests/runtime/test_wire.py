@@ -18,7 +18,7 @@ import runtime as mx
 from runtime import MXNetError, gluon, lr_scheduler, nd, optimizer
 from runtime.core import optgen_bridge
 from runtime.optimizer import handwritten_modules, named_classes, serialization
-from tests.vectors import for_small_matrices, takes_vectors
+from tests.runtime.vectors import for_small_matrices, takes_vectors
 
 SHAPES = ((7, 90), (33,), (1,))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from runtime import lr_scheduler
-from tests.optimizers.peers.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case
+from tests.runtime.trajectories.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case
 
 Array = Any
 States = dict[str, Any]

@@ -2,7 +2,7 @@
 
 Run from the root of the repository, in an environment with torch==2.13.0:
 
-    python -m tests.optimizers.peers.torch_make
+    python -m tests.runtime.trajectories.torch_make
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.optimizers.peers.cases import CHANGE, STEPS, TorchCase, torch_cases
+from tests.runtime.trajectories.cases import CHANGE, STEPS, TorchCase, torch_cases
 
 
 def gradient(case: TorchCase, step: int, grad: np.ndarray) -> torch.Tensor:

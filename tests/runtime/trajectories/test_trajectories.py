@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from runtime import gluon, lr_scheduler, nd, optimizer
-from tests.optimizers.peers import replay
-from tests.optimizers.peers.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case, TorchCase, mxnet_cases, torch_cases
+from tests.runtime.trajectories import replay
+from tests.runtime.trajectories.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case, TorchCase, mxnet_cases, torch_cases
 
 TOLERANCES = {"float32": (2e-5, 1e-6), "master": (1.1e-3, 1e-6), "float16": (2e-3, 1e-3)}
 """Relative and absolute, by what is stored."""

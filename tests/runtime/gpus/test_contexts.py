@@ -1,4 +1,4 @@
-"""GPUs as users of the runtime see them: those that are missing, and two, whose CuPy is the stand-in beside this."""
+"""GPUs as users of the runtime see them: those that are missing, and two, whose CuPy is the stand-in of tests/cuda."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def told(code: str, *paths: str) -> str:
     """What a fresh Python prints that finds modules in `paths` first."""
     program = f"import sys; sys.path[:0] = {list(paths)!r}; {code}"
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
     ).stdout
 
 

@@ -1,4 +1,4 @@
-"""Trainers, optimizers and kvstores on GPUs: to the bits of the CPU, with the CuPy and the GPUs beside this."""
+"""Trainers, optimizers and kvstores on GPUs: to the bits of the CPU, with the CuPy and the GPUs of tests/cuda."""
 
 from __future__ import annotations
 
@@ -101,6 +101,44 @@ def test_states_go_from_device_to_device(case: str, tmp_path: Path, gpus: list[G
         trainer.load_states(files[saved][0])
         ends.append(trained(trainer, range(3, 5)))
     assert same(ends[0], ends[1]) and same(ends[0], ends[2])
+
+
+@pytest.mark.parametrize("name", ["muon_adamw", "shampoo"])
+def test_matrices_go_from_device_to_device(name: str, tmp_path: Path, gpus: list[Gpu]) -> None:
+    """A Trainer comes close to one on the CPU, whose products round otherwise; each goes on from a state file of the
+    other."""
+
+    def start(ctx: mx.Context) -> gluon.Trainer:
+        shapes = [(6, 4), (4, 4), (3, 6)]
+        params = [gluon.Parameter(f"p{k}_weight", shape=shape) for k, shape in enumerate(shapes)]
+        for param in params:
+            param.initialize("zeros", ctx=ctx)
+            param.set_data(nd.array(np.random.default_rng(param.shape).normal(size=param.shape)))
+        return gluon.Trainer(
+            params, name, {"plain": ("p1_weight",)} if name == "muon_adamw" else {"every_k": 2, "epsilon": 0.1}
+        )
+
+    def train(trainer: gluon.Trainer, steps: range) -> list[np.ndarray]:
+        for step in steps:
+            for param in trainer._params:
+                param.grad()[:] = np.random.default_rng((step, *param.shape)).normal(size=param.shape).astype("f")
+                param.data()._fresh_grad = True
+            trainer.step(1)
+        return [param.data().asnumpy() for param in trainer._params]
+
+    ends = []
+    for first, then in ((mx.cpu(), mx.cpu()), (mx.gpu(0), mx.cpu()), (mx.cpu(), mx.gpu(0))):
+        one, two = start(first), start(then)
+        weights = train(one, range(3))
+        one.save_states(tmp_path / "states")
+        for param, value in zip(two._params, weights, strict=True):
+            param.set_data(nd.array(value))
+        two.load_states(tmp_path / "states")
+        ends.append(train(two, range(3, 6)))
+    assert gpus[0].launches
+    for other in ends[1:]:
+        for a, b in zip(ends[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
 def test_where_states_are() -> None:
@@ -247,7 +285,7 @@ import sys
 sys.path.insert(0, "tests/cuda/standin")
 import runtime as mx
 from tests.cuda.emulation import emulated
-from tests.cuda.test_training import HERE, THERE, made, same, trained
+from tests.runtime.gpus.test_training import HERE, THERE, made, same, trained
 with emulated(2):
     both = [trained(made(x, "adam", kvstore=mx.kv.create("dist_sync")), range(2)) for x in (HERE, THERE)]
     print(THERE, same(*both))

@@ -2,7 +2,7 @@
 
 Run from the root of the repository, in an environment of its own (Python 3.11, mxnet==1.9.1, numpy==1.23.5):
 
-    python -m tests.optimizers.peers.mxnet_make
+    python -m tests.runtime.trajectories.mxnet_make
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import mxnet as mx
 import numpy as np
 
-from tests.optimizers.peers.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case, mxnet_cases
+from tests.runtime.trajectories.cases import CHANGE, LR_MULT, STEPS, WD_MULT, Case, mxnet_cases
 
 
 def optimizer(case: Case) -> Any:
