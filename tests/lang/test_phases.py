@@ -74,6 +74,39 @@ def test_sam_is_its_base_with_gradients_of_higher_weights(base: str, adaptive: b
             np.testing.assert_array_equal(a, b)
 
 
+def test_a_start_is_computed_in_the_first_phase_that_sets_the_state() -> None:
+    """Of all phases, or of some; the later ones go on from there."""
+    spec = optgen.parse("""\
+optimizer Started
+state all = 2*g
+state late = 3*g
+phase one:
+  all' = all + g
+  w'   = w
+phase two:
+  all'  = 10*all + g
+  late' = late + g
+  w'    = w
+phase three:
+  late' = 10*late + g
+  w'    = w - lr*late
+""")
+    w, g = np.zeros(1), np.zeros(1)
+    step = optgen.load(spec, "float64").bind([w], [g])
+    every, late = (step.state.arrays[name][0] for name in ("all", "late"))
+    for phase, grad, all_after, late_after in (
+        ("one", 1.0, 3.0, 0.0),
+        ("two", 5.0, 35.0, 20.0),
+        ("three", 7.0, 35.0, 207.0),
+        ("one", 1.0, 36.0, 207.0),
+        ("two", 5.0, 365.0, 212.0),
+        ("three", 7.0, 365.0, 2127.0),
+    ):
+        g[...] = grad
+        getattr(step, phase)()
+        assert (every[0], late[0]) == (all_after, late_after), phase
+
+
 def test_extra_adam_beside_numpy() -> None:
     w, m, v = np.array([1.0, -2.0, 0.5]), 0.0, 0.0
     bound, g = w.copy(), np.zeros(3)

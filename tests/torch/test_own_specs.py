@@ -216,6 +216,13 @@ def test_one_state_for_parameters_that_are_bound_apart(are_groups: bool) -> None
     opt.state[a]["step"] = opt.state[b]["step"] = torch.tensor(5.0)
     steps(opt, 0, 2)
     assert [opt.state[p]["step"].item() for p in (a, b)] == [7.0, 7.0]
+    b.grad = None
+    for _ in range(2):
+        opt.step()
+    assert [opt.state[p]["step"].item() for p in (a, b)] == [9.0, 7.0]
+    opt.state[b]["step"].fill_(100.0)
+    steps(opt, 2, 3)
+    assert [opt.state[p]["step"].item() for p in (a, b)] == [10.0, 101.0]
     own, before = opt.state[b]["m"], [p.detach().clone() for p in (a, b)]
     opt.state[b]["m"] = opt.state[a]["m"]
     with pytest.raises(ValueError, match=r"state\['m'\]: parameter .* and parameter .* have the same tensor"):

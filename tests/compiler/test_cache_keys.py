@@ -1,0 +1,137 @@
+"""What entries of the cache are told apart by: everything that their content depends on.
+
+A home folder may be shared by machines whose CPUs differ, and by installations of different versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import optgen
+from optgen import pipeline
+from optgen.backends import target
+from optgen.execute.cpu import chain
+from optgen.ir import Variant
+from optgen.loops import code
+from optgen.objectcode import c_functions, cache, link
+from optgen.stages.plan import KernelStage
+
+TEXT = """\
+optimizer Kept
+flag fast = false
+state m = 0
+update:
+  m' = 0.9*m + g
+  w' = w - lr*m' if fast
+  w' = w - 0.1*lr*m' otherwise
+eval:
+  w' = w - m
+"""
+SPEC, MUON = optgen.parse(TEXT), optgen.load("muon").spec
+PLAIN = Variant({"fast": False})
+FUNCTION = "define void @f() { ret void }"
+OTHER: dict[str, dict[str, Any]] = {
+    "flags": {"flags": {"fast": True}},
+    "dtype": {"dtype": "float64"},
+    "master": {"dtype": "bfloat16", "master": True},
+    "storage": {"storage": {"m": "bfloat16"}},
+    "evaluate": {"evaluate": True},
+    "gradients": {"gradients": 2},
+    "scaled": {"scaled": True},
+    "by_row": {"by_row": True},
+    "boxes": {"boxes": True},
+    "donated": {"donated": True},
+    "sizes": {"sizes": {"k": 2}},
+    "matmul": {"matmul": "bfloat16"},
+}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """What was to be compiled, as it was not in the cache, which is empty at first. Nothing is."""
+    notes: list[str] = []
+
+    def compiled(text: str, *_: Any) -> Any:
+        notes.append(text)
+        return SimpleNamespace(object=b"code")
+
+    def ptx(text: str, arch: str) -> str:
+        notes.append(text)
+        return "PTX"
+
+    monkeypatch.setattr(target, "compile_ir", compiled)
+    monkeypatch.setattr(target, "compile_ptx", ptx)
+    monkeypatch.setattr(link, "link", lambda *_, **__: {})
+    monkeypatch.setenv("OPTGEN_CACHE_DIR", str(tmp_path))
+    return notes
+
+
+def everything() -> None:
+    """One of each that is compiled: a kernel, a section of one, both for GPUs, a loop, and functions in C."""
+    own = optgen.load("muon").variant((8, 4))
+    section = next(s for s in pipeline.stages(MUON, own, (), first=False).walk() if isinstance(s, KernelStage))
+    pipeline.native(SPEC, PLAIN)
+    pipeline.native_section(MUON, own, section, 0)
+    pipeline.ptx(SPEC, PLAIN, target.OLDEST)
+    pipeline.ptx_section(MUON, own, section, 0, target.OLDEST)
+    pipeline.prologue(SPEC, PLAIN, target.OLDEST)
+    code.build(FUNCTION)
+    c_functions.load(chain.__file__, "optgen_chain_run")
+
+
+def of_host(change: Callable[[target.CpuTarget], target.CpuTarget]) -> tuple[Any, str, Callable[[], Any]]:
+    host = change(target.host())
+    return target, "host", lambda: host
+
+
+MACHINES = {
+    "the features of the CPU": of_host(lambda host: replace(host, features="")),
+    "the name of the CPU": of_host(lambda host: replace(host, cpu="generic")),
+    "the triple": of_host(lambda host: replace(host, triple=f"{host.triple.partition('-')[0]}-other-linux-gnu")),
+    "LLVM": (target, "llvm_version", lambda: "0.0.0"),
+    "the compiler": (cache, "compiler_hash", lambda: "another"),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_no_code_is_taken_from_another(
+    machine: tuple[Any, str, Callable[[], Any]], made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machine or installation: nothing of what one has compiled is loaded where the other runs, and neither compiles
+    anything twice."""
+    everything()
+    first = len(made)
+    with monkeypatch.context() as patch:
+        patch.setattr(*machine)
+        everything()
+        assert len(made) == 2 * first > 0
+        everything()
+    everything()
+    assert len(made) == 2 * first
+
+
+def test_no_code_is_taken_from_another_variant(made: list[str]) -> None:
+    """Or spec, or architecture of a GPU."""
+    assert set(OTHER) == {field.name for field in fields(Variant)}
+    variants = [PLAIN, *(replace(PLAIN, **other) for other in OTHER.values())]
+    calls = [
+        *(lambda v=v: pipeline.native(SPEC, v) for v in variants),
+        lambda: pipeline.native(optgen.parse(TEXT.replace("0.9", "0.8")), PLAIN),
+        *(lambda arch=arch: pipeline.ptx(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
+        *(lambda passes=passes: code.build(FUNCTION, passes) for passes in ("all", "registers", "none")),
+        lambda: code.build(FUNCTION.replace("@f", "@g")),
+    ]
+    for call in calls:
+        before = len(made)
+        call()
+        assert len(made) > before
+    before = len(made)
+    for call in calls:
+        call()
+    assert len(made) == before
