@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -13,16 +16,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import optgen
-from optgen import ir, pipeline
+from optgen import ir, pipeline, specfiles
 from optgen.backends import target
-from optgen.ir import Kernel, Phase, Variant
+from optgen.ir import Kernel, Phase, Variant, cost
 from optgen.ir.text import to_text
 from optgen.model import Kind
 from optgen.passes import place_stores
 from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import _Schedule, plan_sweeps, schedules
+from optgen.stages.layout import offsets
+from optgen.stages.plan import ONE, KernelStage, Plan
 from tests.compiler.harness import KERNELS
+from tests.conftest import Golden
 
 
 def many(states: int, *, chained: bool) -> str:
@@ -157,3 +163,59 @@ def test_the_search_finds_the_same_plans(monkeypatch: pytest.MonkeyPatch) -> Non
     expected = [to_text(pipeline.plan(kernel)) for kernel in built]
     monkeypatch.setattr(place_stores, "MAX_EXHAUSTIVE", -1)
     assert [to_text(pipeline.plan(kernel)) for kernel in built] == expected
+
+
+# ---------------------------------------------------------------- which plan, of specs with a choice
+
+CHOICES = (
+    *("adafactor_factored", "adafactor_scale_parameter_factored", "adai", "adamp_nesterov_matrix", "adashift_spatial"),
+    *("batch_matrix", "came_factored", "cautiousadamw", "dadaptsgd", "dog", "everything", "frozen_kept_sums", "kinds"),
+    *("lamb", "lans", "lars_heavy", "mars", "novograd", "past", "rows_matrix", "starts", "torchadafactor"),
+)
+ROWS, COLS = 1024, 512
+
+
+def sweeps_of(name: str) -> Iterator[str]:
+    """The sweeps of a kernel, and the bytes of an element that they move: with states in float32, in codes, in codes by
+    row, and with gradients given away."""
+    case, variant = KERNELS[f"optgen_{name}_f32"]
+    states = [s.name for s in case.spec.program(variant.flags).states if s.kind is Kind.ELEM and not s.entries]
+    codes = dict.fromkeys(states, "int8_linear")
+    found: dict[tuple[str, ...], list[str]] = {}
+    for how, own in {
+        "float32": variant,
+        "int8": replace(variant, storage=codes),
+        "int8 by row": replace(variant, storage=codes, by_row=True),
+        "donated": replace(variant, donated=True),
+    }.items():
+        swept = cost.sweeps(pipeline.plan(pipeline.build(case.spec, own)))
+        moved = f"{sum(x.bytes_read + x.bytes_written for x in swept):g} bytes"
+        found.setdefault((moved, *(f"  {' '.join(x.reads)} -> {' '.join(x.writes)}" for x in swept)), []).append(how)
+    for (moved, *lines), hows in found.items():
+        yield f"{name}, {', '.join(hows)}: {moved}"
+        yield from map(str.rstrip, lines)
+
+
+def stages_of(name: str) -> Iterator[str]:
+    """The stages of a matrix, of an update with all timings; its kernels, the numbers of its workspace, and
+    what a mean update costs."""
+    rule = optgen.load(name)
+    variant = rule.variant((ROWS, COLS))
+    found = pipeline.stages(rule.spec, variant, rule.spec.timings(), first=False)
+    kernels = sum(isinstance(x, KernelStage) for x in found.walk())
+    moved, flops = rule.bytes_moved((ROWS, COLS)), rule.flops((ROWS, COLS))
+    yield f"{name}: {kernels} kernels, workspace of {workspace(found, rule)}, {moved:.0f} bytes, {flops:.0f} operations"
+    yield from (f"  {x}" for x in pipeline.stage_lines(rule.spec, variant, rule.spec.timings(), first=False))
+
+
+def workspace(plan: Plan, rule: optgen.UpdateRule) -> int:
+    """The numbers that all arrays between stages have together, where they share memory as they do in a step."""
+    lengths = {**rule.values, "rows": ROWS, "cols": COLS, ONE: 1}
+    return offsets(plan, {x.key: math.prod(int(lengths[d] or 0) for d in x.axes) for x in plan.arrays})[1]
+
+
+def test_the_plans_of_specs_with_a_choice(golden: Golden) -> None:
+    """A plan that moves more is slower, and nothing else shows it: read the difference."""
+    lines = [line for name in CHOICES for line in sweeps_of(name)]
+    lines += [line for name in specfiles.available("matrix") for line in stages_of(name)]
+    golden(Path(__file__).with_name("golden") / "plans.txt", "\n".join([*lines, ""]))
