@@ -16,6 +16,7 @@ import pytest
 import optgen
 from optgen import pipeline
 from optgen.backends import target
+from optgen.diagnostics import Source
 from optgen.execute.cpu import chain
 from optgen.ir import Variant
 from optgen.loops import code
@@ -34,7 +35,8 @@ eval:
   w' = w - m
 """
 SPEC, MUON = optgen.parse(TEXT), optgen.load("muon").spec
-PLAIN = Variant({"fast": False})
+PLAIN, MATRIX = Variant({"fast": False}), optgen.load("muon").variant((8, 4))
+SECTIONS = [s for s in pipeline.stages(MUON, MATRIX, (), first=False).walk() if isinstance(s, KernelStage)]
 FUNCTION = "define void @f() { ret void }"
 OTHER: dict[str, dict[str, Any]] = {
     "flags": {"flags": {"fast": True}},
@@ -74,12 +76,11 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def everything() -> None:
     """One of each that is compiled: a kernel, a section of one, both for GPUs, a loop, and functions in C."""
-    own = optgen.load("muon").variant((8, 4))
-    section = next(s for s in pipeline.stages(MUON, own, (), first=False).walk() if isinstance(s, KernelStage))
+    section, *_ = SECTIONS
     pipeline.native(SPEC, PLAIN)
-    pipeline.native_section(MUON, own, section, 0)
+    pipeline.native_section(MUON, MATRIX, section, 0)
     pipeline.ptx(SPEC, PLAIN, target.OLDEST)
-    pipeline.ptx_section(MUON, own, section, 0, target.OLDEST)
+    pipeline.ptx_section(MUON, MATRIX, section, 0, target.OLDEST)
     pipeline.prologue(SPEC, PLAIN, target.OLDEST)
     code.build(FUNCTION)
     c_functions.load(chain.__file__, "optgen_chain_run")
@@ -117,13 +118,18 @@ def test_no_code_is_taken_from_another(
 
 
 def test_no_code_is_taken_from_another_variant(made: list[str]) -> None:
-    """Or spec, or architecture of a GPU."""
+    """Or spec, or section of one, or architecture of a GPU."""
     assert set(OTHER) == {field.name for field in fields(Variant)}
     variants = [PLAIN, *(replace(PLAIN, **other) for other in OTHER.values())]
     calls = [
         *(lambda v=v: pipeline.native(SPEC, v) for v in variants),
         lambda: pipeline.native(optgen.parse(TEXT.replace("0.9", "0.8")), PLAIN),
+        *(lambda n=n: pipeline.native_section(MUON, MATRIX, SECTIONS[0], n) for n in (0, 1)),  # of other names
+        *(lambda s=s: pipeline.native_section(MUON, MATRIX, s, 0) for s in SECTIONS[1:]),
+        *(lambda s=s: pipeline.ptx_section(MUON, MATRIX, s, 0, target.OLDEST) for s in SECTIONS),
+        lambda: pipeline.ptx_section(MUON, MATRIX, SECTIONS[0], 0, target.ARCHITECTURES[1]),
         *(lambda arch=arch: pipeline.ptx(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
+        *(lambda arch=arch: pipeline.prologue(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
         *(lambda passes=passes: code.build(FUNCTION, passes) for passes in ("all", "registers", "none")),
         lambda: code.build(FUNCTION.replace("@f", "@g")),
     ]
@@ -135,3 +141,11 @@ def test_no_code_is_taken_from_another_variant(made: list[str]) -> None:
     for call in calls:
         call()
     assert len(made) == before
+
+
+def test_no_model_is_taken_from_another_text(made: list[str]) -> None:
+    """Or from a file of another name, which errors and warnings show."""
+    texts = [Source(name, text) for name in ("a.opt", "b.opt") for text in (TEXT, TEXT.replace("0.9", "0.8"))]
+    for _ in range(2):
+        assert [pipeline.checked(source).source for source in texts] == texts
+    assert not made
