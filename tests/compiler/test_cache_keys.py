@@ -5,6 +5,7 @@ A home folder may be shared by machines whose CPUs differ, and by installations 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import optgen
 from optgen import pipeline
 from optgen.backends import target
 from optgen.diagnostics import Source
-from optgen.execute.cpu import chain
+from optgen.execute.cpu import chain, sequence
 from optgen.ir import Variant
 from optgen.loops import code
 from optgen.objectcode import c_functions, cache, link
@@ -132,6 +133,7 @@ def test_no_code_is_taken_from_another_variant(made: list[str]) -> None:
         *(lambda arch=arch: pipeline.prologue(SPEC, PLAIN, arch) for arch in target.ARCHITECTURES[:2]),
         *(lambda passes=passes: code.build(FUNCTION, passes) for passes in ("all", "registers", "none")),
         lambda: code.build(FUNCTION.replace("@f", "@g")),
+        *(lambda f=f: c_functions.load(f.__file__) for f in (chain, sequence)),
     ]
     for call in calls:
         before = len(made)
@@ -149,3 +151,35 @@ def test_no_model_is_taken_from_another_text(made: list[str]) -> None:
     for _ in range(2):
         assert [pipeline.checked(source).source for source in texts] == texts
     assert not made
+
+
+def test_parts_of_a_key_do_not_run_into_each_other() -> None:
+    assert len({cache.key(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""))}) == 4
+
+
+def test_an_edited_compiler_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever source of it: also one that keeps its size and its time, one that is new, and one in a new place."""
+    (tmp_path / "lang").mkdir()
+    (tmp_path / "objectcode").mkdir()
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "objectcode" / "cache.py"))
+    names = ("api.py", "lang/spec.lark", "objectcode/pool.c", "objectcode/pool.ll")
+    for name in names:
+        (tmp_path / name).write_text("old")
+    found = [cache.compiler_hash.__wrapped__()]
+
+    def is_new() -> bool:
+        found.append(cache.compiler_hash.__wrapped__())
+        return len(set(found)) == len(found)
+
+    for name in names:
+        path = tmp_path / name
+        before = path.stat()
+        path.write_text("new")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert is_new(), name
+    (tmp_path / "api.py").rename(tmp_path / "lang" / "api.py")
+    assert is_new()
+    (tmp_path / "lang" / "more.py").write_text("")
+    assert is_new()
+    (tmp_path / "lang" / "notes.txt").write_text("no source")
+    assert not is_new()

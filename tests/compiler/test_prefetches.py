@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,9 +18,10 @@ Array = np.ndarray[Any, Any]
 COUNT = 4096
 """Elements: enough for codes, and too few for a second thread."""
 NOTES = 1 << 16
-PREFETCH = 'call void @"llvm.prefetch.p0"('
+PREFETCH = re.compile(r'call void @"llvm\.prefetch\.p0"\((ptr [^,]+), (i32 0, i32 2, i32 1)\)')
+"""To read, into the second cache."""
 NOTE = """
-define internal void @note(ptr %line, i32 %write, i32 %locality, i32 %kind) noinline {{
+define internal void @note(ptr %line) noinline {{
   %old = load i64, ptr inttoptr (i64 {notes} to ptr)
   %next = add i64 %old, 1
   %count = and i64 %next, {last}
@@ -39,8 +41,9 @@ def notes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Array:
 
     def noting(*args: Any) -> str:
         text = lower(*args)
-        assert PREFETCH in text
-        return text.replace(PREFETCH, "call void @note(") + NOTE.format(notes=notes.ctypes.data, last=NOTES - 1)
+        text, count = PREFETCH.subn(r"call void @note(\1)", text)
+        assert count and 'call void @"llvm.prefetch' not in text
+        return text + NOTE.format(notes=notes.ctypes.data, last=NOTES - 1)
 
     monkeypatch.setenv("OPTGEN_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(pipeline, "lower", noting)

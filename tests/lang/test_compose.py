@@ -339,6 +339,16 @@ def test_a_file_that_is_used_is_part_of_the_cache_key(tmp_path: Path) -> None:
         (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - 2*lr*g\n")
 
 
+def test_a_transform_that_has_changed_is_applied_anew(tmp_path: Path) -> None:
+    """In the place of what the cache has of the same words."""
+    (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - lr*g\n")
+    for factor in (0.5, 0.25):
+        (tmp_path / "slow.opt").write_text(f"transform Slow\nupdate:\n  x  = use base()\n  w' = w + {factor}*(x - w)\n")
+        w, g = np.zeros(2), np.ones(2)
+        optgen.load(f"{tmp_path / 'inner.opt'} with slow", "float64", lr=1).bind([w], [g])()
+        assert w.tolist() == [-factor] * 2
+
+
 def test_what_is_in_the_cache_is_not_composed_again() -> None:
     names = ("adam with lookahead(k = 4), centralize", "muon_adamw", "optax/adam with optax/multi_steps")
     for name in names:
