@@ -64,6 +64,13 @@ def test_what_is_kept() -> None:
         assert not donated(SPECS[name]).buffer("grad").written
 
 
+@pytest.mark.parametrize(("value", "kept"), [("sqrt(abs(g))/(1 + abs(w))", True), ("abs(g)/(1 + abs(w))", False)])
+def test_a_byte_costs_1_and_half_if_it_is_written_and_a_division_or_root_1(value: str, kept: bool) -> None:
+    """What is kept saves the 4 bytes of the gradient, and costs 4 read and 2 written ones. One division saves less."""
+    spec = optgen.parse(f"optimizer Kept\nupdate:\n  u  = {value}\n  w' = w - lr*u/(1 + norm(u))\n")
+    assert donated(spec).buffer("grad").written == kept
+
+
 def test_the_text_says_where(golden: Golden) -> None:
     kernel = donated(TWICE)
     golden(Path(__file__).parent / "golden" / "twice-donated.txt", to_text(kernel))

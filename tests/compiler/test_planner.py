@@ -20,7 +20,7 @@ from optgen import ir, pipeline, specfiles
 from optgen.backends import target
 from optgen.ir import Kernel, Phase, Variant, cost
 from optgen.ir.text import to_text
-from optgen.model import Kind
+from optgen.model import Kind, Optimizer
 from optgen.passes import place_stores
 from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
@@ -28,6 +28,7 @@ from optgen.passes.plan_sweeps import _Schedule, plan_sweeps, schedules
 from optgen.stages.layout import offsets
 from optgen.stages.plan import ONE, KernelStage, Plan
 from tests.compiler.harness import KERNELS
+from tests.compiler.test_stages import SPECS as STAGED
 from tests.conftest import Golden
 
 
@@ -173,6 +174,16 @@ CHOICES = (
     *("lamb", "lans", "lars_heavy", "mars", "novograd", "past", "rows_matrix", "starts", "torchadafactor"),
 )
 ROWS, COLS = 1024, 512
+ADDED = optgen.parse("""\
+optimizer Added "a sum that its product takes in, the number behind the matrix"
+param a = 0.5
+state m = 0
+update:
+  m' = m + g
+  x  = m'*a + m'@(g^T@m')
+  y  = x@(g^T@m') - m'*a
+  w' = w - lr*y@(g^T@x)
+""")
 
 
 def sweeps_of(name: str) -> Iterator[str]:
@@ -196,10 +207,10 @@ def sweeps_of(name: str) -> Iterator[str]:
         yield from map(str.rstrip, lines)
 
 
-def stages_of(name: str) -> Iterator[str]:
+def stages_of(name: str, spec: str | Optimizer) -> Iterator[str]:
     """The stages of a matrix, of an update with all timings; its kernels, the numbers of its workspace, and
     what a mean update costs."""
-    rule = optgen.load(name)
+    rule = optgen.load(spec)
     variant = rule.variant((ROWS, COLS))
     found = pipeline.stages(rule.spec, variant, rule.spec.timings(), first=False)
     kernels = sum(isinstance(x, KernelStage) for x in found.walk())
@@ -217,5 +228,6 @@ def workspace(plan: Plan, rule: optgen.UpdateRule) -> int:
 def test_the_plans_of_specs_with_a_choice(golden: Golden) -> None:
     """A plan that moves more is slower, and nothing else shows it: read the difference."""
     lines = [line for name in CHOICES for line in sweeps_of(name)]
-    lines += [line for name in specfiles.available("matrix") for line in stages_of(name)]
+    lines += [line for name in specfiles.available("matrix") for line in stages_of(name, name)]
+    lines += [line for name, spec in {**STAGED, "added": ADDED}.items() for line in stages_of(name, spec)]
     golden(Path(__file__).with_name("golden") / "plans.txt", "\n".join([*lines, ""]))
