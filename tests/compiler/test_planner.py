@@ -175,14 +175,14 @@ CHOICES = (
 )
 ROWS, COLS = 1024, 512
 ADDED = optgen.parse("""\
-optimizer Added "a sum that its product takes in, the number behind the matrix"
+optimizer Added "a sum that its product takes in, with its number behind the matrix; eigenvalues"
 param a = 0.5
 state m = 0
 update:
   m' = m + g
   x  = m'*a + m'@(g^T@m')
   y  = x@(g^T@m') - m'*a
-  w' = w - lr*y@(g^T@x)
+  w' = w - lr*y@(g^T@x)/max(eigenvalues(g^T@g))
 """)
 
 
