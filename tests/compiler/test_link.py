@@ -36,18 +36,22 @@ define double @kernel.{i}(i64 %k, double %x) {{
 '''
 random = random.Random(int(sys.argv[1]))
 flags, protections = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
-small = [
-    mmap.mmap(-1, mmap.PAGESIZE * random.randint(1, 2), flags, random.choice(protections)) for _ in range(4000)
-]
-arrays = []
+arrays, small = [], []
+
+def fill(n):
+    for _ in range(n):
+        small.append(mmap.mmap(-1, mmap.PAGESIZE * random.randint(1, 2), flags, random.choice(protections)))
+
+fill(4000)
 for i in range(16):
     arrays.append(mmap.mmap(-1, 4 << 30, flags, mmap.PROT_READ))  # which no limit of memory counts
+    fill(600)
     small.pop(random.randrange(len(small))).close()
     kernel = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_double)
     assert kernel(code.load(TEXT.format(i=i), f"kernel.{i}"))(0, 0.5) == i * math.cos(0.5)
 """
-"""Loads 16 kernels between arrays of 4 GB, where small mappings come and go: one or two pages are free above the arrays
-each time, so that code fits there, and its constants may not."""
+"""Loads 16 kernels between arrays of 4 GB. Small mappings fill what is left beside these, and one of them goes each
+time: the code fits there, and its constants may not."""
 needs_address_space = pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY, reason="address space is limited (ulimit -v)"
 )
