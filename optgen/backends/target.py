@@ -8,6 +8,8 @@ from typing import Literal
 
 import llvmlite.binding as llvm
 
+from optgen.backends import headroom
+
 
 @dataclass(frozen=True)
 class CpuTarget:
@@ -95,7 +97,8 @@ shall be. The time of "all" is a half of that of compiling."""
 
 
 def compile_ir(text: str, target: CpuTarget, passes: Passes = "all") -> Compiled:
-    """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed."""
+    """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed, MemoryError if there
+    is no room."""
     return Compiled(*_optimize(text, target, passes))
 
 
@@ -106,7 +109,8 @@ OLDEST = ARCHITECTURES[0]
 
 
 def compile_ptx(text: str, arch: str) -> str:
-    """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised."""
+    """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised; errors as of `compile_ir`."""
+    headroom.check()
     machine = _gpu(arch)
     module = llvm.parse_assembly(text)
     module.verify()
@@ -141,6 +145,7 @@ def _machine(target: CpuTarget) -> llvm.TargetMachine:
 
 
 def _optimize(text: str, target: CpuTarget, passes: Passes) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    headroom.check()
     machine = _machine(target)
     module = llvm.parse_assembly(text)
     module.verify()

@@ -1,4 +1,10 @@
-"""The linker: it loads object code into memory, where symbols have addresses until the process ends."""
+"""The linker: it loads object code into memory, where symbols have addresses until the process ends.
+
+Code reaches constants of its own, and the stubs that jump to other functions, by offsets: of 2 GB at most on x86-64, of
+4 GB and of 128 MB on 64-bit Arm. LLVM's JITLink takes one mapping for all sections of an object, so they are near each
+other, whatever else the process has mapped. RuntimeDyld, its other linker, takes one for each: where large arrays come
+to lie between two of them, it ends the process.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from collections.abc import Mapping
 
 import llvmlite.binding as llvm
 
-from optgen.backends import target
+from optgen.backends import headroom, target
 
 _counter = itertools.count()
 _linked: dict[tuple[bytes, tuple[str, ...]], llvm.ResourceTracker] = {}
@@ -20,14 +26,15 @@ may be inside the code."""
 @functools.cache
 def _jit() -> llvm.LLJIT:
     target.host()
-    return llvm.create_lljit_compiler()
+    return llvm.create_lljit_compiler(use_jit_link=True)
 
 
 def link(code: bytes, *symbols: str, imports: Mapping[str, int] | None = None) -> Mapping[str, int]:
     """Load one object file, with what it needs from the process; returns the addresses of `symbols`.
 
     `imports` are addresses of other symbols that it needs; a symbol has the same one in all calls. The same code is
-    loaded only once: it takes pages of its own, and a process has a limited number of mappings.
+    loaded only once: it takes pages of its own, and a process has a limited number of mappings. RuntimeError if a
+    symbol is missing, MemoryError if there is no room.
     """
     key = (hashlib.sha256(code).digest(), symbols)
     tracker = _linked.get(key)
@@ -38,6 +45,7 @@ def link(code: bytes, *symbols: str, imports: Mapping[str, int] | None = None) -
 
 
 def _load(code: bytes, symbols: tuple[str, ...], imports: Mapping[str, int]) -> llvm.ResourceTracker:
+    headroom.check()
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for symbol, address in imports.items():
         library.import_symbol(symbol, address)
