@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.compiler.fingerprints.__main__ import main
 from tests.compiler.fingerprints.cases import Case, all_specs, cases
 from tests.compiler.fingerprints.changes import differences, to_text
 from tests.compiler.fingerprints.lines import lines
-from tests.compiler.harness import python
+from tests.process import run
 
 GOLDEN = Path(__file__).parent / "golden" / "fingerprints.txt"
 Capture = pytest.CaptureFixture[str]
@@ -131,5 +132,5 @@ def test_the_same_on_every_machine(capsys: Capture, monkeypatch: pytest.MonkeyPa
     exec(SCRIPT, {})
     own = capsys.readouterr().out
     assert [line.partition(" ")[0] for line in own.splitlines()] == ["#", "lamb", "matrix/muon"]
-    other = python(SCRIPT, timeout=300, PYTHONHASHSEED="1")
+    other = run([sys.executable, "-c", SCRIPT], timeout=300, env={"PYTHONHASHSEED": "1"}, cwd=Path(__file__).parents[2])
     assert other.stdout == own, other.stderr
