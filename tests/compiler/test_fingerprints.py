@@ -15,7 +15,7 @@ from optgen.passes.plan_sweeps import plan_sweeps
 from tests.compiler.fingerprints.__main__ import main
 from tests.compiler.fingerprints.cases import Case, all_specs, cases
 from tests.compiler.fingerprints.changes import differences, to_text
-from tests.compiler.fingerprints.lines import lines
+from tests.compiler.fingerprints.lines import brief_lines
 from tests.process import run
 
 GOLDEN = Path(__file__).parent / "golden" / "fingerprints.txt"
@@ -30,7 +30,7 @@ def is_golden(case: Case) -> bool:
 def test_golden(request: pytest.FixtureRequest) -> None:
     """No count and no text for GPUs changes unseen: a commit that changes this file says why."""
     every = [case for spec in all_specs() for case in cases(spec) if is_golden(case)]
-    found = {name: line for case in every for name, line in lines(case, brief=True).items()}
+    found = {name: line for case in every for name, line in brief_lines(case).items()}
     text = to_text(found, "plans of float32 variants, and LLVM IR for GPUs of default ones")
     if request.config.getoption("--update-golden"):
         GOLDEN.write_text(text, encoding="utf-8", newline="")
@@ -116,7 +116,7 @@ def test_refusals(
 SCRIPT = """\
 from tests.compiler.fingerprints.cases import cases
 from tests.compiler.fingerprints.changes import to_text
-from tests.compiler.fingerprints.lines import lines
+from tests.compiler.fingerprints.lines import brief_lines
 
 print(to_text(lines(next(cases("lamb"))) | lines(next(cases("matrix/muon"))), "two"), end="")
 """

@@ -36,7 +36,7 @@ examples:
   python -m tests.compiler.fingerprints /tmp/after.txt --compare /tmp/before.txt
   python -m tests.compiler.fingerprints /tmp/some.txt adam muon 'sgd with lookahead' --compare /tmp/before.txt
 
-The exit code is 1 if anything differs. Hashes but ptx are the same on every machine.
+The exit code is 1 if anything differs, or the version of LLVM. Hashes but ptx are the same on every machine.
 """
 
 

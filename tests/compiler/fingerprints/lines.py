@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from optgen import arguments, groups, pipeline
 from optgen.backends import target
-from optgen.backends.ptx import GpuModule
 from optgen.execute.stage_run import array_places
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
@@ -22,33 +21,28 @@ TENSOR = (64, 3, 4, 5, 6, 7, 8)
 """The parameter that is counted for where values are of a third axis or a later one, which MATRIX has not."""
 HASHES = (*MACHINES, "gpu", "ptx", "host", "prologue")
 DIGITS = 16
-"""Of hashes: half as many bytes."""
+"""Of a hash: 64 bits."""
 
-Numbers = dict[str, float]
 Line = dict[str, str | float]
+Lines = dict[str, Line]
+"""By the name of the variant; one in stages has a line for each kind of update."""
 
 
-def lines(case: Case, *, brief: bool = False) -> dict[str, Line]:
-    """The line of a variant by its name; of one in stages, that of each kind of update. `brief`: with no other hash
-    than that of the text for GPUs, and that of the default variant only."""
-    hashes = brief_hashes if brief else all_hashes
-    if not case.is_staged:
-        kernel = planned(case)
-        return {str(case): {**hashes(case, [kernel], [kernel]), **counts_of_kernel(kernel)}}
-    found: dict[str, Line] = {}
-    for_gpu = plans(case, folds=False)
-    for name, plan in plans(case).items():
-        kernels, others = sections(case, plan), [*sections(case, for_gpu[name]).values()]
-        found[name] = {**hashes(case, [*kernels.values()], others), **counts_of_plan(case, plan, kernels)}
-    return found
+def lines(case: Case) -> Lines:
+    """All about a variant."""
+    return joined(for_cpus(case), for_gpus(case), counts(case))
+
+
+def brief_lines(case: Case) -> Lines:
+    """What the golden file has: the counts, and for the default variant the hash of the text for GPUs."""
+    return joined(for_gpus(case, text_only=True) if case.is_default else {}, counts(case))
+
+
+def joined(*parts: Lines) -> Lines:
+    return {name: {key: x for part in parts for key, x in part.get(name, {}).items()} for name in parts[-1]}
 
 
 # ---------------------------------------------------------------- plans
-
-
-def planned(case: Case) -> Kernel:
-    """The planned kernel of a variant that is one."""
-    return pipeline.plan(pipeline.build(read(case.spec), case.variant))
 
 
 def plans(case: Case, *, folds: bool = True) -> dict[str, Plan]:
@@ -72,17 +66,31 @@ def sections(case: Case, plan: Plan) -> dict[KernelStage, Kernel]:
     return {x: pipeline.plan(pipeline.build_section(read(case.spec), case.variant, x)) for x in stages}
 
 
+def kernels(case: Case, *, folds: bool = True) -> dict[str, list[Kernel]]:
+    """The planned kernels of a variant, by the names of its lines."""
+    if case.is_staged:
+        return {name: list(sections(case, plan).values()) for name, plan in plans(case, folds=folds).items()}
+    return {str(case): [pipeline.plan(pipeline.build(read(case.spec), case.variant))]}
+
+
 # ---------------------------------------------------------------- counts
 
 
-def counts_of_kernel(kernel: Kernel) -> Numbers:
+def counts(case: Case) -> Lines:
+    """What `counts_of_kernel` and `counts_of_plan` count."""
+    if case.is_staged:
+        return {name: counts_of_plan(case, plan, sections(case, plan)) for name, plan in plans(case).items()}
+    return {name: counts_of_kernel(kernel) for name, (kernel,) in kernels(case).items()}
+
+
+def counts_of_kernel(kernel: Kernel) -> Line:
     """Sweeps, operations, and the bytes that are moved for an element."""
     own = cost(kernel)
     return {"sweeps": own.sweeps, "operations": sum(1 for _ in kernel.instrs()), "bytes": own.bytes}
 
 
-def counts_of_plan(case: Case, plan: Plan, kernels: Mapping[KernelStage, Kernel]) -> Numbers:
-    """Those of all kernels, where bytes, as the operations of products and the bytes of the workspace, are those of an
+def counts_of_plan(case: Case, plan: Plan, kernels: Mapping[KernelStage, Kernel]) -> Line:
+    """Kernels, calls, and the sums over kernels; bytes, the operations of products and the workspace are those of an
     update of a parameter."""
     optimizer = read(case.spec)
     values = known(optimizer, plan)
@@ -109,35 +117,35 @@ def known(optimizer: Optimizer, plan: Plan) -> dict[str, float | None]:
 # ---------------------------------------------------------------- hashes
 
 
-def all_hashes(case: Case, for_cpu: Sequence[Kernel], for_gpu: Sequence[Kernel]) -> Line:
-    """The hashes of the texts of a variant, which has these kernels, and the launches of a step on a GPU."""
-    found: Line = {
-        name: digest(pipeline.lower(kernel, f"kernel{k}", MACHINES[name]) for k, kernel in enumerate(for_cpu))
-        for name in case.machines
-    }
-    if case.variant.boxes or case.variant.donated:  # on the CPU only
-        return found
-    modules = [pipeline.lower_ptx(kernel, f"kernel{k}") for k, kernel in enumerate(for_gpu)]
-    found |= of_modules(modules)
-    if case.is_default:
-        found["ptx"] = digest(target.compile_ptx(x.llvm, target.OLDEST) for x in modules)
-        found["host"] = digest(pipeline.lower_host(kernel, "host", MACHINES["avx2"]) for kernel in for_gpu)
-        if not case.is_staged:
-            found["prologue"] = digest(pipeline.lower_prologue(kernel, "prologue") for kernel in for_gpu)
-    return found
-
-
-def brief_hashes(case: Case, _: Sequence[Kernel], for_gpu: Sequence[Kernel]) -> Line:
-    if not case.is_default:
-        return {}
-    return of_modules([pipeline.lower_ptx(kernel, f"kernel{k}") for k, kernel in enumerate(for_gpu)])
-
-
-def of_modules(modules: Sequence[GpuModule]) -> Line:
+def for_cpus(case: Case) -> Lines:
+    """The hashes of the LLVM IR for each CPU of the case."""
     return {
-        "gpu": digest(f"{x.llvm}{x.launches}{x.counts}" for x in modules),
-        "launches": sum(len(x.launches) for x in modules),
+        name: {
+            cpu: digest(pipeline.lower(kernel, f"kernel{k}", MACHINES[cpu]) for k, kernel in enumerate(own))
+            for cpu in case.machines
+        }
+        for name, own in kernels(case).items()
     }
+
+
+def for_gpus(case: Case, *, text_only: bool = False) -> Lines:
+    """The hash of the LLVM IR for GPUs, and the launches of a step; of the default variant also those of PTX, and of
+    what computes the host's part. Nothing for variants that only CPUs have."""
+    if case.variant.boxes or case.variant.donated:
+        return {}
+    found: Lines = {}
+    for name, own in kernels(case, folds=False).items():
+        modules = [pipeline.lower_ptx(kernel, f"kernel{k}") for k, kernel in enumerate(own)]
+        found[name] = line = {
+            "gpu": digest(f"{x.llvm}{x.launches}{x.counts}" for x in modules),
+            "launches": sum(len(x.launches) for x in modules),
+        }
+        if case.is_default and not text_only:
+            line["ptx"] = digest(target.compile_ptx(x.llvm, target.OLDEST) for x in modules)
+            line["host"] = digest(pipeline.lower_host(kernel, "host", MACHINES["avx2"]) for kernel in own)
+            if not case.is_staged:
+                line["prologue"] = digest(pipeline.lower_prologue(kernel, "prologue") for kernel in own)
+    return found
 
 
 def digest(texts: Iterable[str]) -> str:
