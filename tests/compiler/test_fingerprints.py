@@ -116,7 +116,7 @@ def test_refusals(
 SCRIPT = """\
 from tests.compiler.fingerprints.cases import cases
 from tests.compiler.fingerprints.changes import to_text
-from tests.compiler.fingerprints.lines import brief_lines
+from tests.compiler.fingerprints.lines import lines
 
 print(to_text(lines(next(cases("lamb"))) | lines(next(cases("matrix/muon"))), "two"), end="")
 """
