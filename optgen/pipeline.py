@@ -16,6 +16,7 @@ from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Kernel, Variant
 from optgen.model import Optimizer, Timing
 from optgen.objectcode import cache
+from optgen.observer import Observer, nobody
 
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
@@ -76,11 +77,19 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
 
 
-def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool = True) -> Plan:
+def stages(
+    optimizer: Optimizer,
+    variant: Variant,
+    due: Collection[Timing],
+    *,
+    first: bool,
+    folds: bool = True,
+    seen: Observer = nobody,
+) -> Plan:
     """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
     from optgen.stages.build import plan
 
-    return plan(optimizer, variant, due, first=first, folds=folds)
+    return plan(optimizer, variant, due, first=first, folds=folds, seen=seen)
 
 
 def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
@@ -137,23 +146,40 @@ def _mean(
     return usual + sum((of((t,)) - usual) / arguments.number(t.every, values) for t in optimizer.timings())
 
 
-def plan(kernel: Kernel) -> Kernel:
+def plan(kernel: Kernel, seen: Observer = nobody) -> Kernel:
     """kernel IR -> kernel IR cut into phases, the form that backends take."""
     from optgen.ir.verify import verify
     from optgen.passes import PASSES
 
     for run in PASSES:
         kernel = verify(run(kernel))
+        seen(run.__name__, kernel)
     return kernel
 
 
-def lower(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
+def lower(kernel: Kernel, symbol: str, machine: CpuTarget, seen: Observer = nobody) -> str:
     """planned kernel -> LLVM IR text for the CPU."""
     from optgen.backends import cpu
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
 
-    return cpu.emit(verify(expand_math(kernel)), symbol, machine)
+    kernel = verify(expand_math(kernel))
+    seen(expand_math.__name__, kernel)
+    text = cpu.emit(kernel, symbol, machine)
+    seen("lower", text)
+    return text
+
+
+def object_code(kernel: Kernel, symbol: str, machine: CpuTarget, seen: Observer = nobody) -> tuple[Kernel, bytes]:
+    """kernel IR -> planned kernel, and its object code for the CPU."""
+    from optgen.backends import target
+
+    planned = plan(kernel, seen)
+    module = target.compile_ir(lower(planned, symbol, machine, seen), machine)
+    seen("LLVM's passes", module)
+    code = module.object
+    seen("object code", code)
+    return planned, code
 
 
 def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
@@ -221,9 +247,7 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
     name = symbol(optimizer, variant)
 
     def make() -> bytes:
-        kernel = plan(build(optimizer, variant))
-        code = target.compile_ir(lower(kernel, name, host), host).object
-        return compiled.pack_native(kernel, code)
+        return compiled.pack_native(*object_code(build(optimizer, variant), name, host))
 
     entry = cache.get(cache.key("cpu", *_key(optimizer, variant)), make)
     return compiled.unpack_native(name, variant.dtype, entry)
@@ -238,9 +262,7 @@ def native_section(optimizer: Optimizer, variant: Variant, section: KernelStage,
     name = f"{symbol(optimizer, variant)}_stage{number}"
 
     def make() -> bytes:
-        kernel = plan(build_section(optimizer, variant, section))
-        code = target.compile_ir(lower(kernel, name, host), host).object
-        return compiled.pack_native(kernel, code)
+        return compiled.pack_native(*object_code(build_section(optimizer, variant, section), name, host))
 
     entry = cache.get(cache.key("section", name, repr(section), *_key(optimizer, variant)), make)
     return compiled.unpack_native(name, variant.dtype, entry)

@@ -82,12 +82,22 @@ class Compiled:
         return str(self._module)
 
     @property
+    def instructions(self) -> int:
+        """How many instructions the functions of the module have."""
+        return sum(1 for f in self._module.functions for block in f.blocks for _ in block.instructions)
+
+    @property
     def assembly(self) -> str:
         return str(self._machine.emit_assembly(self._module))
 
     @property
     def object(self) -> bytes:
         return bytes(self._machine.emit_object(self._module))
+
+
+def code_bytes(code: bytes) -> int:
+    """How many bytes of object code are instructions, and not constants or tables of symbols."""
+    return sum(section.size() for section in llvm.ObjectFileRef.from_data(code).sections() if section.is_text())
 
 
 Passes = Literal["all", "registers", "none"]

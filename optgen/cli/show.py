@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from optgen import groups
+from optgen.cli import times
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, read, settings, source_named
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import STORAGES
@@ -31,10 +33,13 @@ def register(commands: Commands) -> None:
         "  optgen show adam --stage nvvm             LLVM IR for GPUs of NVIDIA; all of a step but the host's part\n"
         "  optgen show adam --stage ptx --arch sm_90\n"
         "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
-        "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n",
+        "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n"
+        "  optgen show muon --times                  what each step of the compiler takes, and how much it leaves\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
-    parser.add_argument("--stage", default="spec", choices=STAGES, help="what to print (default: spec)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--stage", default="spec", choices=STAGES, help="what to print (default: spec)")
+    what.add_argument("--times", action="store_true", help="compile for this CPU, and print a table of the steps")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
     )
@@ -53,7 +58,8 @@ def show(args: argparse.Namespace) -> int:
     if args.arch and args.stage != "ptx":
         raise Usage("--arch is for --stage ptx")
     oldest, given = arch(args), settings(args.set)
-    optimizer = read(source_named(args.spec))
+    source = source_named(args.spec)
+    optimizer = read(source)
     try:
         resolved = arguments.resolve(optimizer, given)
         flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, sizes(SHAPE, optimizer.last_two))
@@ -61,13 +67,18 @@ def show(args: argparse.Namespace) -> int:
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
+    variant = Variant(flags, args.dtype, args.master, storage)
+    if args.times:
+        own = groups.sizes(optimizer.program(flags).groups, SHAPE, resolved.values)
+        values = {**resolved.values, **sizes(SHAPE, optimizer.last_two), **own}
+        print(times.table(source, variant, values))
+        return 0
     if args.stage == "spec":
         print(format_text(optimizer.source), end="")
         return 0
     if args.stage == "model":
         print(model_text(optimizer, flags))
         return 0
-    variant = Variant(flags, args.dtype, args.master, storage)
     if optimizer.is_staged(flags):
         _show_stages(optimizer, variant, args.stage, oldest)
     else:

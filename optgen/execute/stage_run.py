@@ -21,7 +21,7 @@ from optgen.ir import Buffer, is_gradient
 from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes
 from optgen.stages.layout import offsets
-from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
+from optgen.stages.plan import FALLIBLE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 if TYPE_CHECKING:
     from optgen.linalg import How
@@ -64,8 +64,7 @@ class MembersRun:
         self._elements_of_param = {b.name for b in known if b.kind is Kind.ELEM and not b.is_scale and not b.entries}
         self._shared = {array.key for array in self.plan.arrays if array.is_shared}
         self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
-        self._elements = "float64" if native.dtype == "float64" else "float32"
-        self._places = [self._layout(member) for member in members]
+        self._places = [array_places(self.plan, native.dtype, member.values, self._lead(member)) for member in members]
         self.nbytes = sum(nbytes for _, nbytes in self._places)
         self.counts = np.zeros(len(members), np.int64)
         self._loops = [stage for stage in self.plan.walk() if isinstance(stage, LoopStage)]
@@ -80,22 +79,9 @@ class MembersRun:
         return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
 
     def shape(self, axes: Axes, member: RunMember) -> tuple[int, ...]:
-        return (*self._lead(member), *(_length(axis, member) for axis in axes)) if axes else ()
+        return _shape(axes, member.values, self._lead(member))
 
     # ------------------------------------------------------------ the workspace
-
-    def _layout(self, member: RunMember) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
-        """The place, shape and dtype of each array of a member, and the bytes of all."""
-        shapes, dtypes, sizes = {}, {}, {}
-        for array in self.plan.arrays:
-            is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-            own = (_length(array.entries, member),) if array.entries else self.shape(array.axes, member)
-            shapes[array.key] = shape = own
-            dtypes[array.key] = dtype = self._elements if is_element else "float64"
-            nbytes = math.prod(shape) * buffers.numpy_dtype(dtype).itemsize
-            sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
-        found, end = offsets(self.plan, sizes)
-        return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
 
     def bind(self, workspace: Workspace, values: Mapping[str, Value]) -> None:
         """Bind the stages to a workspace, which has `nbytes` for arrays, if that is another than in the last step, or a
@@ -246,5 +232,27 @@ def turns_of(stage: LoopStage, values: Mapping[str, Value]) -> int:
     return int(arguments.number(stage.count, numbers))
 
 
-def _length(axis: str, member: RunMember) -> int:
-    return int(axis) if axis.isdigit() else int(member.values[axis] or 0)
+def array_places(
+    plan: Plan, dtype: str, values: Mapping[str, float | None], lead: tuple[int, ...] = ()
+) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
+    """The place, shape and dtype of each array of a plan for a parameter of this dtype, and the bytes of all. `values`
+    has sizes and the params that are dimensions; `lead` is the axis of the matrices of a batch."""
+    elements = "float64" if dtype == "float64" else "float32"
+    shapes, dtypes, sizes = {}, {}, {}
+    for array in plan.arrays:
+        is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+        own = (_length(array.entries, values),) if array.entries else _shape(array.axes, values, lead)
+        shapes[array.key] = shape = own
+        dtypes[array.key] = dtype = elements if is_element else "float64"
+        nbytes = math.prod(shape) * buffers.numpy_dtype(dtype).itemsize
+        sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
+    found, end = offsets(plan, sizes)
+    return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
+
+
+def _shape(axes: Axes, values: Mapping[str, float | None], lead: tuple[int, ...]) -> tuple[int, ...]:
+    return (*lead, *(_length(axis, values) for axis in axes)) if axes else ()
+
+
+def _length(axis: str, values: Mapping[str, float | None]) -> int:
+    return int(axis) if axis.isdigit() else int(values[axis] or 0)

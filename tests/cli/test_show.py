@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import struct
 import time
 from pathlib import Path
 from typing import get_args
@@ -10,10 +12,16 @@ from typing import get_args
 import pytest
 
 import optgen
+from optgen import pipeline, specfiles
+from optgen.backends import target
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
 from optgen.expressions import Expr
+from optgen.ir import Kernel, Variant
+from optgen.passes import PASSES
+from optgen.passes.expand_math import expand_math
+from optgen.stages.plan import KernelStage
 from optgen.symbolic.written import expression
 
 Capture = pytest.CaptureFixture[str]
@@ -120,6 +128,75 @@ def test_show_masters_and_storage(capsys: Capture) -> None:
     assert (storage["m"], storage["v"]) == ("float32", "bfloat16_stochastic")
     assert main([*line, "--storage", "v=float8"]) == 2
     assert "cannot be stored as 'float8'" in capsys.readouterr().err
+
+
+def test_times(capsys: Capture) -> None:
+    """A row for each step that runs, with what the kernel has behind it."""
+    flags = {"amsgrad": True}
+    found = table_of_times(["adam", "--set", "amsgrad=true", "--dtype", "float64"], capsys)
+    adam = optgen.parse(specfiles.spec_path("adam").read_text())
+    kernel = pipeline.build(adam, Variant(flags, "float64"))
+    expected = {"check": (str(len(adam.update)), "", "", ""), "build": row_of(kernel)}
+    for run in PASSES:
+        kernel = run(kernel)
+        expected[run.__name__] = row_of(kernel)
+    host, expanded = target.host(), expand_math(kernel)
+    text = pipeline.lower(kernel, "second0", host)
+    compiled = target.compile_ir(text, host)
+    expected["expand_math"] = row_of(expanded)
+    expected["lower"] = ("", "", instructions(text), "")
+    expected["LLVM's passes"] = ("", "", instructions(compiled.llvm), "")
+    expected["object code"] = ("", "", "", f"{executable_bytes(compiled.object):,}")
+    assert found == expected | dict.fromkeys(("link", "all"), ("",) * 4)
+
+
+def test_times_of_several_kernels(capsys: Capture) -> None:
+    """The sums over them; loops count with all that is in them, and the arrays between kernels have their bytes."""
+    found = table_of_times(["muon"], capsys)
+    between = ["normalize", "cut", "fold", "layout"]
+    assert list(found) == ["check", *between, *list(table_of_times(["adam"], capsys))[1:]]
+    muon = optgen.load("muon")
+    variant = muon.variant((768, 768))
+    plan = pipeline.stages(muon.spec, variant, (), first=False)
+    unfolded = pipeline.stages(muon.spec, variant, (), first=False, folds=False)
+    assert [found[x][0] for x in ("cut", "fold")] == [str(len(list(x.walk()))) for x in (unfolded, plan)]
+    kernels = [pipeline.build_section(muon.spec, variant, x) for x in plan.walk() if isinstance(x, KernelStage)]
+    planned = [pipeline.plan(kernel) for kernel in kernels]
+    assert found["build"][0] == str(sum(len(list(k.instrs())) for k in kernels))
+    assert found["plan_sweeps"][:2] == (str(sum(len(list(k.instrs())) for k in planned)), str(len(planned) + 1))
+    matrices = 5  # Y, two that turns write in turn; A = Y@Y^T, and a polynomial of it
+    assert found["layout"][3] == f"{matrices * 4 * 768 * 768:,}"
+
+
+def table_of_times(line: list[str], capsys: Capture) -> dict[str, tuple[str, ...]]:
+    """The rows of `optgen show --times`: of each step, what stands below operations, sweeps, instructions and bytes."""
+    assert main(["show", *line, "--times"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    ends = [re.search(name, head).end() for name in ("ms", "operations", "sweeps", "LLVM instructions", "bytes")]  # type: ignore[union-attr]
+    rows = lines[: [line[:4] for line in lines].index("all ") + 1]
+    assert all(len(line) <= 80 for line in (head, *lines))
+    names = [re.match(r"\S+( \S+)*", line)[0] for line in rows]  # type: ignore[index]
+    cells = [tuple(line[a:b].strip() for a, b in itertools.pairwise(ends)) for line in rows]
+    return dict(zip(names, cells, strict=True))
+
+
+def row_of(kernel: Kernel) -> tuple[str, ...]:
+    sweeps = [phase for phase in kernel.phases if phase.kind == "sweep"]
+    return f"{len(list(kernel.instrs())):,}", str(len(sweeps) or ""), "", ""
+
+
+def instructions(text: str) -> str:
+    """How many lines of LLVM IR are instructions, with the cases of switches in one line."""
+    inside = re.findall(r"^define .*?^}", re.sub(r"\[\n.*?\n  \]", "", text, flags=re.S), re.M | re.S)
+    found = re.findall(r"^  +\S", "".join(inside), re.M)
+    return f"{len(found):,}"
+
+
+def executable_bytes(code: bytes) -> int:
+    """The bytes in the sections of an ELF file, of 64 bits, that are executable."""
+    (begin,), (size, count) = struct.unpack_from("<Q", code, 0x28), struct.unpack_from("<2H", code, 0x3A)
+    sections = [struct.unpack_from("<2I4Q", code, begin + k * size) for k in range(count)]
+    return sum(length for _, _, flags, _, _, length in sections if flags & 4)
 
 
 @pytest.mark.parametrize(
