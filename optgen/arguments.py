@@ -42,7 +42,7 @@ class Arguments:
 
 def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
     """Check the keyword arguments of `load`. Raises TypeError for unknown names, ValueError for bad values."""
-    params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
+    params, flags = optimizer.all_params, {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
     each: dict[str, list[float | None]] = {}
@@ -90,7 +90,7 @@ def resolve_flags(
         value = chosen[flag.name] if flag.condition is None else holds(flag.condition)
         if value is not None:
             flags[flag.name] = value
-    if optimizer.reads_sparse():
+    if optimizer.reads_sparse:
         flags["sparse"] = sparse
     if optimizer.phases:
         flags[PHASE] = chosen.get(PHASE, optimizer.phases[0])
@@ -188,11 +188,13 @@ def deciding(optimizer: Optimizer) -> frozenset[str]:
 
 def find(optimizer: Optimizer, name: str) -> Param:
     """The parameter with this name or alias; `learning_rate` is `lr`. Raises TypeError if there is none."""
-    params = optimizer.all_params()
+    params = optimizer.all_params
     if name == "learning_rate":
         return params["lr"]
+    if name in params:
+        return params[name]
     for param in params.values():
-        if name == param.name or name in param.aliases:
+        if name in param.aliases:
             return param
     for flag in optimizer.flags:
         if name == flag.name and flag.condition is not None:
@@ -271,8 +273,8 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
 
 def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
-    if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
-        own = param.name == "wd" and "weight_decay" in optimizer.all_params()
+    if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads:
+        own = param.name == "wd" and "weight_decay" in optimizer.all_params
         hint = "it is 'weight_decay' here" if own else "leave it at its default"
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; {hint}")
 

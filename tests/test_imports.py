@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks groups shapes",
+        "diagnostics facts files forks groups shapes",
         "expressions",
         "truth",
         "model",

@@ -186,7 +186,7 @@ def _signature(spelling: Spelling, more: Arguments) -> inspect.Signature:
 
 def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
-    items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
+    items: dict[str, Param | Flag] = {**spec.all_params, **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]
     lines += [f"{spec.cite}.", ""] if spec.cite else []
     lines += ["::", "", *(f"    {line}" for line in unicode(spec).splitlines()), "", "Args:"]
