@@ -63,13 +63,14 @@ print(json.dumps([found, "optgen.passes" in sys.modules]))
 
 
 def counted(before: str, rows: dict[str, str]) -> dict[str, dict[str, int]]:
-    """The counts of a process that compiles nothing. It starts without `site`, whose modules differ between machines"""
+    """The counts of a process. It starts without `site`, whose modules differ between machines."""
     code = SCRIPT.format(path=sys.path, before=before, rows=rows)
-    while True:
+    for _ in range(2):  # if the first one compiles, the second one counts
         output = subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, text=True).stdout
         found, has_compiled = json.loads(output)
         if not has_compiled:
-            return found
+            break
+    return found
 
 
 if __name__ == "__main__":
