@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import PHASE, Flag, FlagValue, Kind, Optimizer, Param
@@ -82,12 +82,11 @@ def resolve_flags(
     flags: dict[str, FlagValue] = {}
     known: dict[str, float | None] = {**values, **(sizes or {})}
 
-    def holds(condition: Expr) -> bool | None:
-        names = {e.id for e in walk(condition) if isinstance(e, Name)}
+    def holds(condition: Expr, names: frozenset[str]) -> bool | None:
         return bool(_value(condition, known, flags)) if names <= {*known, *flags} else None
 
     for flag in optimizer.flags:
-        value = chosen[flag.name] if flag.condition is None else holds(flag.condition)
+        value = chosen[flag.name] if flag.condition is None else holds(flag.condition, flag.names)
         if value is not None:
             flags[flag.name] = value
     if optimizer.reads_sparse:
@@ -95,7 +94,7 @@ def resolve_flags(
     if optimizer.phases:
         flags[PHASE] = chosen.get(PHASE, optimizer.phases[0])
     for require in optimizer.requires:
-        if holds(require.condition) is False:
+        if holds(require.condition, require.names) is False:
             raise ValueError(f"{optimizer.name}: {require.message}")
     return flags
 
@@ -181,9 +180,7 @@ def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | 
 
 def deciding(optimizer: Optimizer) -> frozenset[str]:
     """The parameters on which a derived flag or a `require` depends."""
-    conditions = [f.condition for f in optimizer.flags if f.condition is not None]
-    conditions += [r.condition for r in optimizer.requires]
-    return frozenset(e.id for c in conditions for e in walk(c) if isinstance(e, Name))
+    return frozenset().union(*(f.names for f in optimizer.flags), *(r.names for r in optimizer.requires))
 
 
 def find(optimizer: Optimizer, name: str) -> Param:

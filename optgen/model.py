@@ -46,6 +46,11 @@ def kind_of_dims(dims: tuple[str, ...]) -> tuple[Kind, tuple[str, ...]]:
     return kind, dims if kind is Kind.MATRIX else ()
 
 
+def _names(expr: Expr) -> frozenset[str]:
+    """The names in an expression."""
+    return frozenset(e.id for e in walk(expr) if isinstance(e, Name))
+
+
 # ---------------------------------------------------------------- declarations
 
 
@@ -105,6 +110,11 @@ class Flag:
     per_param: bool = False
     doc: str = ""
 
+    @fact
+    def names(self) -> frozenset[str]:
+        """The names that the condition reads; none without one."""
+        return frozenset() if self.condition is None else _names(self.condition)
+
 
 @dataclass(frozen=True)
 class StateDecl:
@@ -150,6 +160,11 @@ class Require:
     condition: Expr
     message: str
     span: Span = field(compare=False)
+
+    @fact
+    def names(self) -> frozenset[str]:
+        """The names that the condition reads."""
+        return _names(self.condition)
 
 
 @dataclass(frozen=True)
@@ -312,11 +327,8 @@ class Optimizer:
     @fact
     def reads_sizes(self) -> bool:
         """Whether a flag or a requirement depends on more of a parameter's shape than its rank."""
-        conditions = [
-            *(f.condition for f in self.flags if f.condition is not None),
-            *(r.condition for r in self.requires),
-        ]
-        return any(isinstance(e, Name) and e.id in DIMENSIONS[1:] for x in conditions for e in walk(x))
+        names = [*(f.names for f in self.flags), *(r.names for r in self.requires)]
+        return not frozenset().union(*names).isdisjoint(DIMENSIONS[1:])
 
     @fact
     def joins_params(self) -> bool:

@@ -36,20 +36,21 @@ def test_a_fact_is_computed_when_it_is_first_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shapes"),
+    ("name", "shapes", "param"),
     [
-        ("adam", [(3, 5), (5,)]),
-        ("lamb", [(3, 5), (5,)]),
-        ("sm3", [(3, 5), (5,)]),  # with groups
-        ("prodigy", [(3, 5), (5,)]),  # with values that parameters share
-        ("muon", [(3, 5)]),
+        ("adam", [(3, 5), (5,)], "wd"),
+        ("sgd", [(3, 5), (5,)], "momentum"),  # which decides a flag
+        ("lamb", [(3, 5), (5,)], "wd"),
+        ("sm3", [(3, 5), (5,)], "wd"),  # with groups
+        ("prodigy", [(3, 5), (5,)], "wd"),  # with values that parameters share
+        ("muon", [(3, 5)], "wd"),
     ],
 )
-def test_no_step_walks_through_equations(name: str, shapes: list[tuple[int, ...]]) -> None:
+def test_no_step_walks_through_equations(name: str, shapes: list[tuple[int, ...]], param: str) -> None:
     params, grads = ([np.ones(shape, np.float32) for shape in shapes] for _ in range(2))
-    step = optgen.load(name).bind(params, grads)
-    step(lr=0.5, wd=0.25)
-    assert functions_called(lambda: step(lr=0.25, wd=0.125), expressions.__file__) == set()
+    step = optgen.load(name, **{param: 0.5}).bind(params, grads)
+    step(**{"lr": 0.5, param: 0.25})
+    assert functions_called(lambda: step(**{"lr": 0.25, param: 0.125}), expressions.__file__) == set()
     assert functions_called(step, expressions.__file__) == set()
 
 
