@@ -112,7 +112,7 @@ def bind(rule: Rule, tensors: Tensors) -> optgen.BoundStep:
     inputs = {i.name: [abs(g) for g in tensors.grads] for i in loaded.spec.inputs}
     step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs)
     rates = {"lr": LR, "wd": WD} | rule.values
-    step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads()})
+    step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads})
     return step
 
 

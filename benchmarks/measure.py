@@ -118,7 +118,7 @@ def bind(rule: Rule, tensors: Tensors, *, donate_grads: bool = False) -> optgen.
     inputs = {i.name: [np.abs(g) for g in tensors.grads] for i in loaded.spec.inputs}
     step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs, donate_grads=donate_grads)
     rates = {"lr": LR, "wd": WD} | rule.values
-    step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads()})
+    step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads})
     return step
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import PHASE, Flag, FlagValue, Kind, Optimizer, Param
@@ -42,7 +42,7 @@ class Arguments:
 
 def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
     """Check the keyword arguments of `load`. Raises TypeError for unknown names, ValueError for bad values."""
-    params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
+    params, flags = optimizer.all_params, {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
     each: dict[str, list[float | None]] = {}
@@ -82,20 +82,19 @@ def resolve_flags(
     flags: dict[str, FlagValue] = {}
     known: dict[str, float | None] = {**values, **(sizes or {})}
 
-    def holds(condition: Expr) -> bool | None:
-        names = {e.id for e in walk(condition) if isinstance(e, Name)}
+    def holds(condition: Expr, names: frozenset[str]) -> bool | None:
         return bool(_value(condition, known, flags)) if names <= {*known, *flags} else None
 
     for flag in optimizer.flags:
-        value = chosen[flag.name] if flag.condition is None else holds(flag.condition)
+        value = chosen[flag.name] if flag.condition is None else holds(flag.condition, flag.names)
         if value is not None:
             flags[flag.name] = value
-    if optimizer.reads_sparse():
+    if optimizer.reads_sparse:
         flags["sparse"] = sparse
     if optimizer.phases:
         flags[PHASE] = chosen.get(PHASE, optimizer.phases[0])
     for require in optimizer.requires:
-        if holds(require.condition) is False:
+        if holds(require.condition, require.names) is False:
             raise ValueError(f"{optimizer.name}: {require.message}")
     return flags
 
@@ -181,18 +180,18 @@ def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | 
 
 def deciding(optimizer: Optimizer) -> frozenset[str]:
     """The parameters on which a derived flag or a `require` depends."""
-    conditions = [f.condition for f in optimizer.flags if f.condition is not None]
-    conditions += [r.condition for r in optimizer.requires]
-    return frozenset(e.id for c in conditions for e in walk(c) if isinstance(e, Name))
+    return frozenset().union(*(f.names for f in optimizer.flags), *(r.names for r in optimizer.requires))
 
 
 def find(optimizer: Optimizer, name: str) -> Param:
     """The parameter with this name or alias; `learning_rate` is `lr`. Raises TypeError if there is none."""
-    params = optimizer.all_params()
+    params = optimizer.all_params
     if name == "learning_rate":
         return params["lr"]
+    if name in params:
+        return params[name]
     for param in params.values():
-        if name == param.name or name in param.aliases:
+        if name in param.aliases:
             return param
     for flag in optimizer.flags:
         if name == flag.name and flag.condition is not None:
@@ -271,8 +270,8 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
 
 def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
-    if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
-        own = param.name == "wd" and "weight_decay" in optimizer.all_params()
+    if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads:
+        own = param.name == "wd" and "weight_decay" in optimizer.all_params
         hint = "it is 'weight_decay' here" if own else "leave it at its default"
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; {hint}")
 

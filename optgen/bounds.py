@@ -39,7 +39,7 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
     until no step exceeds one.
     """
     base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
-    for name, param in optimizer.all_params().items():
+    for name, param in optimizer.all_params.items():
         base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else ALL
     base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
     for state in program.states:

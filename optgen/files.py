@@ -14,7 +14,6 @@ import functools
 import hashlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,7 +99,7 @@ def _temporary(target: Path, mode: int) -> BinaryIO:
     """A new file beside the target, locked."""
     begin = os.fsdecode(os.fsencode(target.name)[:_LONGEST])
     while True:
-        name = target.with_name(f"{begin}.{_kernel()}-{secrets.token_hex(8)}.tmp")
+        name = target.with_name(f"{begin}.{_kernel()}-{os.urandom(8).hex()}.tmp")
         file = open(name, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115
         # Until it is locked, another writer may take it for one that a dead writer has left, and remove it.
         if _locked(file.fileno()) is not False and name.exists():

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import Call, Expr, Name, Number, is_draw, is_grouped, is_of_matrices, walk
+from optgen.facts import fact
 from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
 
@@ -43,6 +44,11 @@ def kind_of_dims(dims: tuple[str, ...]) -> tuple[Kind, tuple[str, ...]]:
     """The kind of a value of these dimensions, and the dimensions if that is MATRIX."""
     kind = next((kind for kind, own in AXES.items() if own == dims), Kind.MATRIX)
     return kind, dims if kind is Kind.MATRIX else ()
+
+
+def _names(expr: Expr) -> frozenset[str]:
+    """The names in an expression."""
+    return frozenset(e.id for e in walk(expr) if isinstance(e, Name))
 
 
 # ---------------------------------------------------------------- declarations
@@ -104,6 +110,11 @@ class Flag:
     per_param: bool = False
     doc: str = ""
 
+    @fact
+    def names(self) -> frozenset[str]:
+        """The names that the condition reads; none without one."""
+        return frozenset() if self.condition is None else _names(self.condition)
+
 
 @dataclass(frozen=True)
 class StateDecl:
@@ -149,6 +160,11 @@ class Require:
     condition: Expr
     message: str
     span: Span = field(compare=False)
+
+    @fact
+    def names(self) -> frozenset[str]:
+        """The names that the condition reads."""
+        return _names(self.condition)
 
 
 @dataclass(frozen=True)
@@ -278,17 +294,18 @@ class Optimizer:
         parts = [f"{what} {', '.join(dict.fromkeys(x.name for x in named))}" for what, named in declared if named]
         return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
 
-    def all_params(self) -> dict[str, Param]:
+    @fact
+    def all_params(self) -> Mapping[str, Param]:
         """Declared params by name, then the reserved ones that are not declared."""
         table = {p.name: p for p in self.params}
         return table | {name: p for name, p in RESERVED_PARAMS.items() if name not in table}
 
-    @property
+    @fact
     def given(self) -> tuple[str, ...]:
         """The params that each step is given: inputs of kind host."""
         return tuple(p.name for p in self.params if p.given)
 
-    @property
+    @fact
     def per_parameter(self) -> tuple[str, ...]:
         """The params that differ between parameters: `lr`, `wd`, and those declared `per param`."""
         return (*PER_PARAMETER, *(p.name for p in self.params if p.per_param))
@@ -299,7 +316,7 @@ class Optimizer:
     def start(self, state: StateDecl) -> Expr | None:
         """The expression from which the first update starts a state; None if it has its value when it is made."""
         init, own = state.init, {p.name for p in self.params if p.given or p.per_param}
-        known = {"w", *self.all_params()} - own
+        known = {"w", *self.all_params} - own
         made = isinstance(init, Number) or (isinstance(init, Name) and init.id in known)
         return None if made else init
 
@@ -307,16 +324,13 @@ class Optimizer:
         """The expressions from which the first update starts states."""
         return [x for x in map(self.start, self.states) if x is not None]
 
-    @property
+    @fact
     def reads_sizes(self) -> bool:
         """Whether a flag or a requirement depends on more of a parameter's shape than its rank."""
-        conditions = [
-            *(f.condition for f in self.flags if f.condition is not None),
-            *(r.condition for r in self.requires),
-        ]
-        return any(isinstance(e, Name) and e.id in DIMENSIONS[1:] for x in conditions for e in walk(x))
+        names = [*(f.names for f in self.flags), *(r.names for r in self.requires)]
+        return not frozenset().union(*names).isdisjoint(DIMENSIONS[1:])
 
-    @property
+    @fact
     def joins_params(self) -> bool:
         """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
         them, or a state is of kind shared."""
@@ -325,7 +339,7 @@ class Optimizer:
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
-    @property
+    @fact
     def fixed(self) -> tuple[str, ...]:
         """What memory depends on beside the numbers of rows and columns: int params, which cannot change."""
         calls = [e for line in self.update for e in walk(line.value) if isinstance(e, Call)]
@@ -338,13 +352,13 @@ class Optimizer:
         ]
         return tuple(dict.fromkeys(name for name in found if name not in AXES[Kind.ELEM]))
 
-    @property
+    @fact
     def has_products(self) -> bool:
         """Whether there are products or functions of matrices."""
         values = [*(e.value for e in self.update), *self.starts()]
         return any(is_of_matrices(e) for value in values for e in walk(value))
 
-    @property
+    @fact
     def has_stages(self) -> bool:
         """Whether some variant may be more than one kernel."""
         return (
@@ -355,7 +369,7 @@ class Optimizer:
             or any(_is_drawn_matrix(e.value) for e in self.update)
         )
 
-    @property
+    @fact
     def groups(self) -> tuple[str, ...]:
         """The groups of rows or columns that some variant has values for."""
         return tuple(dict.fromkeys(_groups(self.states, self.update)))
@@ -374,6 +388,7 @@ class Optimizer:
         timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.of_phase(flags))
         return special or own or timed or any(e.loop is not None for e in program.equations)
 
+    @fact
     def timings(self) -> tuple[Timing, ...]:
         """The different timings of the update, in the order of the text."""
         return tuple(dict.fromkeys(e.timing for e in self.update if e.timing is not None))
@@ -388,7 +403,7 @@ class Optimizer:
         has phases."""
         values: dict[str, tuple[FlagValue, ...]] = {f.name: f.choices or (False, True) for f in self.flags}
         values |= {PHASE: self.phases} if self.phases else {}
-        return values | ({"sparse": (False, True)} if self.reads_sparse() else {})
+        return values | ({"sparse": (False, True)} if self.reads_sparse else {})
 
     def variants(self) -> Iterator[dict[str, FlagValue]]:
         """Every combination of flag values that can occur.
@@ -405,6 +420,7 @@ class Optimizer:
             if all(partial_truth(condition, flags) in (None, flags[name]) for name, condition in derived):
                 yield flags
 
+    @fact
     def reads(self) -> frozenset[str]:
         """The names that some line reads. A line that reads `g` also reads rescale_grad, grad and clip_gradient."""
         conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
@@ -420,7 +436,7 @@ class Optimizer:
             while loop is not None:
                 yield loop.count
                 loop = loop.outer
-        for timing in self.timings():
+        for timing in self.timings:
             yield from (x for x in (timing.every, timing.start) if x is not None)
         yield from (Name(name, False, Span(0, 0, 0)) for name in self.fixed)
         for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
@@ -438,6 +454,7 @@ class Optimizer:
             str(flags[PHASE])
         )
 
+    @fact
     def reads_sparse(self) -> bool:
         """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""
         guarded: tuple[StateDecl | Equation, ...] = (*self.states, *self.update, *self.evaluate)

@@ -143,7 +143,7 @@ def _mean(
         return cost(stages(optimizer, variant, due, first=False))
 
     usual = of(())
-    return usual + sum((of((t,)) - usual) / arguments.number(t.every, values) for t in optimizer.timings())
+    return usual + sum((of((t,)) - usual) / arguments.number(t.every, values) for t in optimizer.timings)
 
 
 def plan(kernel: Kernel, seen: Observer = nobody) -> Kernel:

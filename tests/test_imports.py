@@ -18,7 +18,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks groups observer shapes",
+        "diagnostics facts files forks groups observer shapes",
         "expressions",
         "truth",
         "model",

@@ -85,8 +85,8 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     """Rows about the params that some equation reads."""
-    read = optimizer.reads()
-    for param in optimizer.all_params().values():
+    read = optimizer.reads
+    for param in optimizer.all_params.values():
         if param.name in read:
             default = "none" if param.default is None else f"{param.default:.15g}"
             values = ", ".join(filter(None, (str(param.interval or ""), "for each parameter" * param.per_param)))
@@ -193,7 +193,7 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
     from optgen.ir import Variant
 
     staged = [flags for flags in variants(optimizer) if optimizer.is_staged(flags)]
-    timings = optimizer.timings()
+    timings = optimizer.timings
     often = " and ".join(dict.fromkeys(f"'{_timing_text(t)}'" for t in timings))
     kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
     kinds += [(f"Stages of an update with the equations {often}", timings, False)] if timings else []

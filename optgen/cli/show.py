@@ -91,7 +91,7 @@ def _show_stages(optimizer: Optimizer, variant: Variant, stage: str, oldest: str
     """Print the kernels of a step with calls between them, of an update that computes everything."""
     from optgen import pipeline
 
-    due, number = optimizer.timings(), 0
+    due, number = optimizer.timings, 0
     if stage == "ir":
         print("\n".join(pipeline.stage_lines(optimizer, variant, due, first=False)))
     for section in pipeline.stages(optimizer, variant, due, first=False).walk():

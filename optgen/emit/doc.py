@@ -244,7 +244,7 @@ def _remarks(optimizer: Optimizer) -> str:
     lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
     lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
     lines += ["Rows and columns are those of each matrix of the last two axes."] if optimizer.last_two else []
-    unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads()]
+    unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads]
     lines += [f"No use for {' and '.join(unread)}."] if unread else []
     return "  \n".join(lines)
 

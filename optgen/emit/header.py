@@ -119,7 +119,7 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
     symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
     buffers = [(f"{symbol}_buffer_{_identifier(b.name)}", _buffer(b)) for b in kernel.buffers]
-    docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}
+    docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params.items()}
     hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
     return "\n".join(
         [

@@ -52,7 +52,7 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
             "cite": optimizer.cite,
             "sha256": hashlib.sha256(optimizer.source.text.encode()).hexdigest(),
         },
-        "params": [_param(p) for p in optimizer.all_params().values()],
+        "params": [_param(p) for p in optimizer.all_params.values()],
         "flags": [
             {
                 "name": f.name,

@@ -112,10 +112,10 @@ class HyperParameters:
 
     def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
         """Params that are dimensions, or lengths of histories, cannot change."""
-        lengths = {state.entries for state in self._spec.states}
-        of_states = {name for state in self._spec.states for name in state.fixed}
         for name in self._spec.fixed:
             if name in changes and changes[name] != self.values[name]:
+                lengths = {state.entries for state in self._spec.states}
+                of_states = {name for state in self._spec.states for name in state.fixed}
                 dimension = "a dimension of states" if name in of_states else "a dimension"
                 raise ValueError(
                     f"{self._spec.name}: '{name}' is {'the length of histories' if name in lengths else dimension}, "

@@ -29,7 +29,7 @@ class UpdateRule(KernelChoice):
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
         words += [*(["master=True"] if self.master else [])]
         words += [*(["scales_gradient=True"] if self.scales_gradient else [])]
-        defaults = {p.name: p.default for p in self.spec.all_params().values()}
+        defaults = {p.name: p.default for p in self.spec.all_params.values()}
         values = {**self.values, **self.each}
         words += [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
         chosen = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}

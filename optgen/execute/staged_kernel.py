@@ -33,7 +33,7 @@ class StagedKernel(LoadedKernel):
     def __init__(self, optimizer: Optimizer, variant: Variant, load: LoadSection, *, folds: bool) -> None:
         program = optimizer.program(variant.flags)
         calls = any(is_of_matrices(e) for equation in program.equations for e in walk(equation.value))
-        self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings()
+        self.is_joint = is_joint = optimizer.joins_params and not calls and not optimizer.timings
         native = NativeKernel(
             pipeline.symbol(optimizer, variant),
             variant.dtype,
@@ -49,7 +49,7 @@ class StagedKernel(LoadedKernel):
         )
         super().__init__(variant, native, address=0)
         self.optimizer = optimizer
-        self.timings, self.groups = optimizer.timings(), program.groups
+        self.timings, self.groups = optimizer.timings, program.groups
         late = [s for s in program.states if optimizer.start(s) is not None]
         self.starts = any(optimizer.starts_in(s, variant.flags) for s in late)
         self._load, self._folds = load, folds

@@ -60,7 +60,7 @@ class _Lowering:
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
         self.kinds = dict(work.kinds)
-        self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
+        self.hyper = (*optimizer.all_params, *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self.hyper += (*PARAMETER_SIZES.values(), *dict.fromkeys(_turn_numbers(optimizer)))
         self.buffers = {b.name: b for b in work.buffers}
         self.entries = {s.name: s.entries for s in optimizer.states}

@@ -42,7 +42,7 @@ Names = Mapping[str, ValueKind | None]
 
 def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
     """The values that exist before the first equation."""
-    names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
+    names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params, CONSTANT)
     names |= dict.fromkeys((*optimizer.per_parameter, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
     names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}

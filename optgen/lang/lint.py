@@ -36,7 +36,7 @@ def lint(optimizer: Optimizer) -> list[Diagnostic]:
 
 def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Names that nothing reads, among them states that only their own update reads."""
-    read = optimizer.reads()
+    read = optimizer.reads
     help = "remove it, or use it"
     declared = (("param", optimizer.params), ("flag", optimizer.flags), ("input", optimizer.inputs))
     for what, items in declared:
@@ -124,7 +124,7 @@ def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Flags that can differ between parameters, where one kernel has to update them all."""
     if not optimizer.joins_params:
         return
-    read = optimizer.reads()
+    read = optimizer.reads
     for flag in optimizer.flags:
         if flag.name in read and (flag.per_param or _differs_by_shape(optimizer, flag)):
             message = f"'{flag.name}' can differ between parameters, but what they share needs the same for all"

@@ -48,7 +48,7 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Sp
 
 def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[str, _Sample]:
     values: dict[str, float] = {
-        n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params().items()
+        n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params.items()
     }
     values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}

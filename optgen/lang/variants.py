@@ -100,7 +100,7 @@ class _Walk:
     def run(self, update: Span) -> None:
         program = self.optimizer.program(self.flags)
         self._section(program)
-        if self.optimizer.timings():
+        if self.optimizer.timings:
             self._section(self.optimizer.program(self.flags, due=()))
         for state in program.states:
             self._start(state)
@@ -213,7 +213,7 @@ class _Walk:
         """Check that a param that may be unset is read only as a bound of `clip`, unless a flag says that it is set."""
         match expr:
             case Name(id=id, primed=False):
-                param = self.optimizer.all_params().get(id)
+                param = self.optimizer.all_params.get(id)
                 if param is not None and param.optional and id not in self.set_params and id not in self.scope.failed:
                     help = f"declare 'flag has_{id} = {id} set' and guard the line, or use it as a bound of clip"
                     self.report("E410", f"'{id}' may be unset", expr.span, help)

@@ -54,7 +54,7 @@ class _Builder:
         self, optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool
     ) -> None:
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
-        self.known_numbers = {*optimizer.all_params(), *DIMENSIONS}
+        self.known_numbers = {*optimizer.all_params, *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
         late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
         starts = [(s, x) for s in late if (x := optimizer.start(s)) is not None]

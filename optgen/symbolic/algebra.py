@@ -55,7 +55,7 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
-    special = optimizer.timings() or any(e.loop is not None for e in program.equations)
+    special = optimizer.timings or any(e.loop is not None for e in program.equations)
     if special or any(state.entries for state in program.states):
         raise NoClosedForm("no closed form: loops, histories, or equations of some updates only")
     starts = [(state.name, state.init) for state in program.states]
@@ -83,8 +83,8 @@ class _Algebra:
     def __init__(self, optimizer: Optimizer) -> None:
         self.values: dict[str, sp.Expr] = {"t": sp.Integer(1), "step": sp.Integer(1)}
         self.complements: dict[sp.Symbol, sp.Expr] = {}
-        self.optional = {p.name for p in optimizer.all_params().values() if p.optional}
-        for name, param in optimizer.all_params().items():
+        self.optional = {p.name for p in optimizer.all_params.values() if p.optional}
+        for name, param in optimizer.all_params.items():
             symbol = sp.Symbol(name, real=True)
             if param.interval == _UNIT:
                 complement = sp.Symbol(f"1-{name}", positive=True)

@@ -89,7 +89,7 @@ class Renderer(ABC):
     def __init__(self, optimizer: Optimizer, *, evaluate: bool = False) -> None:
         self.evaluate = evaluate
         self.states = {s.name for s in optimizer.states} | {"w"}
-        self.bare = {*optimizer.all_params(), *(f.name for f in optimizer.flags), "sparse", EPSILON}
+        self.bare = {*optimizer.all_params, *(f.name for f in optimizer.flags), "sparse", EPSILON}
         self.bare |= {*COUNTS, *DIMENSIONS}
         self.names = self.states | self.bare | {e.target.id for e in (*optimizer.update, *optimizer.evaluate)}
         self.spelled = self._alike(optimizer)
@@ -352,7 +352,7 @@ class Renderer(ABC):
 
     def conditions(self, optimizer: Optimizer) -> list[tuple[str, str]]:
         """The flags that follow from params, other flags or `rank`, each with its condition."""
-        read = optimizer.reads()
+        read = optimizer.reads
         flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
         return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
 
@@ -385,7 +385,7 @@ def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> t
     starts = () if evaluate else _starts(optimizer)
     if flags is None:
         return (*starts, *(optimizer.evaluate if evaluate else optimizer.update))
-    expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse() else set())
+    expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse else set())
     expected |= {PHASE} if optimizer.phases else set()
     if set(flags) != expected:
         wrong = ", ".join(sorted(set(flags) ^ expected))

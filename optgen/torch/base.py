@@ -203,6 +203,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _numbers(self, given: Mapping[str, Any]) -> dict[str, float]:
         """The inputs of kind host that the spec reads; TypeError for one that is missing, or that it does not read."""
         names = self.spec.given
+        if not (names or given):
+            return {}
         for name in given.keys() - set(names):
             raise TypeError(f"{type(self).__name__} reads no '{name}'; it reads {', '.join(names) or 'no inputs'}")
         arguments.check_given(self.spec, names, given)

@@ -105,7 +105,7 @@ def gpu_values(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any], be
     """The values of a group that steps read on a GPU; those that choose code are not among them."""
     if not group.get("capturable"):
         return GpuValues()
-    params, choosing = spec.all_params(), arguments.deciding(spec)
+    params, choosing = spec.all_params, arguments.deciding(spec)
     tensors, numbers = {}, {}
     for key, names in spelling.params.items():
         for name, x in zip(names, _each(group[key]), strict=False):

@@ -73,17 +73,21 @@ def _of_text(text: str) -> type[SpecOptimizer]:
 
 @functools.cache
 def class_names() -> Mapping[str, str]:
-    """The spec of each class that has a name here. Names of PyTorch's optimizers, case ignored, are these."""
-    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
-    taken = {name.lower() for name in dir(torch.optim)}
+    """The spec of each class that has a name here."""
     found = {name: row.source for name, row in torch_classes.CLASSES.items()}
     for name in _available():
         own = pipeline.checked(api.read(name)).name
-        if own.lower() in torchs:
-            found.setdefault(own, torchs[own.lower()])
-        elif own.lower() not in taken:
-            found[own] = name
+        source = _source_of(own, name)
+        if source is not None:
+            found.setdefault(own, source)
     return found
+
+
+def _source_of(own: str, name: str) -> str | None:
+    """The spec of the class that is called as a spec calls itself; that spec is called `name`. Names of PyTorch's
+    optimizers, case ignored, are these; None for other names of PyTorch's."""
+    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
+    return torchs.get(own.lower(), None if own.lower() in map(str.lower, dir(torch.optim)) else name)
 
 
 def listed() -> list[str]:
@@ -93,6 +97,13 @@ def listed() -> list[str]:
 
 def named(name: str) -> type[SpecOptimizer]:
     """The class of this name; AttributeError if there is none."""
+    if name in torch_classes.CLASSES:
+        return _of_name(torch_classes.CLASSES[name].source)
+    for spec in _available():  # most are in a file of that name, which is found without reading all
+        if _plain(os.path.basename(spec)) == _plain(name) and pipeline.checked(api.read(spec)).name == name:
+            source = _source_of(name, spec)
+            if source is not None:
+                return _of_name(source)
     names = class_names()
     if name in names:
         return _of_name(names[name])
@@ -100,6 +111,10 @@ def named(name: str) -> type[SpecOptimizer]:
         raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
     hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _reduce(cls: SpecClass) -> Any:
@@ -186,7 +201,7 @@ def _signature(spelling: Spelling, more: Arguments) -> inspect.Signature:
 
 def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
-    items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
+    items: dict[str, Param | Flag] = {**spec.all_params, **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]
     lines += [f"{spec.cite}.", ""] if spec.cite else []
     lines += ["::", "", *(f"    {line}" for line in unicode(spec).splitlines()), "", "Args:"]

@@ -14,7 +14,7 @@ from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
 from optgen.torch.memory import check_layout, is_zero
-from optgen.torch.naming import naming
+from optgen.torch.naming import KINDS, naming
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
 from optgen.torch.protocols import Owner
@@ -30,6 +30,7 @@ class GroupStep:
 
     `groups` is one group, or all of an optimizer whose parameters share values. A step is `prepare`, which refuses
     what is wrong before anything has changed, and then `run`: all groups are prepared before one of them runs.
+    `owned` are the sharded parameters that are to come to their owners before `attempt`, and to go back after `run`.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
@@ -38,6 +39,7 @@ class GroupStep:
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors | OwnedTensors] = []
+        self.owned: list[OwnedTensors] = []
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
         self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
@@ -114,16 +116,14 @@ class GroupStep:
         self._has_started = self._has_started or not self._waits_to_start()
         return self._has_started
 
-    @property
-    def owned(self) -> list[OwnedTensors]:
-        """The sharded parameters that are to come to their owners before `attempt`, and to go back after `run`."""
-        return [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
-
     def attempt(self) -> None:
         """Make those updates that may fail; an ArithmeticError names a parameter, and `undo` takes back the others."""
         for bound in self._bound:
-            with naming(bound.bound_params, self._optimizer.describe):
+            try:
                 bound.attempt()
+            except KINDS:
+                with naming(bound.bound_params, self._optimizer.describe):
+                    raise
 
     def undo(self) -> None:
         """Have everything be as before `attempt`."""
@@ -194,6 +194,7 @@ class GroupStep:
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
         self._bound = self._bind_all([p for p in params if id(p) not in left_out])
+        self.owned = [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
         self._params, self._without_gradient = list(params), without
         self._is_stale = self._needs_other_kernels = False
 

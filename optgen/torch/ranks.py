@@ -77,6 +77,10 @@ class Ranks:
         return {rank: (raised, entries) for rank, raised, entries in sorted(reports, key=lambda report: report[0])}
 
 
+ALONE = Ranks()
+"""This process alone."""
+
+
 def _raise_for(reports: dict[int, tuple[Any, Any]], own: Intent) -> None:
     for rank, (raised, _) in reports.items():
         if raised is not None:

@@ -52,7 +52,7 @@ def load(
         raise ValueError(f"params[0]: of {like.dtype}; optgen updates {', '.join(COMPUTE)} and complex numbers")
     if like.device.type not in ("cpu", "cuda"):
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
-    params = optimizer.spec.all_params()
+    params = optimizer.spec.all_params
     values = {name: x for name, x in given.values.items() if x != params[name].default}
     matmul = options.matmul or optimizer.matmul
     with optimizer.spelling.spelt(optimizer.spec):

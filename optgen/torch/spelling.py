@@ -93,9 +93,12 @@ class Spelling:
 
     def check(self, spec: Optimizer, param: Param, x: Any) -> float | None:
         """The checked value of a param; TypeError or ValueError in the words of its key."""
-        with self.spelt(spec):
+        try:
             value = arguments.check(spec, param, x)
             arguments.check_read(spec, param, value)
+        except (TypeError, ValueError):
+            with self.spelt(spec):
+                raise
         return value
 
     @contextmanager
@@ -128,9 +131,9 @@ def _number(key: str, x: Any) -> Any:
 
 def of_spec(spec: Optimizer) -> Spelling:
     """The spelling of a spec: lr first, then the params and flags in the file's order, then the reserved params."""
-    read = spec.reads()
+    read = spec.reads
     params = {p.name: p for p in spec.params if not p.given}
-    for name, param in spec.all_params().items():
+    for name, param in spec.all_params.items():
         if name not in params and not param.given and (name == "lr" or name in read):
             params[name] = param
     params = {"lr": params.pop("lr"), **params}
@@ -164,7 +167,7 @@ def _keys(names: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
 
 def of_torch(spec: Optimizer, name: str, defaults: Mapping[str, Any]) -> Spelling:
     """The spelling of a spec of one of PyTorch's optimizers, of this name, whose groups have these defaults."""
-    params = spec.all_params()
+    params = spec.all_params
     keys: dict[str, tuple[str, ...]] = {key: (key,) for key in defaults if key in params}
     for key, names in TUPLES.items():
         if key in defaults and key not in params:
@@ -177,7 +180,7 @@ def of_torch(spec: Optimizer, name: str, defaults: Mapping[str, Any]) -> Spellin
 def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> arguments.Arguments:
     """The arguments that a group sets; TypeError or ValueError in the words of its keys."""
     values, flags = spelling.read(group)
-    given = {name: x for name, x in values.items() if x != spec.all_params()[name].default}
+    given = {name: x for name, x in values.items() if x != spec.all_params[name].default}
     with spelling.spelt(spec):
         found = arguments.resolve(spec, {**given, **flags})
         for name in found.each:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from optgen.torch.group import GroupStep
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.protocols import Owner
-from optgen.torch.ranks import Intent, Ranks
+from optgen.torch.ranks import ALONE, Intent, Ranks
 from optgen.torch.shards import sharding_of
 from optgen.torch.transport import ShardGroup, Traveller, from_owners, to_owners
 
@@ -18,19 +18,21 @@ def update(steps: Sequence[GroupStep], prepare: Callable[[], None], ranks: Ranks
     ranks.all_do(prepare, lambda: _plan(steps))
     ready = [step for step in steps if step.starts()]
     owned = [bound for step in ready for bound in step.owned]
-    for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
-        to_owners(group, travellers)
+    if owned:
+        for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
+            to_owners(group, travellers)
     _attempt(ready, owned, ranks)
     for step in ready:
         step.run()
-    for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
-        from_owners(group, travellers)
+    if owned:
+        for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
+            from_owners(group, travellers)
 
 
 def ranks_of(optimizer: Owner) -> Ranks:
     """The processes that update parameters together: those that share parameters of a spec that takes some whole."""
     if not optimizer.spec.has_stages:
-        return Ranks()
+        return ALONE
     every = (p for group in optimizer.param_groups for p in group["params"])
     return Ranks(sharding.mesh for p in every if (sharding := sharding_of(p)) is not None)
 

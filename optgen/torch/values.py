@@ -58,7 +58,7 @@ class GroupValues:
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
         self._spec, self._spelling = spec, spelling
         self._keys = (*spelling.params, *spelling.flags, *GroupOptions._fields)
-        self._params, self._deciding = spec.all_params(), arguments.deciding(spec)
+        self._params, self._deciding = spec.all_params, arguments.deciding(spec)
         self.on_gpu = gpu_values(spec, spelling, group, GpuValues())
         self.arguments: Arguments = checked(spec, spelling, self.on_gpu.as_numbers(spelling, group))
         self.options = options_of(group)

@@ -59,7 +59,7 @@ def number_for(spec: Spec, param: str, value: NamedNumbers, name: str) -> float:
     """The hyper-parameter of the parameter of this name."""
     if not isinstance(value, tuple):
         return value
-    default = spec.all_params()[param].default
+    default = spec.all_params[param].default
     assert default is not None  # no param is both unset and per param
     return next((number for ending, number in value if name.endswith(ending)), float(default))
 

@@ -104,7 +104,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     per_param = [f.name for f in spec.flags if f.per_param]
     members = {
         "spec": spec,
-        "param_names": tuple(spec.all_params()),
+        "param_names": tuple(spec.all_params),
         "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
         "per_param_names": tuple(per_param),
         "named_params": tuple(p.name for p in spec.params if p.per_param),

@@ -324,7 +324,7 @@ def _spec_optimizer(cls: type[SpecOptimizer], arguments: Mapping[str, Any], valu
         raise TypeError("'lazy_update' must be True or False")
     given = {name: x for name, x in arguments.items() if name not in ("multi_precision", "lazy_update")}
     for name in cls.param_names:
-        unread = name in ("wd", "clip_gradient") and name not in cls.spec.reads()
+        unread = name in ("wd", "clip_gradient") and name not in cls.spec.reads
         if name in values and not unread:
             given["learning_rate" if name == "lr" else name] = values[name]
     optimizer = cls(**given)

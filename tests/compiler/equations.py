@@ -66,7 +66,7 @@ def _singular_vectors(a: Array) -> tuple[Array, Array]:
 
 def update(optimizer: Optimizer, flags: Flags, values: Values, count: int) -> Values:
     """One update. `values` has `w`, `grad`, states, params and sizes; returns the new values by key, as `m'`."""
-    due = [timing for timing in optimizer.timings() if is_due(timing, count, values)]
+    due = [timing for timing in optimizer.timings if is_due(timing, count, values)]
     program = optimizer.program(flags, due=due)
     known = {**values, "t": count, "step": count, "g": values["grad"] * values.get("rescale_grad", 1.0)}
     for state in program.states:

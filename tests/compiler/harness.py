@@ -120,7 +120,7 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
     """Every combination of flags that arguments can select: free ones by name, others by the params they test."""
     for spec in specs:
         choices = {f.name: f.choices or (False, True) for f in spec.flags if f.condition is None and not f.per_param}
-        params = spec.all_params()
+        params = spec.all_params
         deciding = arguments.deciding(spec)
         numbers = {name: (p.default, 0.0, 0.9, 2.0) for name, p in params.items() if name in deciding}
         seen = set()

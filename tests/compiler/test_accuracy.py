@@ -217,7 +217,7 @@ class Steps:
     """One variant, bound to one tensor, and what its formula needs to know before a step."""
 
     def __init__(self, case: Case, variant: Variant, shapes: tuple[Shape, ...], w: Array, **changes: Any) -> None:
-        read = case.spec.reads() | {"lr", "rescale_grad"}
+        read = case.spec.reads | {"lr", "rescale_grad"}
         self.case, self.variant = case, variant
         self.rule = case.load(**{name: x for name, x in changes.items() if name in read})
         flags = {name: [variant.flags[name]] for name in case.own}

@@ -141,7 +141,7 @@ def compare(
 
 def changes_for(case: Case, n: int) -> list[dict[str, Any]]:
     """CHANGES as far as the spec reads them, for n tensors."""
-    read = case.spec.reads() | {"lr", "rescale_grad"}
+    read = case.spec.reads | {"lr", "rescale_grad"}
     return [{k: x[:n] if isinstance(x, list) else x for k, x in changes.items() if k in read} for changes in CHANGES]
 
 

@@ -24,7 +24,7 @@ BETAS = [0.9 if i < 7 else 0.8 for i in range(N)]
 )
 def test_together_or_alone(spec: str, counts: str, values: dict[str, Sequence[float]]) -> None:
     rule = optgen.load(spec)
-    values = {name: x for name, x in values.items() if name in rule.spec.reads()}
+    values = {name: x for name, x in values.items() if name in rule.spec.reads}
     rng = np.random.default_rng(0)
     params, grads = ([rng.standard_normal(i + 1).astype(np.float32) for i in range(N)] for _ in range(2))
     state = rule.init(params)

@@ -239,7 +239,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     """One update by the interpreter, with the products of the CPU."""
     shape = arrays["w"].shape
     values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
-    due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
+    due = [timing for timing in rule.spec.timings if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
     interpret_plan(plan, build, [TensorUpdate(arrays, values, count, id)], calls.call, last_two=rule.spec.last_two)
@@ -360,7 +360,7 @@ def test_vectors_and_matrices_without_columns_beside_another(name: str, shape: t
 def test_arrays_share_memory_only_while_they_are_not_needed_together() -> None:
     for spec in SPECS.values():
         for flags in spec.variants():
-            found = pipeline.stages(spec, Variant(flags), spec.timings(), first=True)
+            found = pipeline.stages(spec, Variant(flags), spec.timings, first=True)
             own = lives(found)
             sizes = {key: 64 * (1 + k % 3) for k, key in enumerate(own)}
             begins, end = offsets(found, sizes)

@@ -58,7 +58,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     """One update by the interpreter."""
     shape = arrays["w"].shape
     values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
-    due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
+    due = [timing for timing in rule.spec.timings if is_due(timing, count, values)]
     plan = pipeline.stages(rule.spec, variant, due, first=count == 1, folds=False)
     build = functools.partial(pipeline.build_section, rule.spec, variant)
     own_call = functools.partial(call, how=HOW[rule.matmul])

@@ -30,7 +30,7 @@ def parse_text(text: str) -> Optimizer:
 def report(optimizer: Optimizer) -> str:
     """The kinds of all names that are no params and no plain elements, variant by variant, and the warnings."""
     rows = []
-    known = {*optimizer.all_params(), "t", "step", "rank", "size", "rows", "cols", "matrices", "machine_epsilon"}
+    known = {*optimizer.all_params, "t", "step", "rank", "size", "rows", "cols", "matrices", "machine_epsilon"}
     for flags in optimizer.variants():
         rows.append(" ".join(f"{name}={value}" for name, value in flags.items()) or "(no flags)")
         kinds = infer(optimizer.program(flags), optimizer)
@@ -55,9 +55,9 @@ def test_shipped_specs_are_clean(path: Path) -> None:
 def test_what_adam_declares() -> None:
     adam = parse_file(HERE.parents[1] / "specs" / "adam.opt")
     assert adam.name == "Adam"
-    beta2 = adam.all_params()["beta2"]
+    beta2 = adam.all_params["beta2"]
     assert (beta2.default, beta2.interval) == (0.999, Interval(0.0, 1.0, False, True))
-    clip = adam.all_params()["clip_gradient"]
+    clip = adam.all_params["clip_gradient"]
     assert clip.optional and clip.zero_off and clip.interval == Interval(0.0, math.inf, False, True)
     assert adam.flag("amsgrad").default is False
     assert [s.name for s in adam.program({"amsgrad": False}).states] == ["m", "v"]
@@ -68,7 +68,7 @@ def test_what_adam_declares() -> None:
 
 def test_what_lbsgd_declares() -> None:
     lbsgd = parse_file(HERE / "good" / "lbsgd.opt")
-    n = lbsgd.all_params()["batch_scale"]
+    n = lbsgd.all_params["batch_scale"]
     assert n.is_int and type(n.default) is int
     assert lbsgd.flag("warmup_strategy").choices == ("linear", "power2", "sqrt", "lars")
     assert lbsgd.flag("plain").condition is not None
@@ -80,15 +80,15 @@ def test_what_lbsgd_declares() -> None:
 
 def test_reads_follows_g_and_flags() -> None:
     sgd = parse_file(HERE.parents[1] / "specs" / "sgd.opt")
-    assert {"lr", "wd", "momentum", "clip_gradient", "rescale_grad", "grad"} <= sgd.reads()
+    assert {"lr", "wd", "momentum", "clip_gradient", "rescale_grad", "grad"} <= sgd.reads
     plain = parse_text("optimizer X\nupdate:\n  w' = w - lr*grad\n")
-    assert "clip_gradient" not in plain.reads() and "wd" not in plain.reads()
+    assert "clip_gradient" not in plain.reads and "wd" not in plain.reads
 
 
 def test_aliases() -> None:
     novograd = parse_file(HERE / "good" / "novograd.opt")
     assert novograd.aliases == ("novo", "nvgrad")
-    assert novograd.all_params()["beta1"].aliases == ("momentum", "rho")
+    assert novograd.all_params["beta1"].aliases == ("momentum", "rho")
 
 
 def test_precedence_is_kept() -> None:

@@ -66,7 +66,7 @@ def built(optimizer: Optimizer, variant: Variant) -> Iterator[Kernel]:
     if not optimizer.is_staged(variant.flags):
         yield pipeline.build(optimizer, variant)
         return
-    for due, first in itertools.product(((), optimizer.timings()), (False, True)):
+    for due, first in itertools.product(((), optimizer.timings), (False, True)):
         for stage in pipeline.stages(optimizer, variant, due, first=first).walk():
             if isinstance(stage, KernelStage):
                 yield pipeline.build_section(optimizer, variant, stage)

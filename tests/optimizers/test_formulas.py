@@ -40,7 +40,7 @@ def test_steps(formula: Formula, values: dict[str, Any]) -> None:
         for w, g, goal, h in zip(ws, gs, goals, read, strict=True):
             g[...] = w - goal + rng.normal(size=w.shape)
             h[...] = rng.normal(size=w.shape)
-        step(**{name: value for name, value in settings.items() if name in rule.spec.reads()})
+        step(**{name: value for name, value in settings.items() if name in rule.spec.reads})
         if draw:
             draw()
         clipped = [np.clip(RESCALE * g, -CLIP, CLIP) for g in gs]

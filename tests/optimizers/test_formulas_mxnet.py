@@ -339,7 +339,7 @@ def test_steps(formula: Formula, values: dict[str, Any], bound: float | None) ->
         for grad in grads:
             grad[...] = rng.normal(size=grad.shape)
         settings = {"lr": rate, "wd": WD, "rescale_grad": RESCALE}
-        step(**{name: value for name, value in settings.items() if name in rule.spec.reads()})
+        step(**{name: value for name, value in settings.items() if name in rule.spec.reads})
         each = zip(want, kept, grads, strict=True)
         want = [formula(w, s, Step(grad, t, rate, bound), **values) for w, s, grad in each]
         for x, y in zip(ws, want, strict=True):

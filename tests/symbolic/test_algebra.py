@@ -114,8 +114,8 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
     known = {"rank": 2.0, "size": 50.0, "rows": 10.0, "cols": 5.0}
     for flags in optimizer.variants():
         chosen = {f.name: flags[f.name] for f in optimizer.flags if f.condition is None and not f.per_param}
-        chosen |= {p: 0.5 if flags[f] else 0.0 for p, f in derived.items() if f in flags and p in optimizer.reads()}
-        chosen |= {"wd": 0.0} if "wd" in optimizer.reads() else {}
+        chosen |= {p: 0.5 if flags[f] else 0.0 for p, f in derived.items() if f in flags and p in optimizer.reads}
+        chosen |= {"wd": 0.0} if "wd" in optimizer.reads else {}
         chosen |= {"r": 4} if name in ("matrix/apollo", "matrix/dion", "matrix/galore") else {}  # of SHAPE
         kernel = optgen.load(optimizer, "float64", **chosen)
         each = {f.name: [flags[f.name]] for f in optimizer.flags if f.per_param}

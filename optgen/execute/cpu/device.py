@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,17 +15,20 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.runner import CpuRunner
-from optgen.execute.cpu.stages import CpuStages
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.kernel import BufferTensors
 from optgen.execute.piece import AnyPiece, Exchange
-from optgen.execute.staged_kernel import StagedKernel
-from optgen.execute.staged_runner import StagedRunner
-from optgen.execute.staged_table import StagedTable
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Optimizer
-from optgen.stages.plan import KernelStage
+
+if TYPE_CHECKING:
+    from optgen.execute.staged_kernel import StagedKernel
+    from optgen.execute.staged_runner import StagedRunner
+    from optgen.execute.staged_table import StagedTable
+    from optgen.stages.plan import KernelStage
+
+# What updates in stages is imported where there are some: most specs have none, and their first step is sooner so.
 
 
 class Cpu:
@@ -49,6 +52,7 @@ class Cpu:
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel | StagedKernel:
         if not variant.evaluate and optimizer.is_staged(variant.flags):
+            from optgen.execute.staged_kernel import StagedKernel
 
             def load(section: KernelStage, number: int) -> CpuKernel:
                 return CpuKernel(variant, pipeline.native_section(optimizer, variant, section, number))
@@ -119,17 +123,22 @@ class Cpu:
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
     ) -> CpuTable | StagedTable:
-        if isinstance(kernel, StagedKernel):
-            return StagedTable(kernel, members, params, tensors, ids, pieces)
-        return CpuTable(kernel, members, params, tensors, ids, pieces)
+        if isinstance(kernel, CpuKernel):
+            return CpuTable(kernel, members, params, tensors, ids, pieces)
+        from optgen.execute.staged_table import StagedTable
+
+        return StagedTable(kernel, members, params, tensors, ids, pieces)
 
     def runner(
         self, tables: Sequence[CpuTable | StagedTable], counts: Tensor, exchange: Exchange | None
     ) -> CpuRunner | StagedRunner:
-        staged = [table for table in tables if isinstance(table, StagedTable)]
+        staged = [x for x in tables if not isinstance(x, CpuTable)]
         others = [x for x in tables if isinstance(x, CpuTable)]
         rest = CpuRunner(others, counts, exchange)
         if not staged:
             return rest
+        from optgen.execute.cpu.stages import CpuStages
+        from optgen.execute.staged_runner import StagedRunner
+
         stages = CpuStages(sum(int(table.sizes.sum()) for table in staged))
         return StagedRunner(staged, stages, rest, others, counts)
