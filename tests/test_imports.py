@@ -250,7 +250,10 @@ def test_import_rules(path: Path) -> None:
 
 RUNTIMES_TESTS = ("gluon", "kvstore", "module", "ndarray", "runtime", "symbol")
 """The folders of tests of `runtime`. The other tests are optgen's, or of both packages."""
-OF_BOTH = {"test_module_names.py", "benchmarks/test_layers.py", "examples/test_distributed.py", "gpu/test_training.py"}
+OF_BOTH = {
+    *("test_module_names.py", "benchmarks/test_layers.py", "examples/test_distributed.py", "gpu/test_training.py"),
+    *("counts/processes.py", "counts/training.py"),
+}
 _MODULE = rf"(?:runtime|tests(?:\.|\s+import\s+)(?:{'|'.join(RUNTIMES_TESTS)}))\b"
 OF_RUNTIME = re.compile(rf"""(?:^|["';])\s*(?:import|from)\s+(?:[\w., ]+,\s*)?{_MODULE}""", re.M)
 

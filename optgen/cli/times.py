@@ -92,7 +92,7 @@ def _kernels(
     if not optimizer.is_staged(variant.flags):
         yield pipeline.build(optimizer, variant)
         return
-    plan = pipeline.stages(optimizer, variant, optimizer.timings(), first=False, seen=seen)
+    plan = pipeline.stages(optimizer, variant, optimizer.timings, first=False, seen=seen)
     _, end = array_places(plan, variant.dtype, values)
     seen("layout", end)
     for section in dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage)):

@@ -212,11 +212,11 @@ def stages_of(name: str, spec: str | Optimizer) -> Iterator[str]:
     what a mean update costs."""
     rule = optgen.load(spec)
     variant = rule.variant((ROWS, COLS))
-    found = pipeline.stages(rule.spec, variant, rule.spec.timings(), first=False)
+    found = pipeline.stages(rule.spec, variant, rule.spec.timings, first=False)
     kernels = sum(isinstance(x, KernelStage) for x in found.walk())
     moved, flops = rule.bytes_moved((ROWS, COLS)), rule.flops((ROWS, COLS))
     yield f"{name}: {kernels} kernels, workspace of {workspace(found, rule)}, {moved:.0f} bytes, {flops:.0f} operations"
-    yield from (f"  {x}" for x in pipeline.stage_lines(rule.spec, variant, rule.spec.timings(), first=False))
+    yield from (f"  {x}" for x in pipeline.stage_lines(rule.spec, variant, rule.spec.timings, first=False))
 
 
 def workspace(plan: Plan, rule: optgen.UpdateRule) -> int:

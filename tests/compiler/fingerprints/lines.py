@@ -49,7 +49,7 @@ def plans(case: Case, *, folds: bool = True) -> dict[str, Plan]:
     """The plans of a variant in stages: of the usual update, of one with all that is computed in some only, and of the
     first one, if it starts states."""
     optimizer, flags = read(case.spec), case.variant.flags
-    due = optimizer.timings()
+    due = optimizer.timings
     kinds = {str(case): ((), False)} | ({f"{case} timed": (due, False)} if due else {})
     states = optimizer.program(flags).states
     if any(optimizer.start(s) is not None and optimizer.starts_in(s, flags) for s in states):
