@@ -183,7 +183,7 @@ class Actions(ExpressionActions):
             raise LineError(
                 "E105", f"'{items[0].text} {items[1].text}' says nothing here", span, "is 'zero off' meant?"
             )
-        return _Option("zero off", True, span)
+        return _Option("zero off", None, span)
 
     def condition(self, items: list[Any]) -> _Option:
         return _Option("if", items[1], items[0].span)

@@ -9,7 +9,6 @@ from optgen.execute.cpu.runner import NativeCall
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.piece import Exchange
-from optgen.threads import pool
 
 
 class GpuRunner:
@@ -26,7 +25,6 @@ class GpuRunner:
         exchange: Exchange | None,
     ) -> None:
         self._gpu, self._stream, self._tables = gpu, stream, tables
-        pool.num_threads()  # a bad OPTGEN_NUM_THREADS is an error here as well
         self._host_part = NativeCall(tables, counts)
         for table in tables:
             table.exchange = exchange
