@@ -1,0 +1,102 @@
+"""`python -m tests.mutants`: puts small faults into optgen and runtime, and tells which of them no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from optgen.files import replacing
+from tests.mutants.judge import Tests, Verdict, judged
+from tests.mutants.mutate import chosen
+from tests.mutants.touched import ROOT, read
+
+FOLDER = ROOT / ".mutants"
+"""Which tests run what, as of the last run of all tests that was noted."""
+
+_EXAMPLES = """examples:
+  python -m tests.mutants -n 20 optgen/passes      20 mutants of the passes
+  python -m tests.mutants -n 60 --seed 7 -o new.jsonl
+  python -m tests.mutants --again new.jsonl        the same mutants, by the tests as they are now
+  python -m tests.mutants --note                   note anew which tests run what (as long as make test)
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("files", nargs="*", default=["optgen", "runtime"], help="files and folders to change")
+    parser.add_argument("-n", "--number", type=int, default=60, help="how many mutants (60)")
+    parser.add_argument("--seed", type=int, default=0, help="draws them (0)")
+    parser.add_argument("-o", "--output", type=Path, help="a file for the verdicts")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="judge the mutants of a file of verdicts again")
+    parser.add_argument("--note", action="store_true", help="only note which tests run what")
+    parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1, help="runs at a time (one a CPU)")
+    options = parser.parse_args(arguments)
+    if options.note or not FOLDER.exists():
+        note(options.processes)
+    if options.note:
+        return 0
+    if options.again:
+        old = [Verdict.read(line) for line in options.again.read_text(encoding="utf-8").splitlines()]
+    else:
+        mutants = chosen(ROOT, options.files, options.number, options.seed)
+        old = [Verdict(mutant, "survived") for mutant in mutants]
+    new = show(old, _tests(), options.processes)
+    if options.output:
+        with replacing(options.output) as file:
+            file.write("".join(verdict.line() + "\n" for verdict in new).encode())
+    return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
+
+
+def note(processes: int) -> None:
+    """Run all tests of `make test`, and note which blocks each of them runs."""
+    started = time.time()
+    FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.glob("*.jsonl"):
+        path.unlink()
+    makefile = subprocess.run(
+        ["make", "-s", "-n", "test"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    commands = [line.split(" -m pytest", 1)[1].split() for line in makefile if " -m pytest" in line]
+    for command in commands:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
+            cwd=ROOT, env=os.environ | {"TOUCHED": str(FOLDER)}, check=False,
+        )  # fmt: skip
+    print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
+
+
+def _tests() -> Callable[[Verdict], list[str]]:
+    tests = Tests(read(FOLDER))
+
+    def of(old: Verdict) -> list[str]:
+        """The one that killed it before goes first."""
+        names = tests.of(old.mutant, (ROOT / old.mutant.path).read_text(encoding="utf-8"))
+        return [old.by, *(name for name in names if name != old.by)] if old.by not in ("", "time") else names
+
+    return of
+
+
+def show(old: list[Verdict], tests: Callable[[Verdict], list[str]], processes: int) -> list[Verdict]:
+    new = []
+    for verdict in tqdm(judged(old, tests, processes), total=len(old), disable=None, unit="mutant"):
+        new.append(verdict)
+        if verdict.verdict != "killed":
+            tqdm.write(f"{verdict.verdict}: {verdict.mutant.described()}{verdict.why and f' ({verdict.why})'}")
+    counts = Counter(verdict.verdict for verdict in new)
+    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
+    return new
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Judging mutants: the tests that run a mutant's block are run with it, in a copy of the tree, until one fails."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.mutants.mutate import Mutant
+from tests.mutants.touched import ON_GPU, ROOT, Test, block_of
+from tests.process import run
+
+TESTS = 40
+SECONDS = 180.0
+_OF_THE_LIMIT = 0.4
+"""The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: "killed", "survived", "untested" if no test runs it, or "gone" if its lines changed.
+
+    `by` is the test that killed it, "time" if the tests did not end. `why` says why one that survives does no harm.
+    """
+
+    mutant: Mutant
+    verdict: str
+    by: str = ""
+    why: str = ""
+
+    def line(self) -> str:
+        return json.dumps(self.mutant.row() | {"verdict": self.verdict, "by": self.by, "why": self.why})
+
+    @classmethod
+    def read(cls, line: str) -> Verdict:
+        row = json.loads(line)
+        verdict = [row.pop(name) for name in ("verdict", "by", "why")]
+        return cls(Mutant(**row), *verdict)
+
+
+class Tests:
+    """The tests that judge: those that run a block, the ones that run little else first, files in turn."""
+
+    def __init__(self, tests: dict[str, Test]) -> None:
+        self._tests = tests
+        self._of_block: dict[str, list[str]] = defaultdict(list)
+        self._of_file: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(tests, key=lambda name: len(tests[name].blocks)):
+            for block in tests[name].blocks:
+                self._of_block[block].append(name)
+            for file in {block.partition(":")[0] for block in tests[name].blocks}:
+                self._of_file[file].append(name)
+
+    def of(self, mutant: Mutant, text: str) -> list[str]:
+        """At most TESTS that run the mutant's block, and after them, as code that runs once is kept by caches, others
+        that run its file."""
+        block = block_of(text, mutant.line)
+        direct = self._of_block.get(f"{mutant.path}:{block}", []) if block else []
+        near = [name for name in self._of_file.get(mutant.path, []) if name not in set(direct)]
+        picked, seconds = [], 0.0
+        for name in [*_in_turns(direct), *_in_turns(near)]:
+            seconds += self._tests[name].seconds
+            if seconds > SECONDS * _OF_THE_LIMIT:
+                seconds -= self._tests[name].seconds
+            elif len(picked) < TESTS:
+                picked.append(name)
+        return picked
+
+
+def _in_turns(names: Sequence[str]) -> list[str]:
+    """The names, of each file one at a time."""
+    of_file: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        of_file[name.partition("::")[0]].append(name)
+    rows = enumerate(of_file.values())
+    turns = sorted((turn, file, name) for file, its in rows for turn, name in enumerate(its))
+    return [name for _, _, name in turns]
+
+
+@contextmanager
+def copies(number: int) -> Iterator[queue.Queue[Path]]:
+    """Copies of the tree, in which files may be changed."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        free: queue.Queue[Path] = queue.Queue()
+        for i in range(number):
+            place = Path(folder) / f"{i}" / "tree"
+            shutil.copytree(ROOT, place, ignore=_LEFT_OUT)
+            free.put(place)
+        yield free
+
+
+def failing(tree: Path, tests: Sequence[str]) -> str | None:
+    """The first of the tests that fails in a tree, "time" if they do not end, None if all pass."""
+    for flags in ([], ["--on-gpu"]):
+        names = [name.removesuffix(ON_GPU) for name in tests if name.endswith(ON_GPU) == bool(flags)]
+        if names:
+            failed = _failing(tree, flags, names)
+            if failed is not None:
+                return failed + (ON_GPU if flags and failed != "time" else "")
+    return None
+
+
+def _failing(tree: Path, flags: list[str], names: list[str]) -> str | None:
+    env = {
+        "PYTHONPATH": str(tree),
+        "OPTGEN_CACHE_DIR": str(tree.parent / "cache"),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.parent / "hypothesis"),
+        "COLUMNS": "1000",
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
+    try:
+        done = run(command, timeout=SECONDS, cwd=tree, env=env, sweep=True)
+    except AssertionError:
+        return "time"
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return found[1] if found and found[1] in names else names[0]
+
+
+def judged(mutants: Sequence[Verdict], tests: Callable[[Verdict], list[str]], processes: int) -> Iterator[Verdict]:
+    """The verdict on each mutant by its tests, as they come. A test that fails without the mutant judges nothing."""
+    with copies(processes) as free, ThreadPoolExecutor(processes) as pool:
+        tasks = [pool.submit(_judge, one, tests, free) for one in mutants]
+        for task in tasks:
+            yield task.result()
+
+
+def _judge(old: Verdict, tests: Callable[[Verdict], list[str]], free: queue.Queue[Path]) -> Verdict:
+    tree = free.get()
+    try:
+        file = tree / old.mutant.path
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        changed = old.mutant.applied(text)
+        if changed is None:
+            return replace(old, verdict="gone", by="")
+        names = tests(old)
+        if not names:
+            return replace(old, verdict="untested", by="")
+        while names:
+            _write(file, changed)
+            failed = failing(tree, names)
+            _write(file, text)
+            if failed is None:
+                break
+            first = names[0] if failed == "time" else failed
+            if failing(tree, names if failed == "time" else [first]) is None:
+                return replace(old, verdict="killed", by=failed)
+            names.remove(first)
+        return replace(old, verdict="survived", by="")
+    finally:
+        free.put(tree)
+
+
+_times = itertools.count(int(time.time()))
+
+
+def _write(file: Path, text: str) -> None:
+    """A file that differs in its time by seconds, by which Python knows that what it compiled is old."""
+    file.write_text(text, encoding="utf-8")
+    now = next(_times)
+    os.utime(file, (now, now))
