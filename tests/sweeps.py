@@ -1,4 +1,4 @@
-"""Sweeps: long lists of cases, of which `make test` runs those that find faults and `make stress` runs the others too."""
+"""Sweeps: long lists of cases. `make test` runs those that find faults, `make stress` the others."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from optgen.files import replacing
-from tests.mutants.judge import Tests, Verdict, judged
+from tests.mutants.judge import Judges, Verdict, judged
 from tests.mutants.mutate import chosen
 from tests.mutants.touched import ROOT, read
 
@@ -77,12 +77,12 @@ def note(processes: int) -> None:
 
 
 def _tests() -> Callable[[Verdict], list[str]]:
-    tests = Tests(read(FOLDER))
+    tests = Judges(read(FOLDER))
 
     def of(old: Verdict) -> list[str]:
         """The one that killed it before goes first."""
         names = tests.of(old.mutant, (ROOT / old.mutant.path).read_text(encoding="utf-8"))
-        return [old.by, *(name for name in names if name != old.by)] if old.by not in ("", "time") else names
+        return [old.by, *(name for name in names if name != old.by)] if old.by else names
 
     return of
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.mutants.mutate import Mutant
-from tests.mutants.touched import ON_GPU, ROOT, Test, block_of
+from tests.mutants.touched import ON_GPU, ROOT, Noted, block_of
 from tests.process import run
 
 TESTS = 40
@@ -33,7 +33,7 @@ _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "
 class Verdict:
     """What became of a mutant: "killed", "survived", "untested" if no test runs it, or "gone" if its lines changed.
 
-    `by` is the test that killed it, "time" if the tests did not end. `why` says why one that survives does no harm.
+    `by` is the test that fails with it, or does not end. `why` says why one that survives does no harm.
     """
 
     mutant: Mutant
@@ -51,10 +51,10 @@ class Verdict:
         return cls(Mutant(**row), *verdict)
 
 
-class Tests:
+class Judges:
     """The tests that judge: those that run a block, the ones that run little else first, files in turn."""
 
-    def __init__(self, tests: dict[str, Test]) -> None:
+    def __init__(self, tests: dict[str, Noted]) -> None:
         self._tests = tests
         self._of_block: dict[str, list[str]] = defaultdict(list)
         self._of_file: dict[str, list[str]] = defaultdict(list)
@@ -103,13 +103,13 @@ def copies(number: int) -> Iterator[queue.Queue[Path]]:
 
 
 def failing(tree: Path, tests: Sequence[str]) -> str | None:
-    """The first of the tests that fails in a tree, "time" if they do not end, None if all pass."""
+    """The first of the tests that fails in a tree, or does not end; None if all pass."""
     for flags in ([], ["--on-gpu"]):
         names = [name.removesuffix(ON_GPU) for name in tests if name.endswith(ON_GPU) == bool(flags)]
         if names:
             failed = _failing(tree, flags, names)
             if failed is not None:
-                return failed + (ON_GPU if flags and failed != "time" else "")
+                return failed + (ON_GPU if flags else "")
     return None
 
 
@@ -120,15 +120,15 @@ def _failing(tree: Path, flags: list[str], names: list[str]) -> str | None:
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.parent / "hypothesis"),
         "COLUMNS": "1000",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
+    command = [sys.executable, "-m", "pytest", "-x", "-v", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
     try:
         done = run(command, timeout=SECONDS, cwd=tree, env=env, sweep=True)
-    except AssertionError:
-        return "time"
-    if done.returncode == 0:
-        return None
-    found = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    return found[1] if found and found[1] in names else names[0]
+        if done.returncode == 0:
+            return None
+        found = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    except AssertionError as error:  # the time is over: the last line has the test that runs
+        found = re.findall(r"^(tests/.*::.*) $", "\n".join(error.__notes__), re.MULTILINE)[-1:]
+    return found[0] if found and found[0] in names else names[0]
 
 
 def judged(mutants: Sequence[Verdict], tests: Callable[[Verdict], list[str]], processes: int) -> Iterator[Verdict]:
@@ -156,10 +156,9 @@ def _judge(old: Verdict, tests: Callable[[Verdict], list[str]], free: queue.Queu
             _write(file, text)
             if failed is None:
                 break
-            first = names[0] if failed == "time" else failed
-            if failing(tree, names if failed == "time" else [first]) is None:
+            if failing(tree, [failed]) is None:
                 return replace(old, verdict="killed", by=failed)
-            names.remove(first)
+            names.remove(failed)
         return replace(old, verdict="survived", by="")
     finally:
         free.put(tree)

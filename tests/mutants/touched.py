@@ -148,22 +148,22 @@ def write(test: str, seconds: float) -> None:
 
 
 @dataclass
-class Test:
+class Noted:
     """What is known of a test: the seconds it takes, and the blocks that it runs."""
 
     seconds: float
     blocks: set[str]
 
 
-def read(folder: Path) -> dict[str, Test]:
+def read(folder: Path) -> dict[str, Noted]:
     """The tests of all files that `write` wrote."""
-    tests: dict[str, Test] = {}
+    tests: dict[str, Noted] = {}
     for path in sorted(folder.glob("*.jsonl")):
         names: list[str] = []
         for line in path.read_text(encoding="utf-8").splitlines():
             name, seconds, new, numbers = json.loads(line)
             names += new
-            test = tests.setdefault(name, Test(0.0, set()))
+            test = tests.setdefault(name, Noted(0.0, set()))
             test.seconds += seconds
             test.blocks.update(names[i] for i in numbers)
     return tests
