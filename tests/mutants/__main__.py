@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from optgen.files import replacing
-from tests.mutants.judge import Judges, Verdict, judged
+from tests.mutants.judge import Judges, Verdict, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import chosen
 from tests.mutants.touched import ROOT, read
 
@@ -47,14 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.note:
         return 0
     if options.again:
-        old = [Verdict.read(line) for line in options.again.read_text(encoding="utf-8").splitlines()]
+        drawn, old = read_verdicts(options.again)
     else:
-        mutants = chosen(ROOT, options.files, options.number, options.seed)
-        old = [Verdict(mutant, "survived") for mutant in mutants]
+        drawn = {"files": options.files, "number": options.number, "seed": options.seed}
+        old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
     new = show(old, _tests(), options.processes)
     if options.output:
-        with replacing(options.output) as file:
-            file.write("".join(verdict.line() + "\n" for verdict in new).encode())
+        write_verdicts(options.output, drawn, new)
     return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
 
 

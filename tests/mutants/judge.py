@@ -12,12 +12,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from optgen.files import replacing
 from tests.mutants.mutate import Mutant
 from tests.mutants.touched import ON_GPU, ROOT, Noted, block_of
 from tests.process import run
@@ -41,14 +43,18 @@ class Verdict:
     by: str = ""
     why: str = ""
 
-    def line(self) -> str:
-        return json.dumps(self.mutant.row() | {"verdict": self.verdict, "by": self.by, "why": self.why})
 
-    @classmethod
-    def read(cls, line: str) -> Verdict:
-        row = json.loads(line)
-        verdict = [row.pop(name) for name in ("verdict", "by", "why")]
-        return cls(Mutant(**row), *verdict)
+def write_verdicts(path: Path, drawn: dict[str, Any], verdicts: Iterable[Verdict]) -> None:
+    """A file of lines of JSON: first how the mutants were `drawn`, then each with its verdict."""
+    rows = [drawn, *({**asdict(x.mutant), "verdict": x.verdict, "by": x.by, "why": x.why} for x in verdicts)]
+    with replacing(path) as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def read_verdicts(path: Path) -> tuple[dict[str, Any], list[Verdict]]:
+    """What `write_verdicts` was given."""
+    drawn, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return drawn, [Verdict(Mutant(*list(row.values())[:5]), row["verdict"], row["by"], row["why"]) for row in rows]
 
 
 class Judges:

@@ -16,7 +16,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -60,9 +60,6 @@ class Mutant:
         pairs = zip(self.before.splitlines(), self.after.splitlines(), strict=False)
         old, new = next((pair for pair in pairs if pair[0] != pair[1]), (self.before, self.after))
         return f"{self.path}:{self.line}: {self.kind}: {old.strip()}  ->  {new.strip()}"
-
-    def row(self) -> dict[str, str | int]:
-        return asdict(self)
 
 
 def chosen(root: Path, files: Iterable[str], number: int, seed: int) -> list[Mutant]:

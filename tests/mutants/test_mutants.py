@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.judge import Judges, Verdict, judged
+from tests.mutants.judge import Judges, Verdict, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import Mutant, chosen, mutants
 from tests.mutants.touched import ROOT, Noted, block_of, blocks
 
-VERDICTS = Path(__file__).parent / "verdicts.jsonl"
+ON_RECORD = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
 
 TEXT = '''\
 """Docs: 1 < 2."""
@@ -88,10 +88,17 @@ def test_those_that_run_the_block_come_first_and_files_take_turns() -> None:
     assert tests.of(Mutant("m.py", 2, "", "", ""), text) == ["a::1", "a::2", "b::1", "b::2"]
 
 
+def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
+    mutant = Mutant("a.py", 3, "statement", "    x += 1\n    y", "    pass\n    y")
+    verdicts = [Verdict(mutant, "killed", "a::b"), Verdict(mutant, "survived", why="it is 'equal'")]
+    drawn = {"files": ["optgen"], "number": 2, "seed": 7}
+    write_verdicts(tmp_path / "x.jsonl", drawn, verdicts)
+    assert read_verdicts(tmp_path / "x.jsonl") == (drawn, verdicts)
+
+
 @pytest.mark.stress
-@pytest.mark.skipif(not VERDICTS.exists(), reason="no verdicts are on record")
-def test_what_was_killed_is_killed() -> None:
-    old = [Verdict.read(line) for line in VERDICTS.read_text(encoding="utf-8").splitlines()]
-    killed = [verdict for verdict in old if verdict.verdict == "killed"]
+@pytest.mark.parametrize("path", ON_RECORD, ids=lambda path: path.stem)
+def test_what_was_killed_is_killed(path: Path) -> None:
+    killed = [verdict for verdict in read_verdicts(path)[1] if verdict.verdict == "killed"]
     now = list(judged(killed, lambda verdict: [verdict.by], processes=2))
     assert [v.mutant.described() for v in now if v.verdict not in ("killed", "gone")] == []
