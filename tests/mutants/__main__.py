@@ -8,13 +8,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from tqdm import tqdm
 
-from tests.mutants.judge import Judges, Verdict, judged, read_verdicts, write_verdicts
-from tests.mutants.mutate import chosen
+from tests.mutants.judge import Judges, Verdict, copies, failing, judged, read_verdicts, write_verdicts
+from tests.mutants.mutate import Mutant, chosen
 from tests.mutants.touched import ROOT, read
 
 FOLDER = ROOT / ".mutants"
@@ -50,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         drawn = {"files": options.files, "number": options.number, "seed": options.seed}
         old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
-    new = show(old, _tests(), options.processes)
+    new = show(old, Judges(read(FOLDER)), options.processes)
     if options.output:
         write_verdicts(options.output, drawn, new)
     return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
@@ -74,26 +73,33 @@ def note(processes: int) -> None:
     print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
 
 
-def _tests() -> Callable[[Verdict], list[str]]:
-    tests = Judges(read(FOLDER))
+def show(old: list[Verdict], tests: Judges, processes: int) -> list[Verdict]:
+    """Judge mutants, telling those that no test notices. A test that fails without any mutant does not count."""
+    unsound: set[str] = set()
 
-    def of(old: Verdict) -> list[str]:
-        """The one that killed it before goes first."""
-        names = tests.of(old.mutant, (ROOT / old.mutant.path).read_text(encoding="utf-8"))
-        return [old.by, *(name for name in names if name != old.by)] if old.by else names
+    def of(verdict: Verdict) -> list[str]:
+        """Its tests, of which the one that killed it before goes first."""
+        place = ROOT / verdict.mutant.path
+        names = [verdict.by] if verdict.by else []
+        names += tests.of(verdict.mutant, place.read_text(encoding="utf-8")) if place.exists() else []
+        return [name for name in dict.fromkeys(names) if name not in unsound]
 
-    return of
-
-
-def show(old: list[Verdict], tests: Callable[[Verdict], list[str]], processes: int) -> list[Verdict]:
-    new = []
-    for verdict in tqdm(judged(old, tests, processes), total=len(old), disable=None, unit="mutant"):
-        new.append(verdict)
-        if verdict.verdict != "killed":
-            tqdm.write(f"{verdict.verdict}: {verdict.mutant.described()}{verdict.why and f' ({verdict.why})'}")
-    counts = Counter(verdict.verdict for verdict in new)
+    new: dict[Mutant, Verdict] = {}
+    with copies(processes) as trees, tqdm(total=len(old), disable=None, unit="mutant") as progress:
+        waiting = old
+        while waiting:
+            for verdict in judged(waiting, of, trees):
+                new[verdict.mutant] = verdict
+                progress.update()
+                if verdict.verdict != "killed":
+                    reason = f" ({verdict.why})" if verdict.why else ""
+                    progress.write(f"{verdict.verdict}: {verdict.mutant.described()}{reason}")
+            judges = {verdict.by for verdict in new.values()} - {"", *unsound}
+            unsound |= (wrong := set(failing(trees[0], sorted(judges))))
+            waiting = [verdict for verdict in new.values() if verdict.by in wrong]
+    counts = Counter(verdict.verdict for verdict in new.values())
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
-    return new
+    return list(new.values())
 
 
 if __name__ == "__main__":

@@ -97,75 +97,70 @@ def _in_turns(names: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def copies(number: int) -> Iterator[queue.Queue[Path]]:
+def copies(number: int) -> Iterator[list[Path]]:
     """Copies of the tree, in which files may be changed."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        free: queue.Queue[Path] = queue.Queue()
-        for i in range(number):
-            place = Path(folder) / f"{i}" / "tree"
+        places = [Path(folder) / f"{i}" / "tree" for i in range(number)]
+        for place in places:
             shutil.copytree(ROOT, place, ignore=_LEFT_OUT)
-            free.put(place)
-        yield free
+        yield places
 
 
-def failing(tree: Path, tests: Sequence[str]) -> str | None:
-    """The first of the tests that fails in a tree, or does not end; None if all pass."""
-    for flags in ([], ["--on-gpu"]):
-        names = [name.removesuffix(ON_GPU) for name in tests if name.endswith(ON_GPU) == bool(flags)]
-        if names:
-            failed = _failing(tree, flags, names)
-            if failed is not None:
-                return failed + (ON_GPU if flags else "")
-    return None
+def failing(tree: Path, tests: Sequence[str], *flags: str) -> list[str]:
+    """Those of the tests that fail in a tree; with "-x" only the first. One that does not end is the last."""
+    found: list[str] = []
+    for mode, names in (([], [x for x in tests if not x.endswith(ON_GPU)]),
+                        (["--on-gpu"], [x.removesuffix(ON_GPU) for x in tests if x.endswith(ON_GPU)])):  # fmt: skip
+        if names and not ("-x" in flags and found):
+            found += [name + ON_GPU * bool(mode) for name in _failing(tree, [*flags, *mode], names)]
+    return found
 
 
-def _failing(tree: Path, flags: list[str], names: list[str]) -> str | None:
+def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
     env = {
         "PYTHONPATH": str(tree),
         "OPTGEN_CACHE_DIR": str(tree.parent / "cache"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.parent / "hypothesis"),
         "COLUMNS": "1000",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-v", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
+    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
+    limit = SECONDS if "-x" in flags else SECONDS + 20 * len(names)
     try:
-        done = run(command, timeout=SECONDS, cwd=tree, env=env, sweep=True)
+        done = run(command, timeout=limit, cwd=tree, env=env, sweep=True)
         if done.returncode == 0:
-            return None
+            return []
         found = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        found += re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
     except AssertionError as error:  # the time is over: the last line has the test that runs
         found = re.findall(r"^(tests/.*::.*) $", "\n".join(error.__notes__), re.MULTILINE)[-1:]
-    return found[0] if found and found[0] in names else names[0]
+    return [name for name in found if name in names] or names[:1]
 
 
-def judged(mutants: Sequence[Verdict], tests: Callable[[Verdict], list[str]], processes: int) -> Iterator[Verdict]:
-    """The verdict on each mutant by its tests, as they come. A test that fails without the mutant judges nothing."""
-    with copies(processes) as free, ThreadPoolExecutor(processes) as pool:
-        tasks = [pool.submit(_judge, one, tests, free) for one in mutants]
-        for task in tasks:
-            yield task.result()
+def judged(
+    mutants: Sequence[Verdict], tests: Callable[[Verdict], list[str]], trees: Sequence[Path]
+) -> Iterator[Verdict]:
+    """The verdict on each mutant by its tests, as they come. Each copy of the tree has one mutant at a time."""
+    free: queue.Queue[Path] = queue.Queue()
+    for tree in trees:
+        free.put(tree)
+    with ThreadPoolExecutor(len(trees)) as pool:
+        yield from pool.map(lambda one: _judge(one, tests(one), free), mutants)
 
 
-def _judge(old: Verdict, tests: Callable[[Verdict], list[str]], free: queue.Queue[Path]) -> Verdict:
+def _judge(old: Verdict, names: list[str], free: queue.Queue[Path]) -> Verdict:
     tree = free.get()
     try:
         file = tree / old.mutant.path
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         changed = old.mutant.applied(text)
-        if changed is None:
-            return replace(old, verdict="gone", by="")
-        names = tests(old)
-        if not names:
-            return replace(old, verdict="untested", by="")
-        while names:
-            _write(file, changed)
-            failed = failing(tree, names)
+        if changed is None or not names:
+            return replace(old, verdict="gone" if changed is None else "untested", by="")
+        _write(file, changed)
+        try:
+            failed = failing(tree, names, "-x")
+        finally:
             _write(file, text)
-            if failed is None:
-                break
-            if failing(tree, [failed]) is None:
-                return replace(old, verdict="killed", by=failed)
-            names.remove(failed)
-        return replace(old, verdict="survived", by="")
+        return replace(old, verdict="killed" if failed else "survived", by=failed[0] if failed else "")
     finally:
         free.put(tree)
 

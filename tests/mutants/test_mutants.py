@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.judge import Judges, Verdict, judged, read_verdicts, write_verdicts
+from tests.mutants.judge import Judges, Verdict, copies, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import Mutant, chosen, mutants
 from tests.mutants.touched import ROOT, Noted, block_of, blocks
 
@@ -100,5 +100,6 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ON_RECORD, ids=lambda path: path.stem)
 def test_what_was_killed_is_killed(path: Path) -> None:
     killed = [verdict for verdict in read_verdicts(path)[1] if verdict.verdict == "killed"]
-    now = list(judged(killed, lambda verdict: [verdict.by], processes=2))
+    with copies(2) as trees:
+        now = list(judged(killed, lambda verdict: [verdict.by], trees))
     assert [v.mutant.described() for v in now if v.verdict not in ("killed", "gone")] == []
