@@ -129,7 +129,8 @@ def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
         done = run(command, timeout=limit, cwd=tree, env=env, sweep=True)
         if done.returncode == 0:
             return []
-        found = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        lines = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        found = [name for name in names if any(line == name or line.startswith(f"{name} - ") for line in lines)]
         found += re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
     except AssertionError as error:  # the time is over: the last line has the test that runs
         found = re.findall(r"^(tests/.*::.*) $", "\n".join(error.__notes__), re.MULTILINE)[-1:]
