@@ -122,6 +122,7 @@ class _Finder(importlib.machinery.PathFinder):
 def begin() -> None:
     """Have all that is imported from now on note its blocks."""
     sys.pycache_prefix = str(Path(os.environ["TOUCHED"]) / "pycache")
+    os.register_at_fork(after_in_child=_numbers.clear)  # the child writes a file of its own
     sys.meta_path.insert(0, _Finder)
 
 
