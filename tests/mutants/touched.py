@@ -139,7 +139,7 @@ def collected() -> list[str]:
 
 def write(test: str, seconds: float) -> None:
     """Write a line: the test, its time, the blocks that have no number yet (they get the next ones), all numbers."""
-    found = collected()
+    found = list(dict.fromkeys(collected()))  # functions of one name, as a property's two, share their blocks' names
     new = [name for name in found if name not in _numbers]
     for name in new:
         _numbers[name] = len(_numbers)
