@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test lint types stress bench gpu format clean
+.PHONY: help setup train test lint types stress mutants bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
 	@echo "make stress   run the long tests"
+	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices"
 	@echo "make format   format the Python sources and the specs"
 	@echo "make clean    remove what was built, except $(VENV)"
 
@@ -64,6 +65,11 @@ types: $(READY)
 
 stress: $(READY)
 	$(PYTEST) -m stress
+
+N := 60
+FILES := optgen runtime
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants -n $(N) $(FILES)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/step.py

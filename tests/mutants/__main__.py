@@ -1,0 +1,106 @@
+"""`python -m tests.mutants`: puts small faults into optgen and runtime, and tells which of them no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from tqdm import tqdm
+
+from tests.mutants.judge import Judges, Verdict, copies, failing, judged, read_verdicts, write_verdicts
+from tests.mutants.mutate import Mutant, chosen
+from tests.mutants.touched import ROOT, read
+
+FOLDER = ROOT / ".mutants"
+"""Which tests run what, as of the last run of all tests that was noted."""
+
+_EXAMPLES = """examples:
+  python -m tests.mutants -n 20 optgen/passes      20 mutants of the passes
+  python -m tests.mutants -n 60 --seed 7 -o new.jsonl
+  python -m tests.mutants --again new.jsonl        the same mutants, by the tests as they are now
+  python -m tests.mutants --note                   note anew which tests run what (as long as make test)
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("files", nargs="*", default=["optgen", "runtime"], help="files and folders to change")
+    parser.add_argument("-n", "--number", type=int, default=60, help="how many mutants (60)")
+    parser.add_argument("--seed", type=int, default=0, help="draws them (0)")
+    parser.add_argument("-o", "--output", type=Path, help="a file for the verdicts")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="judge the mutants of a file of verdicts again")
+    parser.add_argument("--note", action="store_true", help="only note which tests run what")
+    parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1, help="runs at a time (one a CPU)")
+    options = parser.parse_args(arguments)
+    if options.note or not FOLDER.exists():
+        note(options.processes)
+    if options.note:
+        return 0
+    if options.again:
+        drawn, old = read_verdicts(options.again)
+    else:
+        drawn = {"files": options.files, "number": options.number, "seed": options.seed}
+        old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
+    new = show(old, Judges(read(FOLDER)), options.processes)
+    if options.output:
+        write_verdicts(options.output, drawn, new)
+    return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
+
+
+def note(processes: int) -> None:
+    """Run all tests of `make test`, and note which blocks each of them runs."""
+    started = time.time()
+    FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.glob("*.jsonl"):
+        path.unlink()
+    makefile = subprocess.run(
+        ["make", "-s", "-n", "test"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    commands = [line.split(" -m pytest", 1)[1].split() for line in makefile if " -m pytest" in line]
+    for command in commands:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
+            cwd=ROOT, env=os.environ | {"TOUCHED": str(FOLDER)}, check=False,
+        )  # fmt: skip
+    print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
+
+
+def show(old: list[Verdict], tests: Judges, processes: int) -> list[Verdict]:
+    """Judge mutants, telling those that no test notices. A test that fails without any mutant does not count."""
+    unsound: set[str] = set()
+
+    def of(verdict: Verdict) -> list[str]:
+        """Its tests, of which the one that killed it before goes first."""
+        place = ROOT / verdict.mutant.path
+        names = [verdict.by] if verdict.by else []
+        names += tests.of(verdict.mutant, place.read_text(encoding="utf-8")) if place.exists() else []
+        return [name for name in dict.fromkeys(names) if name not in unsound]
+
+    new: dict[Mutant, Verdict] = {}
+    with copies(processes) as trees, tqdm(total=len(old), disable=None, unit="mutant") as progress:
+        waiting = old
+        while waiting:
+            for verdict in judged(waiting, of, trees):
+                new[verdict.mutant] = verdict
+                progress.update()
+                if verdict.verdict != "killed":
+                    reason = f" ({verdict.why})" if verdict.why else ""
+                    progress.write(f"{verdict.verdict}: {verdict.mutant.described()}{reason}")
+            judges = {verdict.by for verdict in new.values()} - {"", *unsound}
+            unsound |= (wrong := set(failing(trees[0], sorted(judges))))
+            waiting = [verdict for verdict in new.values() if verdict.by in wrong]
+    counts = Counter(verdict.verdict for verdict in new.values())
+    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
+    return list(new.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

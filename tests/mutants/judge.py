@@ -1,0 +1,176 @@
+"""Judging mutants: the tests that run a mutant's block are run with it, in a copy of the tree, until one fails."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from optgen.files import replacing
+from tests.mutants.mutate import Mutant
+from tests.mutants.touched import ON_GPU, ROOT, Noted, block_of
+from tests.process import run
+
+TESTS = 40
+SECONDS = 180.0
+_OF_THE_LIMIT = 0.4
+"""The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: "killed", "survived", "untested" if no test runs it, or "gone" if its lines changed.
+
+    `by` is the test that fails with it, or does not end. `why` says why one that survives does no harm.
+    """
+
+    mutant: Mutant
+    verdict: str
+    by: str = ""
+    why: str = ""
+
+
+def write_verdicts(path: Path, drawn: dict[str, Any], verdicts: Iterable[Verdict]) -> None:
+    """A file of lines of JSON: first how the mutants were `drawn`, then each with its verdict."""
+    rows = [drawn, *({**asdict(x.mutant), "verdict": x.verdict, "by": x.by, "why": x.why} for x in verdicts)]
+    with replacing(path) as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def read_verdicts(path: Path) -> tuple[dict[str, Any], list[Verdict]]:
+    """What `write_verdicts` was given."""
+    drawn, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return drawn, [Verdict(Mutant(*list(row.values())[:5]), row["verdict"], row["by"], row["why"]) for row in rows]
+
+
+class Judges:
+    """The tests that judge: those that run a block, the ones that run little else first, files in turn."""
+
+    def __init__(self, tests: dict[str, Noted]) -> None:
+        self._tests = tests
+        self._of_block: dict[str, list[str]] = defaultdict(list)
+        self._of_file: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(tests, key=lambda name: len(tests[name].blocks)):
+            for block in tests[name].blocks:
+                self._of_block[block].append(name)
+            for file in {block.partition(":")[0] for block in tests[name].blocks}:
+                self._of_file[file].append(name)
+
+    def of(self, mutant: Mutant, text: str) -> list[str]:
+        """At most TESTS that run the mutant's block, and after them, as code that runs once is kept by caches, others
+        that run its file."""
+        block = block_of(text, mutant.line)
+        direct = self._of_block.get(f"{mutant.path}:{block}", []) if block else []
+        near = [name for name in self._of_file.get(mutant.path, []) if name not in set(direct)]
+        picked, seconds = [], 0.0
+        for name in [*_in_turns(direct), *_in_turns(near)]:
+            seconds += self._tests[name].seconds
+            if seconds > SECONDS * _OF_THE_LIMIT:
+                seconds -= self._tests[name].seconds
+            elif len(picked) < TESTS:
+                picked.append(name)
+        return picked
+
+
+def _in_turns(names: Sequence[str]) -> list[str]:
+    """The names, of each file one at a time."""
+    of_file: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        of_file[name.partition("::")[0]].append(name)
+    rows = enumerate(of_file.values())
+    turns = sorted((turn, file, name) for file, its in rows for turn, name in enumerate(its))
+    return [name for _, _, name in turns]
+
+
+@contextmanager
+def copies(number: int) -> Iterator[list[Path]]:
+    """Copies of the tree, in which files may be changed."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        places = [Path(folder) / f"{i}" / "tree" for i in range(number)]
+        for place in places:
+            shutil.copytree(ROOT, place, ignore=_LEFT_OUT)
+        yield places
+
+
+def failing(tree: Path, tests: Sequence[str], *flags: str) -> list[str]:
+    """Those of the tests that fail in a tree; with "-x" only the first. One that does not end is the last."""
+    found: list[str] = []
+    for mode, names in (([], [x for x in tests if not x.endswith(ON_GPU)]),
+                        (["--on-gpu"], [x.removesuffix(ON_GPU) for x in tests if x.endswith(ON_GPU)])):  # fmt: skip
+        if names and not ("-x" in flags and found):
+            found += [name + ON_GPU * bool(mode) for name in _failing(tree, [*flags, *mode], names)]
+    return found
+
+
+def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
+    env = {
+        "PYTHONPATH": str(tree),
+        "OPTGEN_CACHE_DIR": str(tree.parent / "cache"),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.parent / "hypothesis"),
+        "COLUMNS": "1000",
+    }
+    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-m", "", *flags, *names]
+    limit = SECONDS if "-x" in flags else SECONDS + 20 * len(names)
+    try:
+        done = run(command, timeout=limit, cwd=tree, env=env, sweep=True)
+        if done.returncode == 0:
+            return []
+        lines = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        found = [name for name in names if any(line == name or line.startswith(f"{name} - ") for line in lines)]
+        found += re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
+    except AssertionError as error:  # the time is over: the last line has the test that runs
+        found = re.findall(r"^(tests/.*::.*) $", "\n".join(error.__notes__), re.MULTILINE)[-1:]
+    return [name for name in found if name in names] or names[:1]
+
+
+def judged(
+    mutants: Sequence[Verdict], tests: Callable[[Verdict], list[str]], trees: Sequence[Path]
+) -> Iterator[Verdict]:
+    """The verdict on each mutant by its tests, as they come. Each copy of the tree has one mutant at a time."""
+    free: queue.Queue[Path] = queue.Queue()
+    for tree in trees:
+        free.put(tree)
+    with ThreadPoolExecutor(len(trees)) as pool:
+        yield from pool.map(lambda one: _judge(one, tests(one), free), mutants)
+
+
+def _judge(old: Verdict, names: list[str], free: queue.Queue[Path]) -> Verdict:
+    tree = free.get()
+    try:
+        file = tree / old.mutant.path
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        changed = old.mutant.applied(text)
+        if changed is None or not names:
+            return replace(old, verdict="gone" if changed is None else "untested", by="")
+        _write(file, changed)
+        try:
+            failed = failing(tree, names, "-x")
+        finally:
+            _write(file, text)
+        return replace(old, verdict="killed" if failed else "survived", by=failed[0] if failed else "")
+    finally:
+        free.put(tree)
+
+
+_times = itertools.count(int(time.time()))
+
+
+def _write(file: Path, text: str) -> None:
+    """A file that differs in its time by seconds, by which Python knows that what it compiled is old."""
+    file.write_text(text, encoding="utf-8")
+    now = next(_times)
+    os.utime(file, (now, now))

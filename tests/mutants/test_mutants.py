@@ -1,0 +1,105 @@
+"""Mutants are what they say, stand where they were found, and the verdicts on record still hold."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.judge import Judges, Verdict, copies, judged, read_verdicts, write_verdicts
+from tests.mutants.mutate import Mutant, chosen, mutants
+from tests.mutants.touched import ROOT, Noted, block_of, blocks
+
+ON_RECORD = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
+
+TEXT = '''\
+"""Docs: 1 < 2."""
+
+LIMIT = 3
+
+
+def first(xs: list[int], *, most: int = 0) -> int:
+    """The first."""
+    if not xs:
+        raise ValueError(f"{len(xs)} of {1}", 2)
+    xs.sort(key=abs, reverse=True)
+    found = min(xs[0], most) if most is not None else xs[0]
+    assert found < 5
+    return found
+'''
+
+CHANGES = [
+    ("constant", "LIMIT = 3", "LIMIT = 4"),
+    ("constant", "most: int = 0", "most: int = 1"),
+    ("branch", "if not xs:", "if not (not xs):"),
+    ("statement", 'raise ValueError(f"{len(xs)} of {1}", 2)', "pass"),
+    ("statement", "xs.sort(key=abs, reverse=True)", "pass"),
+    ("argument", "key=abs, reverse=True", "key=abs"),
+    ("constant", "reverse=True", "reverse=False"),
+    ("branch", "min(xs[0], most) if most is not None else xs[0]", "xs[0] if most is not None else min(xs[0], most)"),
+    ("argument", "min(", "max("),
+    ("argument", "xs[0], most", "most, xs[0]"),
+    ("constant", "min(xs[0]", "min(xs[1]"),
+    ("comparison", "is not None", "is None"),
+    ("constant", "else xs[0]", "else xs[1]"),
+]
+
+
+def test_all_mutants_of_a_text() -> None:
+    found = {(m.kind, m.applied(TEXT)) for m in mutants("a.py", TEXT)}
+    assert found == {(kind, TEXT.replace(old, new, 1)) for kind, old, new in CHANGES}
+
+
+def test_a_mutant_is_found_again_where_its_lines_are_nearest() -> None:
+    text = "x = 1\n" * 2 + "y = 2\n" + "x = 1\n" * 3
+    mutant = Mutant("a.py", 5, "constant", "x = 1", "x = 2")
+    assert mutant.applied("# new\n" + text) == "# new\n" + text.replace("y = 2\nx = 1\n", "y = 2\nx = 2\n", 1)
+    assert mutant.applied("# x = 1\nx = 10\n") is None
+
+
+def test_a_seed_draws_the_same_mutants_of_all_kinds() -> None:
+    drawn = [chosen(ROOT, ["optgen/passes", "optgen/files.py"], 10, seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert sorted(m.kind for m in drawn[0]) == sorted(["argument", "branch", "comparison", "constant", "statement"] * 2)
+    for mutant in drawn[0]:
+        text = mutant.applied((ROOT / mutant.path).read_text())
+        assert text is not None
+        ast.parse(text)
+
+
+def test_blocks_have_the_names_of_their_functions() -> None:
+    text = "class A:\n    def f(self):\n        if self:\n            x = 1\n        else:\n            x = 2\n"
+    found = [(block.name, block.first) for block in blocks(ast.parse(text))]
+    assert found == [("A.f:0", 2), ("A.f:1", 4), ("A.f:2", 6)]
+    assert [block_of(text, line) for line in (1, 2, 3, 4, 6)] == [None, "A.f:0", "A.f:0", "A.f:1", "A.f:2"]
+
+
+def test_those_that_run_the_block_come_first_and_files_take_turns() -> None:
+    text = "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n"
+    tests = Judges({
+        "a::1": Noted(1.0, {"m.py:f:0"}),
+        "a::2": Noted(1.0, {"m.py:f:0", "n.py:h:0"}),
+        "b::1": Noted(1.0, {"m.py:f:0", "n.py:h:0", "n.py:i:0"}),
+        "b::2": Noted(1.0, {"m.py:g:0"}),
+        "b::3": Noted(1000.0, {"m.py:f:0"}),
+        "c::1": Noted(1.0, {"n.py:h:0"}),
+    })  # fmt: skip
+    assert tests.of(Mutant("m.py", 2, "", "", ""), text) == ["a::1", "a::2", "b::1", "b::2"]
+
+
+def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
+    mutant = Mutant("a.py", 3, "statement", "    x += 1\n    y", "    pass\n    y")
+    verdicts = [Verdict(mutant, "killed", "a::b"), Verdict(mutant, "survived", why="it is 'equal'")]
+    drawn = {"files": ["optgen"], "number": 2, "seed": 7}
+    write_verdicts(tmp_path / "x.jsonl", drawn, verdicts)
+    assert read_verdicts(tmp_path / "x.jsonl") == (drawn, verdicts)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("path", ON_RECORD, ids=lambda path: path.stem)
+def test_what_was_killed_is_killed(path: Path) -> None:
+    killed = [verdict for verdict in read_verdicts(path)[1] if verdict.verdict == "killed"]
+    with copies(2) as trees:
+        now = list(judged(killed, lambda verdict: [verdict.by], trees))
+    assert [v.mutant.described() for v in now if v.verdict not in ("killed", "gone")] == []
