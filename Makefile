@@ -20,13 +20,14 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test lint types stress mutants bench gpu format clean
+.PHONY: help setup train test test-quick lint types stress mutants bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
 	@echo "make test     lint, type-check and run the tests"
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
+	@echo "make test-quick PART=torch   lint, type-check, and run the tests in a folder of tests/, or in several"
 	@echo "make stress   run the long tests"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices"
 	@echo "make format   format the Python sources and the specs"
@@ -56,6 +57,10 @@ test: lint types
 	$(PYTEST)
 	$(PYTEST) --on-gpu $(ON_GPU)
 
+PART := lang ir symbolic cli counts
+test-quick: lint types
+	$(PYTEST) $(addprefix tests/,$(PART)) tests/test_imports.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -67,9 +72,10 @@ stress: $(READY)
 	$(PYTEST) -m stress
 
 N := 60
+SEED := 0
 FILES := optgen runtime
 mutants: $(READY)
-	$(BIN)/python -m tests.mutants -n $(N) $(FILES)
+	$(BIN)/python -m tests.mutants -n $(N) --seed $(SEED) $(FILES)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/step.py
