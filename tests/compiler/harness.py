@@ -152,6 +152,15 @@ def covering(cases: Sequence[Case]) -> tuple[Case, ...]:
     return tuple(found)
 
 
+_DIFFERENT = """
+adam adam-amsgrad adafactor adafactor-relative_step adashift-spatial cautiousadamw ftrl groupadagrad
+lamb lars-heavy lbsgd-linear-gathers lbsgd-power2 lion nadam novograd prodigy-safeguard_warmup radam rprop
+schedulefreeadamw sgd sgd-heavy sgld signum sophia test torchasgd-single torchnadam-single
+"""
+DIFFERENT = (*(case for case in ALL if str(case) in _DIFFERENT.split()), *covering(tuple(cases(*FEATURES))))
+"""Those that have constructs, or ways to combine them, that the others have not: what is run on an emulated GPU."""
+assert len(DIFFERENT) == len(_DIFFERENT.split()) + len(covering(tuple(cases(*FEATURES))))
+
 PLAIN_CASES = tuple(cases(*(EVERY[name] for name in sorted(PLAIN))))
 
 

@@ -20,6 +20,7 @@ from optgen.ir.text import from_text, to_text
 from tests.compiler.features import FROZEN
 from tests.compiler.harness import KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
 from tests.conftest import Golden
+from tests.sweeps import swept
 
 TWICE = optgen.parse("""\
 optimizer Twice "three sweeps, the last two of which need what the first one keeps"
@@ -160,8 +161,10 @@ def step_twice(spec: Any, donate: bool, count: int, dtype: str, **how: Any) -> t
 
 
 @pytest.mark.parametrize("in_groups", [False, True], ids=["sweeps", "groups"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("count", "dtype"),
+    swept([(1, "float32"), (1, "float64"), (2, "float32"), (2, "float64")], [(1, "float32"), (2, "float64")]),
+)
 @pytest.mark.parametrize("spec", ["lamb", "cautious_adamw", TWICE, ROWS], ids=str)
 def test_the_same_bits(spec: Any, count: int, dtype: str, in_groups: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = step_twice(spec, False, count, dtype)

@@ -4,6 +4,7 @@ interpreter, to the bit, and L-BFGS against the two-loop recursion as NumPy has 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from optgen.ir.interp import TensorUpdate
 from optgen.shapes import sizes
 from optgen.stages.interp import interpret_plan
 from tests.compiler.harness import same_bits
+from tests.sweeps import swept
 
 Array = np.ndarray[Any, Any]
 
@@ -90,8 +92,14 @@ MODES: dict[str, dict[str, Any]] = {
 SHAPES = ((7,), (6, 5), (), (65, 130), (3, 1))
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("spec", [JOINT, ALONE], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    ("spec", "mode"),
+    swept(
+        itertools.product((JOINT, ALONE), MODES),
+        [(JOINT, "float32"), (JOINT, "bfloat16-master"), (ALONE, "float64"), (ALONE, "codes")],
+    ),
+    ids=lambda x: getattr(x, "name", x),
+)
 def test_a_step_equals_the_interpreter(spec: optgen.Optimizer, mode: str) -> None:
     rng = np.random.default_rng(3)
     rule = optgen.load(spec, lr=0.1, n=4, **MODES[mode])
@@ -126,7 +134,7 @@ def test_a_step_equals_the_interpreter(spec: optgen.Optimizer, mode: str) -> Non
 
 def test_states_of_a_loop_over_all_parameters_start_together() -> None:
     weights = [np.ones((2, 2), np.float32), np.ones(3, np.float32)]
-    step = optgen.load(JOINT, lr=0.1).bind(weights, [np.ones_like(w) for w in weights])
+    step = optgen.load(JOINT, lr=0.1, n=4).bind(weights, [np.ones_like(w) for w in weights])
     step()
     before = [w.copy() for w in weights]
     step.state.t[:] = 1, 0

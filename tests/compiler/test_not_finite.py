@@ -13,6 +13,7 @@ import optgen
 from optgen.ir import Variant
 from tests.compiler.features import FEATURES
 from tests.compiler.harness import (
+    ALL,
     CASES,
     KERNELS,
     PLAIN_CASES,
@@ -29,6 +30,7 @@ from tests.compiler.harness import (
 )
 from tests.compiler.test_accuracy import ELEMENTWISE, MEASURED, Steps
 from tests.compiler.test_differential import MODES, compare, load
+from tests.sweeps import swept
 
 SHAPES: tuple[Shape, ...] = ((8, 520), (4160,), (8, 13, 8, 5))
 """Large enough for 8-bit states."""
@@ -58,6 +60,12 @@ OF_ALL_LATER = {"DAdaptAdam", "DAdaptLion", "Prodigy"}
 EACH = KERNELS | kernels(*PLAIN_CASES)
 VARIANTS = {symbol.removeprefix("optgen_"): x for symbol, x in EACH.items() if x[0].spec not in FEATURES}
 VARIANTS = {name: x for name, x in VARIANTS.items() if is_of_one_gradient(x[0].spec)}
+COVERING = kernels(*covering([*ALL, *PLAIN_CASES]))
+
+
+def is_covering(name: str) -> bool:
+    """Whether a kernel is one of those in which a flag of a spec has a value for the first time."""
+    return f"optgen_{name}" in COVERING
 
 
 def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
@@ -75,7 +83,7 @@ def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
     return places
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", swept(VARIANTS, is_covering))
 def test_a_nan_gradient_shows_at_once(name: str) -> None:
     """And stays: where LBSGD gathers, all of a tensor is NaN when the batch is complete."""
     case, variant = VARIANTS[name]
@@ -92,14 +100,14 @@ def test_a_nan_gradient_shows_at_once(name: str) -> None:
         assert np.array_equal(np.isnan(steps.w), reached(case, variant, steps.w.shape, update)), update
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [
-        (str(x), mode)
-        for x, mode in zip(covering(CASES), itertools.cycle(MODES), strict=False)
-        if is_of_one_gradient(x.spec)
-    ],
-)
+IN_STORAGES = [
+    (str(x), mode)
+    for x, mode in zip(covering(CASES), itertools.cycle(MODES), strict=False)
+    if is_of_one_gradient(x.spec)
+]
+
+
+@pytest.mark.parametrize(("name", "mode"), swept(IN_STORAGES, IN_STORAGES[::3]))  # MODES are 13, so these have all
 def test_a_nan_gradient_shows_in_every_storage(name: str, mode: str) -> None:
     """Also in the update after it, from the stored states: a block of 8-bit codes that holds a NaN is NaN."""
     case = by_name(name)
@@ -131,7 +139,7 @@ def test_a_nan_input_shows_when_it_is_read() -> None:
     assert np.isnan(w).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("name", [name for name in MEASURED if name not in ELEMENTWISE])
+@pytest.mark.parametrize("name", swept([name for name in MEASURED if name not in ELEMENTWISE], is_covering))
 @pytest.mark.parametrize("infinity", [math.inf, -math.inf])
 def test_infinity_follows_the_arithmetic(name: str, infinity: float) -> None:
     """NaN, infinities and numbers are where the formula with its sums has them, in float64, in two updates.
@@ -231,7 +239,7 @@ def test_comparisons_are_the_interpreters(case: Case) -> None:
 # ---------------------------------------------------------------- the sign of rescale_grad
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "signum_f32"])
+@pytest.mark.parametrize("name", swept([name for name in VARIANTS if name != "signum_f32"], is_covering))
 def test_a_negative_rescale_grad_and_gradient(name: str) -> None:
     """Bits are those of the positive ones; but Signum without momentum takes the sign of the gradient as it comes."""
     case, variant = VARIANTS[name]

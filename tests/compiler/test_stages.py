@@ -26,6 +26,7 @@ from optgen.stages.layout import lives, offsets
 from optgen.stages.plan import KernelStage
 from tests.compiler import equations
 from tests.compiler.harness import same_bits
+from tests.sweeps import swept
 
 Array = np.ndarray[Any, Any]
 
@@ -245,16 +246,12 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
     interpret_plan(plan, build, [TensorUpdate(arrays, values, count, id)], calls.call, last_two=rule.spec.last_two)
 
 
-OTHERS = list(MODES)[1:]
+EVERY = list(itertools.product((*SPECS, "drawn"), MODES))
+FEW = [("states", "float64"), ("states", "float16-master"), ("drawn", "float32"), ("functions", "float32")]
+FEW += [("sketch", "bfloat16"), ("singular", "float32"), ("muon", "float32"), ("elements", "int8")]
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [("states", mode) for mode in MODES]  # which has the most
-    + [(name, "float32") for name in SPECS if name != "states"]
-    + [("drawn", mode) for mode in ("float32", "float64")]
-    + [(name, mode) for name, mode in zip(SPECS, itertools.cycle(OTHERS), strict=False) if name != "states"],
-)
+@pytest.mark.parametrize(("name", "mode"), swept(EVERY, FEW))
 def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
     rng = np.random.default_rng(2)
     rule = optgen.load({**SPECS, "drawn": DRAWN}[name], lr=0.1, wd=0.1 if name == "muon" else 0.0, **MODES[mode])

@@ -13,20 +13,21 @@ import optgen
 from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
 from tests.compiler.features import BATCHES, FEATURES, ROWS
-from tests.compiler.harness import ALL, Array, Case, Shape, by_name, covering
-from tests.compiler.test_differential import CODES, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
+from tests.compiler.harness import ALL, DIFFERENT, Array, Case, Shape, by_name, covering
+from tests.compiler.test_differential import CODES, FEW, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
 from tests.compiler.test_subnormals import FAINT
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 from tests.gpu import comparison
+from tests.sweeps import swept
 
 SHAPES: tuple[Shape, ...] = (
     *((), (3, 4), (0,), (1,), (31,), (33, 1), (2, 0), (70, 33), (4097,), (3, 1500), (2, 2, 64)),
 )
 """A number; rows that fit groups of four and rows that do not; a block and one more, large enough for codes; more rows
 than a warp has lanes; more columns than add up at once."""
-FEW: tuple[Shape, ...] = ((3, 4), (31,), (70, 33), (3, 1500))
-EACH = covering(ALL)
+SMALL: tuple[Shape, ...] = ((3, 4), (31,), (70, 33), (3, 1500))
+EACH = swept(covering(ALL), DIFFERENT)
 SIZES: tuple[Shape, ...] = tuple((n,) for n in (0, 1, 3, 31, 33, 255, 257, 4095, 4096, 4097, 3 * 4096 + 5))
 
 
@@ -58,7 +59,7 @@ def compare(gpu: Gpu, *args: Any, steps: int = 1, **how: Any) -> None:
 
 @pytest.mark.parametrize("case", EACH, ids=str)
 def test_every_spec_and_flag(gpu: Gpu, case: Case) -> None:
-    shapes = FEW if case.spec in FEATURES else SHAPES  # they take long
+    shapes = SMALL if case.spec in FEATURES else SHAPES  # they take long
     compare(gpu, case, shapes, special=True)
 
 
@@ -68,7 +69,7 @@ def test_the_prologue_of_every_spec_and_flag(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, ((3, 4), (5,), (2, 3)), steps=2, capturable=True)
 
 
-@pytest.mark.parametrize("mode", ["float32", *MODES])
+@pytest.mark.parametrize("mode", swept(["float32", *MODES], ["float32", "float64", "codes", "mixed-master"]))
 def test_faint_numbers(gpu: Gpu, mode: str) -> None:
     how = MODES.get(mode, {})
     large = (4099,) if "int" in str(how.get("storage")) else (515,)  # for codes
@@ -92,7 +93,7 @@ def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
     compare(gpu, Case(optgen.parse(text), {}), SHAPES, special=True)
 
 
-@pytest.mark.parametrize("mode", ["float32", "float64", "mixed"])
+@pytest.mark.parametrize("mode", swept(["float32", "float64", "mixed"], ["float32"]))
 def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
     compare(gpu, by_name("batch"), BATCHES, MODES.get(mode), special=True, steps=2)
 
@@ -102,12 +103,24 @@ def test_every_mode(gpu: Gpu, mode: str) -> None:
     compare(gpu, by_name("adam"), SHAPES, MODES[mode], special=True, steps=2)
 
 
-@pytest.mark.parametrize(("name", "mode"), pairs(SOME))
+@pytest.mark.parametrize(("name", "mode"), swept(pairs(SOME), pairs(FEW)))
 def test_dtypes_and_storages(gpu: Gpu, name: str, mode: str) -> None:
     compare(gpu, by_name(name), SHAPES, MODES[mode])
 
 
-@pytest.mark.parametrize(("name", "mode"), pairs(SPARSE))
+FEW_SPARSE = {
+    "adafactor": ["float32"],
+    "adam": ["float32", "int8_dynamic", "mixed"],
+    "frozen-nothing": ["float32"],
+    "lamb-bias_correction": ["codes"],
+    "prodigy": ["mixed"],
+    "rows": ["float32"],
+    "starts": ["float32"],
+    "torchsparseadam": ["float32"],
+}
+
+
+@pytest.mark.parametrize(("name", "mode"), swept(pairs(SPARSE), pairs(FEW_SPARSE)))
 def test_row_sparse(gpu: Gpu, name: str, mode: str) -> None:
     for special, lazy in ((True, True), (False, False)):
         compare(gpu, by_name(name), SHAPES, MODES.get(mode), special=special, sparse=True, lazy=lazy)

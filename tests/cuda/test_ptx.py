@@ -12,10 +12,11 @@ import pytest
 from optgen import pipeline
 from optgen.backends import target
 from tests.compiler.features import FEATURES
-from tests.compiler.harness import KERNELS, by_name
+from tests.compiler.harness import ALL, DIFFERENT, KERNELS, Case, by_name, kernels
 from tests.compiler.test_differential import MODES, load
 from tests.conftest import Golden
 from tests.cuda.assemble import Usage, assemble, ptxas
+from tests.sweeps import swept
 
 GOLDEN = Path(__file__).parent / "golden"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
@@ -54,25 +55,31 @@ needs_ptxas = pytest.mark.skipif(
 
 
 @functools.cache
-def every_kernel() -> str:
-    """PTX for the oldest GPU."""
-    return together(
-        [pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in KERNELS.values()]
-    )
+def ptx_of(*cases: Case) -> str:
+    """PTX of all kernels of the cases, for the oldest GPU."""
+    found = kernels(*cases).values()
+    return together([pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in found])
 
 
 @needs_ptxas
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_every_kernel_assembles_without_spills(arch: str) -> None:
-    """PTX for the oldest GPU on all of them, as drivers do it."""
-    usages = assemble(every_kernel(), arch)
-    assert len(usages) > len(KERNELS)
+@pytest.mark.parametrize(
+    ("arch", "cases"),
+    [
+        *((arch, DIFFERENT) for arch in (ARCHITECTURES[0], ARCHITECTURES[-1])),
+        *(pytest.param(arch, ALL, marks=pytest.mark.stress) for arch in ARCHITECTURES),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "all" if x is ALL else "different",
+)
+def test_kernels_assemble_without_spills(arch: str, cases: tuple[Case, ...]) -> None:
+    """PTX for the oldest GPU on the oldest and the newest, on all of them in `make stress`, as drivers do it."""
+    usages = assemble(ptx_of(*cases), arch)
+    assert len(usages) > len(kernels(*cases))
     assert [name for name, usage in usages.items() if spills(usage)] == []
     print(f"{arch}: {len(usages)} entries, up to {max(u.registers for u in usages.values())} registers")
 
 
 @needs_ptxas
-@pytest.mark.parametrize("arch", ["sm_90", "sm_120"])
+@pytest.mark.parametrize("arch", swept(["sm_90", "sm_120"], ["sm_120"]))
 def test_other_architectures(arch: str) -> None:
     """PTX that is made for a GPU, which may have instructions that older ones have not."""
     for name in ("adam", "lamb-bias_correction", "kinds"):
@@ -82,17 +89,20 @@ def test_other_architectures(arch: str) -> None:
 
 
 @needs_ptxas
-def test_every_storage() -> None:
+@pytest.mark.parametrize(
+    "modes", [("float64", "bfloat16-master", "mixed", "codes"), pytest.param(tuple(MODES), marks=pytest.mark.stress)]
+)
+def test_every_storage(modes: tuple[str, ...]) -> None:
     """Codes are converted in registers: those of the spec that has most states are enough."""
-    rules = [load(by_name("adan"), mode) for mode in MODES.values()]
+    rules = [load(by_name("adan"), MODES[mode]) for mode in modes]
     texts = [pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode() for rule in rules]
     usages = assemble(together(texts), target.OLDEST)
-    assert len(usages) == len(MODES)
+    assert len(usages) == len(modes)
     assert [name for name, usage in usages.items() if spills(usage)] == []
 
 
 @needs_ptxas
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", swept(ARCHITECTURES, [ARCHITECTURES[0]]))
 def test_capturable_and_scaled_kernels(arch: str) -> None:
     """The prologues of specs whose host phase does much, and sweeps that multiply gradients by a factor."""
     texts = []

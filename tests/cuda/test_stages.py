@@ -27,6 +27,7 @@ from tests.compiler.harness import same_bits
 from tests.compiler.test_axes import GROUPS
 from tests.compiler.test_stages import SPECS, values_of
 from tests.cuda.emulation import Gpu, GpuArray, emulated
+from tests.sweeps import swept
 
 Array = np.ndarray[Any, Any]
 LIBRARY = {name: optgen.load(name).spec for name in ("muon_adamw", "shampoo", "soap")}
@@ -70,9 +71,13 @@ def host(x: Any) -> Array:
 
 
 CASES = [(name, mode) for name in LIBRARY for mode in MODES] + [(name, "float32") for name in (*SPECS, *OF_TENSORS)]
+CASES += [("states", "float64"), ("functions", "float64")]
+FEW = [("muon_adamw", "products of bfloat16"), ("muon_adamw", "int8"), ("shampoo", "float32")]
+FEW += [("soap", "float16-master"), ("functions", "float64")]
+FEW += [(name, "float32") for name in (*SPECS, *OF_TENSORS) if name != "functions"]
 
 
-@pytest.mark.parametrize(("name", "mode"), [*CASES, ("states", "float64"), ("functions", "float64")])
+@pytest.mark.parametrize(("name", "mode"), swept(CASES, FEW))
 def test_a_step_equals_the_interpreter(gpu: Gpu, name: str, mode: str) -> None:
     rng = np.random.default_rng(2)
     spec = {**SPECS, **LIBRARY, **OF_TENSORS}[name]

@@ -170,7 +170,7 @@ def measure(name: str, dtype: type, n: int) -> tuple[float, tuple[float, ...]]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors(name: str) -> None:
-    assert report(name, 2000)
+    assert report(name, 600)
 
 
 @pytest.mark.stress

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,18 +133,24 @@ LITERAL = re.compile(r"(?<![\w.])-?(?:NaN|inf|\d+(?:\.\d+)?)")
 LITERALS = {text: f"x{k}" for k, text in enumerate(sorted({x for call in CLAIMS for x in LITERAL.findall(call)}))}
 
 
-def _spec(declare: str, kind: str) -> Optimizer:
-    """Every claim as the equation of a state, its numbers as params or inputs."""
-    lines = ["optimizer Claims", *(declare.format(name) for name in LITERALS.values())]
-    lines += [f"state s{k}{kind} = 0" for k in range(len(CLAIMS))] + ["update:"]
-    for k, call in enumerate(CLAIMS):
-        lines.append(f"  s{k}' = {LITERAL.sub(lambda m: LITERALS[m[0]], call)}")
-    return check("\n".join([*lines, "  w' = w", ""]))
+def _spec(declarations: Iterable[str], calls: Iterable[str], kind: str) -> Optimizer:
+    """Calls as the equations of states."""
+    states, equations = [], []
+    for k, call in enumerate(calls):
+        states.append(f"state s{k}{kind} = 0")
+        equations.append(f"  s{k}' = {call}")
+    return check("\n".join(["optimizer Claims", *declarations, *states, "update:", *equations, "  w' = w", ""]))
 
 
-def _holds(found: Mapping[str, Any], dtype: type) -> None:
-    for k, (call, expected) in enumerate(CLAIMS.items()):
-        result = dtype(np.ravel(found[f"s{k}"])[0])
+def _of_inputs(call: str) -> tuple[str, list[str]]:
+    """A claim with inputs in the place of its numbers, and these."""
+    count = itertools.count()
+    return LITERAL.sub(lambda _: f"x{next(count)}", call), LITERAL.findall(call)
+
+
+def _holds(found: Sequence[Any], dtype: type) -> None:
+    for number, (call, expected) in zip(found, CLAIMS.items(), strict=True):
+        result = dtype(number)
         if expected is None:
             assert not np.isnan(result), (call, result)
         else:  # the zeros differ, and all NaNs are one
@@ -151,24 +158,32 @@ def _holds(found: Mapping[str, Any], dtype: type) -> None:
             assert same or (np.isnan(result) and math.isnan(expected)), (call, result)
 
 
-def _interpreted(kernel: Kernel, arrays: dict[str, Any], hyper: dict[str, float]) -> dict[str, Any]:
+def _interpreted(kernel: Kernel, arrays: dict[str, Any], hyper: dict[str, float], size: int = 1) -> dict[str, Any]:
     for b in kernel.buffers:
         dtype = np.float64 if b.storage == "float64" else np.float32
-        arrays.setdefault(b.name, np.zeros(() if b.kind is Kind.HOST else (1,), dtype))
+        arrays.setdefault(b.name, np.zeros(() if b.kind is Kind.HOST else (size,), dtype))
     interpret(kernel, [TensorUpdate(arrays, hyper, 1)])
     return arrays
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_functions_of_elements(dtype: str) -> None:
-    optimizer = _spec("input {}", "")
-    numbers = {name: np.array([float(text)], dtype) for text, name in LITERALS.items()}
+    """Each claim is an element, and each function a state, of whose elements those that are its claims count."""
+    claims = [_of_inputs(call) for call in CLAIMS]
+    calls = list(dict.fromkeys(call for call, _ in claims))
+    columns = itertools.zip_longest(*(numbers for _, numbers in claims), fillvalue="1")
+    numbers = {f"x{k}": np.array([float(x) for x in column], dtype) for k, column in enumerate(columns)}
+    optimizer = _spec([f"input {name}" for name in numbers], calls, "")
+
+    def of_claims(states: Mapping[str, Any]) -> list[Any]:
+        return [states[f"s{calls.index(call)}"][k] for k, (call, _) in enumerate(claims)]
+
     kernel = pipeline.build(optimizer, Variant({}, dtype))
-    _holds(_interpreted(kernel, dict(numbers), {}), getattr(np, dtype))
-    one = np.ones(1, dtype)
-    step = optgen.load(optimizer, dtype).bind([one], [one.copy()], inputs={k: [v] for k, v in numbers.items()})
+    _holds(of_claims(_interpreted(kernel, dict(numbers), {}, len(claims))), getattr(np, dtype))
+    w = np.ones(len(claims), dtype)
+    step = optgen.load(optimizer, dtype).bind([w], [w.copy()], inputs={k: [v] for k, v in numbers.items()})
     step()
-    _holds({name: x[0] for name, x in step.state.arrays.items()}, getattr(np, dtype))
+    _holds(of_claims({name: x[0] for name, x in step.state.arrays.items()}), getattr(np, dtype))
 
 
 def test_operations_of_functions() -> None:
@@ -180,9 +195,10 @@ def test_operations_of_functions() -> None:
 
 
 def test_functions_of_host_values() -> None:
-    kernel = pipeline.build(_spec("param {} = 1", ": host"), Variant({}))
+    calls = [LITERAL.sub(lambda m: LITERALS[m[0]], call) for call in CLAIMS]
+    kernel = pipeline.build(_spec([f"param {name} = 1" for name in LITERALS.values()], calls, ": host"), Variant({}))
     found = _interpreted(kernel, {}, {name: float(text) for text, name in LITERALS.items()})
-    _holds(found, np.float64)
+    _holds([found[f"s{k}"] for k in range(len(CLAIMS))], np.float64)
 
 
 @pytest.mark.parametrize("row", tables("reductions")[0].rows, ids=lambda row: row[0])

@@ -13,6 +13,7 @@ from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text, parse
 from optgen.lang.syntax import KEYWORDS
 from optgen.model import Optimizer
+from tests.sweeps import swept
 
 HERE = Path(__file__).parent
 TEXTS = [p.read_text(encoding="utf-8") for p in (*HERE.parents[1].glob("specs/*.opt"), *HERE.glob("good/*.opt"))]
@@ -67,16 +68,28 @@ def test_random_equations(pieces: list[str]) -> None:
     )
 
 
-@settings(max_examples=250, deadline=None)
-@given(st.data())
-def test_random_mutations(data: st.DataObject) -> None:
+def mutated(data: st.DataObject) -> str:
+    """A good spec of which pieces are cut out, replaced or added."""
     text = data.draw(st.sampled_from(TEXTS))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         length = data.draw(st.sampled_from([0, 0, 1, 1, 2, 5, 20]))
         insert = data.draw(st.one_of(st.just(""), st.sampled_from(PIECES), st.text(max_size=3)))
         text = text[:at] + insert + text[at + length :]
-    check(text)
+    return text
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_random_mutations(data: st.DataObject) -> None:
+    check(mutated(data))
+
+
+@pytest.mark.stress
+@settings(max_examples=2000, deadline=None)
+@given(st.data())
+def test_many_random_mutations(data: st.DataObject) -> None:
+    check(mutated(data))
 
 
 @fast
@@ -104,7 +117,9 @@ HUGE = {
     + "\nupdate:\n  w' = g if f\n  w' = w otherwise",
     "require": X + "param p = 1\nrequire " + "not " * 7000 + 'p > 0 "x"\nupdate:\n  w\' = w',
     "lines": X + "update:\n" + "a=b\n" * 8000,
+    "fewer lines": X + "update:\n" + "a=b\n" * 2000,
     "names": X + "update:\n" + "".join(f"a{i}=b{i}\n" for i in range(2500)),
+    "fewer names": X + "update:\n" + "".join(f"a{i}=b{i}\n" for i in range(800)),
     "chain": X + "update:\nx0 = g\n" + "".join(f"x{i + 1}=x{i}\n" for i in range(2000)) + "w'=x2000",
     "open lines": U + "(\n" + "g +\n" * 8000,
     "flags": X + "".join(f"flag f{i} = true\n" for i in range(1500)) + "update:\n w' = g if f1\n w' = w otherwise",
@@ -120,7 +135,7 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("name", HUGE)
+@pytest.mark.parametrize("name", swept(HUGE, lambda name: name not in ("lines", "names")))
 def test_huge_text(name: str) -> None:
     started = time.thread_time()
     check(HUGE[name])

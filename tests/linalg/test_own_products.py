@@ -26,6 +26,7 @@ from optgen.linalg.own.tasks import ENTRIES, module_text
 from optgen.linalg.own.tile import Precision, tile_for
 from optgen.linalg.own.tile_function import PASSES
 from optgen.objectcode import link
+from tests import sweeps
 from tests.linalg.matrices import DTYPES, SHAPES, assert_close, op, operands
 
 X86 = {
@@ -213,8 +214,13 @@ def test_products_in_bfloat16_on_cpus_without_it() -> None:
         assert c.tobytes() == results[0].tobytes()
 
 
-@pytest.mark.parametrize("fused", [False, True])
-@pytest.mark.parametrize("precision", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(
+    ("precision", "fused"),
+    sweeps.swept(
+        combinations(("float32", "float64", "bfloat16"), (False, True)),
+        [("float32", False), ("float64", True), ("bfloat16", True)],
+    ),
+)
 @pytest.mark.parametrize(
     ("triple", "features"),
     [

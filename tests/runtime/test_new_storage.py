@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.compiler.new_storages import NAMES, registered
 from tests.runtime.test_state_files import contents, copy_weights, train, trainer_of
+from tests.sweeps import swept
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +32,16 @@ def test_states_are_saved_and_go_on_bit_by_bit(name: str, tmp_path: Path) -> Non
     assert contents(first) == contents(second)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("other", [None, "int8_dynamic", "bfloat16"])
+OTHERS = (None, "int8_dynamic", "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    swept(
+        itertools.product(NAMES, OTHERS),
+        [*zip(NAMES, (*OTHERS, "int8_dynamic"), strict=True), ("int8_even", None)],
+    ),
+)
 def test_states_become_those_of_other_storages(name: str, other: str | None, tmp_path: Path) -> None:
     for source, target in ((name, other), (other, name)):
         first, second = (trainer_of("adam", storage={"m": x} if x else None) for x in (source, target))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -151,10 +152,16 @@ eval:
     assert latex(optimizer).splitlines()[-2] == r"  w_t^{\mathrm{eval}} &= z_t"
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["some", "every"])
 @pytest.mark.parametrize("name", specfiles.all_available())
-def test_every_spec_in_every_variant(name: str) -> None:
+def test_variants_of_every_spec(name: str, every: bool) -> None:
+    """Those in which some flag has a value for the first time, or every one."""
     optimizer = optgen.parse(specfiles.spec_path(name).read_text("utf-8"))
+    seen = set[tuple[str, Any]]()
     for flags in (None, *optimizer.variants()):
+        if not every and flags and flags.items() <= seen:
+            continue
+        seen |= (flags or {}).items()
         code = latex(optimizer, flags)
         assert code.count("{") == code.count("}")
         assert re.findall(r"\\(?:begin|left)\b", code).__len__() == re.findall(r"\\(?:end|right)\b", code).__len__()
