@@ -288,6 +288,21 @@ WRONG = {
 }
 
 
+def test_what_stands_behind_the_use_for_other_parameters_is_refused() -> None:
+    with pytest.raises(SpecErrors, match=r"'\+' behind a use"):
+        optgen.parse(COMPOSED["otherwise.opt"].replace(" as adam", " + 1"))
+
+
+def test_a_batch_of_matrices_is_one_in_a_chain_too() -> None:
+    """`axes last two` of the base comes along."""
+    ends = []
+    for name in ("torch/adafactor", "torch/adafactor with ema"):
+        w, g = (np.random.default_rng(seed).normal(size=(2, 3, 4)) for seed in (1, 2))
+        optgen.load(name, "float64").bind([w], [g])()
+        ends.append(w.tobytes())
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize("lines", WRONG)
 def test_what_is_refused(lines: str) -> None:
     with pytest.raises(SpecErrors, match="error") as caught:

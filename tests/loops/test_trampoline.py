@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -167,6 +168,20 @@ def test_a_product_leaves_the_threads_of_blas() -> None:
     finally:
         for library, threads in zip(libraries, before, strict=True):
             library.set_threads(threads)
+
+
+def test_the_functions_that_ask_and_set_the_threads_of_blas_are_its_own() -> None:
+    [library] = numpy_blas._libraries()
+    found = numpy_blas.thread_functions()
+    assert found is not None
+    get, set = ctypes.CFUNCTYPE(ctypes.c_int)(found[0]), ctypes.CFUNCTYPE(None, ctypes.c_int)(found[1])
+    before = library.threads()
+    try:
+        for threads in (1, 2):
+            set(threads)
+            assert library.threads() == get() == threads
+    finally:
+        library.set_threads(before)
 
 
 @pytest.mark.parametrize("change", ["implementation", "head"])

@@ -17,7 +17,7 @@ from torch.nn import Parameter
 import optgen
 import optgen.torch
 from optgen import specfiles
-from optgen.torch import optimizer
+from optgen.torch import classes, optimizer
 
 ROOT = Path(__file__).parents[2]
 OF_TORCH = {name.lower() for name in dir(torch.optim)}
@@ -144,6 +144,17 @@ def test_dir_has_each_class_once() -> None:
     assert all(isinstance(getattr(optgen.torch, name), type) for name in set(names) - {"optimizer", "replace"})
     assert optgen.torch.RMSProp is optgen.torch.RMSprop
     assert issubclass(optgen.torch.Lion, optgen.torch.SpecOptimizer)
+
+
+def test_docstrings_have_each_argument_once() -> None:
+    for name in ("Lion", "AdamP", "NorMuon"):
+        given = getattr(optgen.torch, name)
+        lines = [line.strip().partition(":")[0] for line in (given.__doc__ or "").partition("Args:")[2].splitlines()]
+        assert sorted(filter(None, lines)) == sorted(set(inspect.signature(given).parameters) - {"self"})
+
+
+def test_names_of_pytorchs_optimizers_are_known_in_any_case() -> None:
+    assert [classes._source_of(own, "mine") for own in ("LbFgS", "ADAM", "Other")] == [None, "torch/adam", "mine"]
 
 
 def test_docstrings_of_params_without_words() -> None:
