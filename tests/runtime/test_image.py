@@ -144,6 +144,12 @@ def test_drawn_images_of_records(tmp_path: Path) -> None:
         batch(random_resized_crop=True, min_aspect_ratio=0.9, max_aspect_ratio=1.1, min_random_area=0.3) != batch()
     ).any()
     assert (batch(min_aspect_ratio=0.4, max_aspect_ratio=0.5) != batch()).any()
+    scale = {"min_random_scale": 0.7, "max_random_scale": 0.7}
+    assert (batch(**scale) != batch()).any()
+    sized = {"random_resized_crop": True, "min_random_area": 0.5}  # crops have sizes of their own: scales are not read
+    assert (batch(**sized, **scale) == batch(**sized)).all()
+    plain = mx.io.ImageRecordIter(tmp_path / "x.rec", (3, 9, 12), 3, path_imgidx="")
+    assert [type(x) for x in plain.auglist] == [image.CenterCropAug], "nothing is computed that changes nothing"
 
 
 def test_iterators_over_records(tmp_path: Path) -> None:
