@@ -56,8 +56,7 @@ class Memory:
 
     def read(self, i: int) -> Any:
         """An element; IndexError out of bounds, RuntimeError where another task has written it."""
-        self._check(i, "reads", self._writers, "written")
-        task = self.call.task
+        task = self._check(i, "reads", self._writers, "written")
         if self._readers.setdefault(i, task) != task:
             self._readers[i] = _SEVERAL
         return self.data[i]
@@ -72,10 +71,10 @@ class Memory:
         if self.overlaps:
             raise RuntimeError(f"{self} is written, and overlaps {self.overlaps}")
         self._check(i, "writes", self._readers, "read")
-        self._check(i, "writes", self._writers, "written")
-        self._writers[i] = self.call.task
+        self._writers[i] = self._check(i, "writes", self._writers, "written")
 
-    def _check(self, i: int, does: str, users: dict[int, int], done: str) -> None:
+    def _check(self, i: int, does: str, users: dict[int, int], done: str) -> int:
+        """The task that is at it."""
         if not 0 <= i < self.data.size:
             raise IndexError(f"{self}[{i}] is out of bounds: it has {self.data.size} elements")
         task = self.call.task
@@ -83,6 +82,7 @@ class Memory:
         if user != task:
             other = "another task" if user == _SEVERAL else f"task {user}"
             raise RuntimeError(f"{self}[{i}]: task {task} {does} what {other} has {done}")
+        return task
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Pointer:
 
     def __getitem__(self, index: int) -> Any:
         value = self.memory.read(self.offset + index)
-        return value if value.dtype.kind == "f" else int(value)
+        return value if isinstance(value, np.floating) else int(value)
 
     def __setitem__(self, index: int, value: Any) -> None:
         dtype = self.memory.data.dtype
@@ -117,6 +117,8 @@ class Pointer:
 
 def as_float(dtype: np.dtype[Any], x: Any) -> Any:
     """A float or an integer as a scalar of `dtype`. TypeError for a float of another type: it was rounded elsewhere."""
+    if type(x) is dtype.type:
+        return x
     if isinstance(x, np.floating) and x.dtype != dtype:
         raise TypeError(f"a number of type {x.dtype} among those of {dtype}")
     return dtype.type(x)
@@ -188,9 +190,11 @@ class Arithmetic:
         return as_float(self.dtype, x)
 
     def _binary(self, name: str) -> Callable[[Any, Any], Any]:
-        on_ints, on_floats = _ON_INTS.get(name), _ON_FLOATS.get(name)
+        on_ints, on_floats, scalar = _ON_INTS.get(name), _ON_FLOATS.get(name), self.dtype.type
 
         def result(a: Any, b: Any) -> Any:
+            if on_floats and type(a) is scalar and type(b) is scalar:  # most, and this is what takes the time
+                return on_floats(a, b)
             if isinstance(a, Pointer):
                 return a + b
             if on_ints and isinstance(a, int) and isinstance(b, int):

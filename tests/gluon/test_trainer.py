@@ -14,6 +14,7 @@ import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.gluon import nn
 from tests.kvstore.peers import scenarios
+from tests.sweeps import swept
 
 PEERS = json.loads((Path(scenarios.__file__).parent / "data" / "mxnet.json").read_text())
 SHAPES = ((3, 4), (4,), (1,))
@@ -174,9 +175,12 @@ def test_stores_are_chosen_as_in_mxnet() -> None:
     assert scenarios.trainers(mx) == PEERS["trainers"]
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
+STORES = [("device", None), ("local", True), ("device", False), (mx.kv.create("teststore"), None)]
+TOGETHER = [(name, *store) for name in ARGUMENTS for store in STORES]
+
+
 @pytest.mark.parametrize(
-    ("store", "on_store"), [("device", None), ("local", True), ("device", False), (mx.kv.create("teststore"), None)]
+    ("name", "store", "on_store"), swept(TOGETHER, lambda case: case[0] == "sgd" or case[1:] == STORES[0])
 )
 def test_two_contexts_train_as_one(name: str, store: Any, on_store: bool | None) -> None:
     def trained(devices: int) -> tuple[gluon.Trainer, list[np.ndarray]]:
@@ -322,8 +326,13 @@ def test_row_sparse_weights_live_in_the_store(devices: int, tmp_path: Path) -> N
 # ---------------------------------------------------------------- state files
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
-@pytest.mark.parametrize(("here", "there"), [(True, True), (True, False), (False, True), (False, False), (None, True)])
+PLACES = [(True, True), (True, False), (False, True), (False, False), (None, True)]
+MOVES = [(name, *places) for name in ARGUMENTS for places in PLACES]
+
+
+@pytest.mark.parametrize(
+    ("name", "here", "there"), swept(MOVES, lambda case: case[0] == "adam" or case[1:] in PLACES[2:3])
+)
 def test_states_go_on_in_other_contexts(name: str, here: bool | None, there: bool, tmp_path: Path) -> None:
     """`here`, `there`: whether the store updates the weights; None for one context."""
 

@@ -177,7 +177,7 @@ def check_schedule(seed: int, shards: int, workers: int, inline: int, room: int,
     return training
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @SCHEDULES
 def test_acknowledged_pushes_count_once(**schedule: Any) -> None:
     check_schedule(**schedule)
@@ -230,7 +230,7 @@ def test_a_worker_that_is_alive_is_waited_for(pushes: int) -> None:
 
 def test_a_worker_that_stands_still_keeps_nobody_waiting() -> None:
     """What it has put into Ray's memory cannot be read meanwhile."""
-    for seed in range(10):
+    for seed in range(5):
         world = World(seed, [Fault(0, "push", "pause caller", 300)])
         with simulated(world, timeout=600):
             training = Training(world, 1, 2)
@@ -259,7 +259,7 @@ def test_what_is_kept_for_a_new_server_is_bounded(kind: str, monkeypatch: pytest
         kept.append(adoption._bytes)
 
     monkeypatch.setattr(StateTransfer, "keep", watched)
-    for seed in range(10):
+    for seed in range(5):
         world = World(seed, [Fault(0, "push", "kill callee"), Fault(0, "adoption", kind, 100)])
         with simulated(world, timeout=600):
             training = Training(world, 1, 2)

@@ -109,7 +109,7 @@ def slopes_of_channels(dtype: str) -> None:
 
 def softmaxes(dtype: str) -> None:
     """Rows of lengths around those of a vector, a block."""
-    for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
+    for rows, n in ((1, 1), (3, 5), (3, 63), (1, 64), (3, 65), (1, 1024), (1, 1030)):
         share = 2
         tasks, arguments = -(-rows // share), (rows, n, share)
         x, g, scale = numbers(dtype, rows, n), numbers(dtype, rows, n), np.array([-0.5], dtype)
@@ -125,7 +125,7 @@ def softmaxes(dtype: str) -> None:
         softmax.cross_entropy(tasks, n, x, label, e, totals, tops, *arguments, scratch=SCRATCH)
         softmax.cross_entropy_back(tasks, n, g[:, 0].copy(), label, e, totals, np.empty_like(x), *arguments)
     for operator in (nd.softmax, nd.log_softmax):
-        differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
+        differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 7, 90))
 
 
 def sums_of_axes(dtype: str) -> None:

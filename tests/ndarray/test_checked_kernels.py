@@ -16,6 +16,7 @@ from optgen.loops.kernel import KERNELS, POOL_MIN_WORK, LoopKernel
 from optgen.loops.writes import written
 from runtime import native as kernels
 from tests.ndarray import kernel_cases, window_kernel_cases
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.cpu_only("native kernels")
 
@@ -65,8 +66,19 @@ def assert_same_bits(x: np.ndarray, y: np.ndarray, name: str) -> None:
     assert same.all(), f"{name}{np.argwhere(~same)[0].tolist()}: {x[~same][0]!r} compiled, {y[~same][0]!r} checked"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+LONG = (
+    *("softmaxes", "normalizations", "normalizations_with_relu", "normalizations_with_given_means"),
+    *("tiles_of_convolutions", "convolutions", "depthwise_convolutions", "pointwise_convolutions", "poolings"),
+    *("recurrent_layers", "dropouts", "gradient_compression", "rows_of_values", "parts"),
+)
+"""Cases that `make test` runs in one type: no operation in them is another one in the other type, but for the functions
+of `elementwise`. All gradients are checked in float64, too."""
+CALLS = [pytest.param(case, dtype, id=f"{case.__name__}-{dtype}") for case in CASES for dtype in ("float32", "float64")]
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"), swept(CALLS, lambda p: p.values[1] == "float32" or p.values[0].__name__ not in LONG)
+)
 def test_compiled_code_is_what_its_python_says(case: Callable[[str], None], dtype: str, called: Called) -> None:
     case(dtype)
     assert called >= {(name, dtype) for name in CASES[case]}

@@ -226,9 +226,20 @@ def test_every_truncation_is_told(name: str, tmp_path: Path) -> None:
         nd.load(path)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(data=st.data())
 def test_flipped_bytes_do_no_harm(data: st.DataObject) -> None:
+    check_flipped(data)
+
+
+@pytest.mark.stress
+@settings(max_examples=20_000, deadline=None)
+@given(data=st.data())
+def test_many_flipped_bytes_do_no_harm(data: st.DataObject) -> None:
+    check_flipped(data)
+
+
+def check_flipped(data: st.DataObject) -> None:
     """Either an error of ours, or arrays; never anything else, nor much memory."""
     content = bytearray(data.draw(st.sampled_from([*MXNET.values(), OURS])))
     for _ in range(data.draw(st.integers(1, 3))):

@@ -57,9 +57,20 @@ def _tuple(key: Any) -> tuple:
     return key if isinstance(key, tuple) else (key,)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(keys(), st.data())
 def test_keys_are_numpys(key: tuple, data: st.DataObject) -> None:
+    check_key(key, data)
+
+
+@pytest.mark.stress
+@settings(max_examples=5000, deadline=None)
+@given(keys(), st.data())
+def test_many_keys_are_numpys(key: tuple, data: st.DataObject) -> None:
+    check_key(key, data)
+
+
+def check_key(key: tuple, data: st.DataObject) -> None:
     values = np.arange(60.0).reshape(SHAPE)
     x = nd.array(values, dtype="float64")
     x.attach_grad()

@@ -328,8 +328,16 @@ def layers():
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    code = LAYERS + "import hashlib; print(hashlib.sha256(compute() + layers()).hexdigest())"
-    assert len({python(code, OPTGEN_NUM_THREADS=n) for n in "124"}) == 1
+    code = """
+import hashlib, optgen
+for threads in (1, 2, 4):
+    optgen.set_num_threads(threads)
+    rng = np.random.default_rng(1)
+    print(threads, hashlib.sha256(compute() + layers()).hexdigest())
+"""
+    lines = python(LAYERS + code, OPTGEN_NUM_THREADS="4").splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "2", "4"]
+    assert len({line.split()[1] for line in lines}) == 1
 
 
 def test_a_bad_count_is_noticed_by_small_work() -> None:
@@ -417,23 +425,23 @@ def test_python_threads() -> None:
     assert len(results) == 40 and len(set(results)) == 1
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_workers(method: str, tmp_path) -> None:
-    """Kernels in worker processes, of a process that has run some itself."""
+def test_workers(tmp_path) -> None:
+    """Kernels in worker processes, forked and spawned, of a process that has run some itself."""
     script = tmp_path / "workers.py"
     script.write_text(
         SETUP
-        + f"""
+        + """
 import multiprocessing
 def hashed(i):
     return compute()
 if __name__ == "__main__":
     expected = compute()
-    with multiprocessing.get_context("{method}").Pool(2) as pool:
-        assert pool.map(hashed, range(4)) == [expected] * 4
-        pool.close()
-        pool.join()
-    assert compute() == expected
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert pool.map(hashed, range(4)) == [expected] * 4
+            pool.close()
+            pool.join()
+        assert compute() == expected
     print("done")
 """
     )

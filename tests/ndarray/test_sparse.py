@@ -196,14 +196,28 @@ def test_check_format_tells_what_csr_matrix_takes(indices: list, indptr: list, b
             x.asnumpy()
 
 
-@settings(max_examples=100, deadline=None)
-@given(
+MATRICES = given(
     x=arrays(
         "float32", array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=5), elements=st.sampled_from([0, 0, 1, -2])
     ),
     data=st.data(),
 )
+
+
+@settings(max_examples=40, deadline=None)
+@MATRICES
 def test_csr_arrays_read_as_the_dense_ones(x: np.ndarray, data: st.DataObject) -> None:
+    check_csr(x, data)
+
+
+@pytest.mark.stress
+@settings(max_examples=2000, deadline=None)
+@MATRICES
+def test_many_csr_arrays_read_as_the_dense_ones(x: np.ndarray, data: st.DataObject) -> None:
+    check_csr(x, data)
+
+
+def check_csr(x: np.ndarray, data: st.DataObject) -> None:
     m, n = x.shape
     y = nd.array(x).tostype("csr")
     a, b = (sorted(data.draw(st.tuples(st.integers(0, k), st.integers(0, k)))) for k in x.shape)

@@ -295,8 +295,9 @@ def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 RANKS = """
-import sys
+import os, sys, time
 sys.path.insert(0, {root!r})
+os.sched_yield = lambda: time.sleep(2e-4)  # ranks that wait leave the CPUs to the others
 from pathlib import Path
 from mpi4py import MPI
 import tests.runtime.test_checkpoint as t

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,29 @@ import pytest
 from runtime import nd
 from tests.process import run
 
+Train = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "digits"
 
 
-def train(*args: str) -> subprocess.CompletedProcess[str]:
-    return script("train.py", *args)
+@pytest.fixture
+def train(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Train:
+    """Runs the script in this process, which imports what it needs once: its status, and what it wrote."""
+
+    def run_here(*args: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(ROOT)
+        monkeypatch.setattr(sys, "argv", ["train.py", *args])
+        status: object = 0
+        try:
+            runpy.run_path(str(FOLDER / "train.py"), run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+        output, errors = capsys.readouterr()
+        if isinstance(status, str):  # as Python does with a status that is a text
+            errors, status = f"{errors}{status}\n", 1
+        return subprocess.CompletedProcess(args, status or 0, output, errors)
+
+    return run_here
 
 
 def script(name: str, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -36,8 +56,10 @@ def script(name: str, *args: str, timeout: float = 120) -> subprocess.CompletedP
         ("SoftSign", ["--optimizer", "examples/digits/mine.opt"]),
     ],
 )
-def test_training(title: str, args: list[str], tmp_path: Path) -> None:
-    done = train(*args, "--epochs", "12", "--out", str(tmp_path))
+def test_training(title: str, args: list[str], tmp_path: Path, train: Train) -> None:
+    """The first one as users start it."""
+    run_it = train if args else functools.partial(script, "train.py")
+    done = run_it(*args, "--epochs", "12", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     epochs = re.findall(r"epoch +(\d+)  loss ([\d.]+)  test accuracy ([\d.]+)%", done.stdout)
     assert [int(n) for n, _, _ in epochs] == list(range(1, 13))
@@ -50,7 +72,7 @@ def test_training(title: str, args: list[str], tmp_path: Path) -> None:
     assert sorted(shapes) == sorted([(256, 64), (256,), (128, 256), (128,), (10, 128), (10,)])
 
 
-def test_the_same_seed_gives_the_same_numbers(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_numbers(tmp_path: Path, train: Train) -> None:
     first, second = (train("--epochs", "1", "--seed", "1", "--out", str(tmp_path)).stdout for _ in range(2))
     line = re.compile(r"epoch.*%")
     assert line.search(first)[0] == line.search(second)[0]
@@ -66,14 +88,14 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path: Path) -> None:
         (["--storage", "int8"], "states of float32 parameters cannot be stored as 'int8'"),
     ],
 )
-def test_bad_arguments_end_with_one_line(args: list[str], words: str, tmp_path: Path) -> None:
+def test_bad_arguments_end_with_one_line(args: list[str], words: str, tmp_path: Path, train: Train) -> None:
     done = train(*args, "--out", str(tmp_path))
     assert done.returncode != 0
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_help_has_examples() -> None:
+def test_help_has_examples(train: Train) -> None:
     done = train("--help")
     assert done.returncode == 0
     assert "--optimizer examples/digits/mine.opt" in done.stdout

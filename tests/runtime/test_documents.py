@@ -24,15 +24,43 @@ DOCUMENTS = sorted(
 )
 
 
+FORKS = """
+import importlib, os, runpy, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+for folder in os.listdir():
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        for descriptor, name in ((1, "output"), (2, "errors")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), descriptor)
+        runpy.run_path("script.py", run_name="__main__")
+        sys.exit()
+    with open(f"{folder}/status", "w") as file:
+        file.write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+"""
+"""Runs the scripts in the folders that are here, each in a process and a folder of its own; all of these processes
+begin with the modules that are named, which are so imported once."""
+
+
 @pytest.mark.parametrize(
-    "script", re.findall(r"```python\n(?!# needs a GPU)(.*?)```", GUIDE + KERNELS + PYTORCH, re.DOTALL)
+    ("text", "modules"),
+    [(GUIDE, ["runtime"]), (KERNELS, ["optgen"]), (PYTORCH, ["torch", "optgen.torch"])],
+    ids=["from-mxnet", "kernels", "pytorch"],
 )
-def test_code_prints_what_its_comments_say(script: str, tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(script)
-    done = run([sys.executable, "script.py"], timeout=60, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
+def test_code_prints_what_its_comments_say(text: str, modules: list[str], tmp_path: Path) -> None:
+    scripts = re.findall(r"```python\n(?!# needs a GPU)(.*?)```", text, re.DOTALL)
+    for number, script in enumerate(scripts):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "script.py").write_text(script)
+    env = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}  # threads of PyTorch would spin while they wait
+    done = run([sys.executable, "-c", FORKS, *modules], timeout=60 * len(scripts), cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
-    said = re.findall(r"^ *print\(.*\)  # (.*)$", script, re.MULTILINE)
-    assert said and done.stdout.splitlines() == said
+    for number, script in enumerate(scripts):
+        status, output, errors = ((tmp_path / str(number) / f).read_text() for f in ("status", "output", "errors"))
+        assert status == "0", f"{script}\n{errors}"
+        said = re.findall(r"^ *print\(.*\)  # (.*)$", script, re.MULTILINE)
+        assert said and output.splitlines() == said, script
 
 
 def test_what_is_not_there_says_so() -> None:

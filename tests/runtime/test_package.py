@@ -27,9 +27,12 @@ print(*[m for m in ("sympy", "lark", "llvmlite", "sklearn", "matplotlib", "scipy
 
 def test_import_is_quick_and_leaves_compilers_alone(tmp_path: Path) -> None:
     env = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}  # the first writes the others' bytecode
-    results = [run([sys.executable, "-c", IMPORT], timeout=30, env=env).stdout.split("\n") for _ in range(4)]
-    assert min(float(seconds) for seconds, *_ in results) <= 0.4
-    assert all(loaded == "" for _, loaded, *_ in results)
+    for _ in range(4):
+        seconds, loaded, *_ = run([sys.executable, "-c", IMPORT], timeout=30, env=env).stdout.split("\n")
+        assert loaded == ""
+        if float(seconds) <= 0.4:
+            return
+    raise AssertionError(seconds)
 
 
 @pytest.mark.parametrize(("name", "words"), [("npx", "use nd"), ("np", "use nd")])

@@ -190,9 +190,23 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from(list(WRITTEN)))
+ANYTHING = given(st.data(), st.sampled_from(list(WRITTEN)))
+
+
+@settings(max_examples=60, deadline=None)
+@ANYTHING
 def test_anything_in_any_place_is_loaded_or_refused(data: st.DataObject, name: str) -> None:
+    check_anything(data, name)
+
+
+@pytest.mark.stress
+@settings(max_examples=5000, deadline=None)
+@ANYTHING
+def test_many_things_in_any_place_are_loaded_or_refused(data: st.DataObject, name: str) -> None:
+    check_anything(data, name)
+
+
+def check_anything(data: st.DataObject, name: str) -> None:
     """What is loaded can be saved and loaded again; what is refused changes nothing."""
     trainer = trained(name)
     before = written(trainer)

@@ -14,8 +14,10 @@ import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.core import files, optgen_bridge
 from tests.runtime.vectors import for_small_matrices, takes_vectors
+from tests.sweeps import swept
 
 SHAPES = ((70, 80), (67, 81), (33,), (1,))
+SMALL = ((7, 8), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")
 
 
@@ -75,11 +77,14 @@ def contents(trainer: gluon.Trainer) -> bytes:
 
 TAUGHT = [x for x in optgen_bridge.names() if not (optgen_bridge.read(x).phases or optgen_bridge.read(x).given)]
 """The specs whose steps take gradients alone, once."""
+BLOCKS = ("adam", "lamb", "adafactor", "muon_adamw", "nested")
+"""Those that are trained with matrices of more elements than a block or a piece has; what files hold is the same."""
 
 
 @pytest.mark.parametrize("name", [*TAUGHT, "nested"])
 def test_training_goes_on_bit_by_bit(name: str, tmp_path: Path) -> None:
-    shapes = SHAPES[: None if takes_vectors(name) else 2]
+    shapes = SHAPES if name in BLOCKS else SMALL
+    shapes = [shape for shape in shapes if takes_vectors(name) or len(shape) == 2]
     first = trainer_of(name, shapes=shapes)
     train(first, 3)
     first.save_states(tmp_path / "states")
@@ -105,17 +110,19 @@ def test_stored_states_and_masters_go_on_bit_by_bit(storage: str, multi_precisio
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("source", STORAGES)
+TARGETS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("float64", {}),
+    ("float32", {"storage": "int8_dynamic"}),
+    ("float32", {"storage": {"v": "int8_linear"}}),
+    ("float32", {"storage": {"v": "int4_dynamic"}}),
+    ("float16", {"multi_precision": True, "storage": "bfloat16"}),
+    ("bfloat16", {}),
+)
+CONVERSIONS = [(source, *target) for source in STORAGES for target in TARGETS]
+
+
 @pytest.mark.parametrize(
-    ("dtype", "arguments"),
-    [
-        ("float64", {}),
-        ("float32", {"storage": "int8_dynamic"}),
-        ("float32", {"storage": {"v": "int8_linear"}}),
-        ("float32", {"storage": {"v": "int4_dynamic"}}),
-        ("float16", {"multi_precision": True, "storage": "bfloat16"}),
-        ("bfloat16", {}),
-    ],
+    ("source", "dtype", "arguments"), swept(CONVERSIONS, lambda case: case[0] is None or case[1:] in TARGETS[:2])
 )
 def test_other_element_types_and_storages(source: str | None, dtype: str, arguments: dict, tmp_path: Path) -> None:
     first, second = trainer_of("adam", storage=source), trainer_of("adam", dtype, **arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import runtime as mx
 from runtime import gluon, nd
 from runtime.contrib import quantization
+from runtime.contrib.quantization import models
 from tests.symbol import quantized_graphs
 
 GRAPHS = json.loads(gzip.decompress(quantized_graphs.DATA.read_bytes()))
@@ -22,10 +24,18 @@ def test_graphs_are_those_of_mxnet(name: str) -> None:
     assert quantized_graphs.quantized(mx, quantization, *name.rsplit(" ", 1)) == GRAPHS[name]
 
 
+@pytest.fixture
+def few_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Histograms of 2001 bins: to try all thresholds among 8001 takes seconds."""
+    collector = functools.partial(quantization._LayerHistogramCollector, 2001)
+    monkeypatch.setattr(models, "_LayerHistogramCollector", collector)
+
+
 @pytest.mark.parametrize("mode", ["full", "smart"])
 @pytest.mark.parametrize("kind", ["int8", "auto"])
 @pytest.mark.parametrize("calibration", ["none", "naive", "entropy"])
 @pytest.mark.parametrize("name", ["lenet", "residual"])
+@pytest.mark.usefixtures("few_bins")
 def test_a_network_in_8_bits_computes_what_it_did(name: str, calibration: str, kind: str, mode: str) -> None:
     """Within 3 %, by norms of all outputs; the data of LeNet, from 0 to 1, is uint8 where the type is by the range."""
     graph, shapes = quantized_graphs.graphs(mx.sym)[name]
