@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -40,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--note", action="store_true", help="only note which tests run what")
     parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1, help="runs at a time (one a CPU)")
     options = parser.parse_args(arguments)
-    if options.note or not FOLDER.exists():
-        note(options.processes)
+    if options.note or not any(FOLDER.glob("*.jsonl")):
+        note()
     if options.note:
         return 0
     if options.again:
@@ -55,21 +57,23 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
 
 
-def note(processes: int) -> None:
-    """Run all tests of `make test`, and note which blocks each of them runs."""
+def note() -> None:
+    """Run all tests of `make test`, and note which blocks each of them runs. FOLDER has all of it or nothing."""
     started = time.time()
-    FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.jsonl"):
-        path.unlink()
+    shutil.rmtree(FOLDER, ignore_errors=True)
     makefile = subprocess.run(
         ["make", "-s", "-n", "test"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
     commands = [line.split(" -m pytest", 1)[1].split() for line in makefile if " -m pytest" in line]
-    for command in commands:
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
-            cwd=ROOT, env=os.environ | {"TOUCHED": str(FOLDER)}, check=False,
-        )  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=ROOT, prefix=".mutants-") as part:
+        for command in commands:
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
+                cwd=ROOT, env=os.environ | {"TOUCHED": part}, check=False,
+            )  # fmt: skip
+            if done.returncode > 1:  # 1: some tests failed
+                raise SystemExit(f"pytest {' '.join(command)}: exit status {done.returncode}, so nothing is noted")
+        shutil.copytree(part, FOLDER, ignore=shutil.ignore_patterns("pycache"))
     print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
 
 

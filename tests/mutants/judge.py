@@ -28,7 +28,7 @@ TESTS = 40
 SECONDS = 180.0
 _OF_THE_LIMIT = 0.4
 """The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants")
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def copies(number: int) -> Iterator[list[Path]]:
 
 
 def failing(tree: Path, tests: Sequence[str], *flags: str) -> list[str]:
-    """Those of the tests that fail in a tree; with "-x" only the first. One that does not end is the last."""
+    """Those of the tests that fail in a tree, or do not end; with "-x" only the first."""
     found: list[str] = []
     for mode, names in (([], [x for x in tests if not x.endswith(ON_GPU)]),
                         (["--on-gpu"], [x.removesuffix(ON_GPU) for x in tests if x.endswith(ON_GPU)])):  # fmt: skip
@@ -127,14 +127,39 @@ def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
     limit = SECONDS if "-x" in flags else SECONDS + 20 * len(names)
     try:
         done = run(command, timeout=limit, cwd=tree, env=env, sweep=True)
-        if done.returncode == 0:
-            return []
-        lines = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        found = [name for name in names if any(line == name or line.startswith(f"{name} - ") for line in lines)]
-        found += re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
-    except AssertionError as error:  # the time is over: the last line has the test that runs
-        found = re.findall(r"^(tests/.*::.*) $", "\n".join(error.__notes__), re.MULTILINE)[-1:]
-    return [name for name in found if name in names] or names[:1]
+    except AssertionError as error:  # the time is over
+        output = "\n".join(error.__notes__)
+        found = _failed(output, names)
+        if "-x" in flags and found:
+            return found
+        # Tests that compile all anew, on a busy machine, may take that long together: so the last one is asked alone.
+        last = (_running(output, names) or names[:1])[0]
+        if len(names) == 1:
+            return names
+        rest = names[names.index(last) + 1 :]
+        found += _failing(tree, flags, [last])
+        return found + (_failing(tree, flags, rest) if rest and not ("-x" in flags and found) else [])
+    if done.returncode == 0:
+        return []
+    missing = re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
+    found = _failed(done.stdout, names) + [name for name in missing if name in names]
+    return found or _running(done.stdout, names) or names[:1]  # Python itself may have ended
+
+
+def _failed(output: str, names: Sequence[str]) -> list[str]:
+    """The tests that failed, as pytest has written in its output; also those of a file that cannot be imported."""
+    said = re.findall(r"^(?:FAILED|ERROR) (tests/.*)$", output, re.MULTILINE)
+    said += re.findall(r"^(tests/.*::.*) (?:FAILED|ERROR) ", output, re.MULTILINE)
+
+    def is_said(what: str) -> bool:
+        return any(line == what or line.startswith(f"{what} - ") for line in said)
+
+    return [name for name in names if is_said(name) or is_said(name.partition("::")[0])]
+
+
+def _running(output: str, names: Sequence[str]) -> list[str]:
+    """The test that had begun, and not ended, when the output ended."""
+    return [name for name in re.findall(r"^(tests/.*::.*) $", output, re.MULTILINE)[-1:] if name in names]
 
 
 def judged(

@@ -49,7 +49,7 @@ class Mutant:
 
     def applied(self, text: str) -> str | None:
         """The text with the fault, where `before` stands nearest to its old place; None if it stands there no more."""
-        starts = [m.start() for m in re.finditer(rf"^{re.escape(self.before)}$", text, re.MULTILINE)]
+        starts = [m.start() for m in re.finditer(rf"^(?={re.escape(self.before)}$)", text, re.MULTILINE)]
         if not starts:
             return None
         start = min(starts, key=lambda at: abs(text.count("\n", 0, at) + 1 - self.line))
@@ -72,18 +72,19 @@ def chosen(root: Path, files: Iterable[str], number: int, seed: int) -> list[Mut
     draw = random.Random(seed)
     for places in found.values():
         draw.shuffle(places)
-    turns = itertools.zip_longest(*(filter(partial(_is_python, root), places) for places in found.values()))
+    turns = itertools.zip_longest(*(filter(partial(_is_fault, root), places) for places in found.values()))
     picked = itertools.islice((mutant for turn in turns for mutant in turn if mutant is not None), number)
     return sorted(picked, key=lambda m: (m.path, m.line))
 
 
-def _is_python(root: Path, mutant: Mutant) -> bool:
-    """Whether the file can still be parsed. Asked of those that are drawn, as it takes milliseconds."""
+def _is_fault(root: Path, mutant: Mutant) -> bool:
+    """Whether the file is another one, and can still be parsed. Asked of those that are drawn, as it takes
+    milliseconds."""
     try:
         ast.parse(mutant.applied((root / mutant.path).read_text(encoding="utf-8")) or "")
     except SyntaxError:
         return False
-    return True
+    return mutant.after != mutant.before
 
 
 def _sources(place: Path) -> list[Path]:
@@ -93,7 +94,7 @@ def _sources(place: Path) -> list[Path]:
 
 
 def mutants(path: str, text: str) -> Iterator[Mutant]:
-    """All mutants of a source text. A few are no Python."""
+    """All mutants of a source text. A few are no Python, and a few change nothing, as two equal arguments swapped."""
     source = _Source(text)
     for node in _reachable(ast.parse(text)):
         for kind, start, end, new in _edits(node, source):
@@ -105,10 +106,10 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._lines = text.splitlines(keepends=True)
+        self._lines = text.split("\n")  # as Python counts lines; `splitlines` knows other ends of lines, too
         self._starts = [0]
         for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+            self._starts.append(self._starts[-1] + len(line) + 1)
 
     def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         return self._at(node.lineno, node.col_offset)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
-from tests.mutants.judge import Judges, Verdict, copies, judged, read_verdicts, write_verdicts
+from tests.mutants import judge
+from tests.mutants.judge import Judges, Verdict, copies, failing, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import Mutant, chosen, mutants
 from tests.mutants.touched import ROOT, Noted, block_of, blocks
 
@@ -56,6 +59,13 @@ def test_a_mutant_is_found_again_where_its_lines_are_nearest() -> None:
     mutant = Mutant("a.py", 5, "constant", "x = 1", "x = 2")
     assert mutant.applied("# new\n" + text) == "# new\n" + text.replace("y = 2\nx = 1\n", "y = 2\nx = 2\n", 1)
     assert mutant.applied("# x = 1\nx = 10\n") is None
+    overlapping = Mutant("a.py", 2, "constant", "x = 1\nx = 1", "x = 1\nx = 2")
+    assert overlapping.applied("x = 1\n" * 3) == "x = 1\nx = 1\nx = 2\n"
+
+
+def test_what_changes_nothing_is_no_mutant(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("f(x, x)\ng(y, z)\n")
+    assert {m.after for m in chosen(tmp_path, ["a.py"], 10, 0)} == {"pass", "g(z, y)"}
 
 
 def test_a_seed_draws_the_same_mutants_of_all_kinds() -> None:
@@ -88,6 +98,46 @@ def test_those_that_run_the_block_come_first_and_files_take_turns() -> None:
     assert tests.of(Mutant("m.py", 2, "", "", ""), text) == ["a::1", "a::2", "b::1", "b::2"]
 
 
+def test_the_test_that_fails_is_named(tmp_path: Path) -> None:
+    """Whether it fails, ends Python, is not there, or its file cannot be imported."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (tmp_path / "tests" / "test_bad.py").write_text("import nothing_of_this_name\n")
+    (tmp_path / "tests" / "test_it.py").write_text(
+        "import os, pytest\n"
+        "@pytest.mark.parametrize('word', ['a - b', 'a'])\n"
+        "def test_word(word): assert word != 'a'\n"
+        "def test_end(): os.abort()\n"
+    )
+    names = {x: f"tests/test_it.py::test_{x}" for x in ("word[a - b]", "word[a]", "end", "gone")}
+    ok, fails, ends, gone = names.values()
+    bad = "tests/test_bad.py::test_it"
+    for other in (fails, ends, gone, bad):
+        assert failing(tmp_path, [ok, other], "-x") == [other]
+    assert failing(tmp_path, [ok], "-x") == []
+
+
+@pytest.mark.parametrize("bad", ["b", "c", ""])
+def test_what_does_not_end_in_time_is_asked_alone(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the tests before it may have taken the time; and those behind it are not forgotten."""
+    asked = []
+
+    def run(command: list[str], **_: Any) -> CompletedProcess[str]:
+        names = [x for x in command if "::" in x]
+        asked.append("".join(x[-1] for x in names))
+        if len(names) > 1:
+            error = AssertionError()
+            error.add_note(f"{names[0]} PASSED   [ 33%]\n{names[1]} \n")
+            raise error
+        is_bad = names[0][-1] == bad
+        return CompletedProcess(command, int(is_bad), f"FAILED {names[0]}\n" * is_bad, "")
+
+    monkeypatch.setattr(judge, "run", run)
+    names = [f"tests/test_it.py::test_{x}" for x in "abc"]
+    assert failing(ROOT, names, "-x") == [x for x in names if x[-1] == bad]
+    assert asked == ["abc", "b"] + ["c"] * (bad != "b")
+
+
 def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     mutant = Mutant("a.py", 3, "statement", "    x += 1\n    y", "    pass\n    y")
     verdicts = [Verdict(mutant, "killed", "a::b"), Verdict(mutant, "survived", why="it is 'equal'")]
@@ -99,7 +149,9 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("path", ON_RECORD, ids=lambda path: path.stem)
 def test_what_was_killed_is_killed(path: Path) -> None:
+    """By the same test, which passes without it: one that is renamed fails, too."""
     killed = [verdict for verdict in read_verdicts(path)[1] if verdict.verdict == "killed"]
     with copies(2) as trees:
+        assert failing(trees[0], sorted({verdict.by for verdict in killed})) == []
         now = list(judged(killed, lambda verdict: [verdict.by], trees))
     assert [v.mutant.described() for v in now if v.verdict not in ("killed", "gone")] == []

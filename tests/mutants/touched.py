@@ -30,6 +30,8 @@ PACKAGES = ("optgen", "runtime")
 _MARKS = "_touched_marks_"
 _tables: dict[str, tuple[bytearray, list[str]]] = {}
 """For each file that was imported, a byte for each of its blocks, and their names."""
+_BEGAN = time.time_ns()
+"""In the name of this process's file, as numbers of processes come again."""
 _numbers: dict[str, int] = {}
 """The blocks that ran in this process, each with the number that stands for it in the file."""
 
@@ -144,7 +146,7 @@ def write(test: str, seconds: float) -> None:
     for name in new:
         _numbers[name] = len(_numbers)
     row = [test, round(seconds, 3), new, [_numbers[name] for name in found]]
-    with open(Path(os.environ["TOUCHED"]) / f"{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
+    with open(Path(os.environ["TOUCHED"]) / f"{os.getpid()}-{_BEGAN}.jsonl", "a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
 
 

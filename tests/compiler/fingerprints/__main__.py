@@ -16,8 +16,9 @@ from tests.compiler.fingerprints.changes import differences, from_text, to_text,
 from tests.compiler.fingerprints.lines import lines
 
 HELP = """\
-A file has a line for each variant of a spec: all flags in float32, and the default flags in other dtypes and
-storages, and as boxes or with gradients given away. It has hashes of the texts
+A file has a line for each variant of a spec: all flags in float32 (of more than 16 combinations, those in which a flag
+has a value for the first time), and the default flags in other dtypes and storages, and as boxes or with gradients
+given away. It has hashes of the texts
   avx2, avx512, arm     LLVM IR for these CPUs, before LLVM's passes
   gpu                   LLVM IR for GPUs, and the launches of a step
   ptx                   what LLVM makes of that, for the oldest GPU      (of default variants)
