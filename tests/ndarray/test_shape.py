@@ -266,6 +266,11 @@ def test_what_does_not_fit(wrong: Callable[[], object]) -> None:
         wrong()
 
 
+def test_an_unknown_margin_is_named() -> None:
+    with pytest.raises(mx.MXNetError, match="pad: unknown mode 'mirror'; known: constant, edge, reflect"):
+        nd.zeros((1, 1, 2, 2)).pad("mirror", (0,) * 8)
+
+
 @pytest.mark.cpu_only("a native kernel")
 @pytest.mark.parametrize(
     "shape, axes, exchanged",
@@ -285,6 +290,14 @@ def test_transposes_that_exchange_two_axes(shape: Shape, axes: Shape, exchanged:
     for dtype in ("float16", "float32", "float64"):
         y = nd.transpose(nd.array(x, dtype=dtype), axes).asnumpy()
         assert np.array_equal(y, x.astype(dtype).transpose(axes)) and y.flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float64"])
+def test_large_arrays_of_any_type_are_joined(dtype: str) -> None:
+    """Also of those types that no kernel takes."""
+    parts = [np.random.default_rng(i).integers(-9, 9, (n, 90_001)).astype(dtype) for i, n in enumerate((2, 1, 3))]
+    joined = nd.concat(*(nd.array(x, dtype=dtype) for x in parts), dim=0)
+    assert joined.dtype == np.dtype(dtype) and np.array_equal(joined.asnumpy(), np.concatenate(parts))
 
 
 @pytest.mark.parametrize("shape", [(3, 300, 301), (600, 3, 151), (2, 3, 70_001)])

@@ -131,6 +131,7 @@ MORE: dict[str, tuple[Callable[[Any, Any], Any], dict[str, tuple]]] = {
     "wrap": (lambda x, y: sym.take(x, y - 5, axis=1, mode="wrap"), SEQUENCES),
     "clip": (lambda x, y: sym.take(x, y * 4, axis=1), SEQUENCES),
     "picks": (lambda x, y: sym.pick(x, sym.broadcast_add(y, sym.zeros((4, 2))), axis=-1, keepdims=True), SEQUENCES),
+    "pick": (lambda x, y: sym.pick(x, y, axis=0), {"x": (5,), "y": (1,)}),
     "rows": (lambda x, y: sym.where(y, x, -x), {"x": (2, 4), "y": (2,)}),
     "mask": (lambda x, y: sym.SequenceMask(x, y, True, value=-7, axis=1), {"x": (2, 3, 6), "y": (2,)}),
     "last": (lambda x, y: sym.SequenceLast(x, y + 1, True), SEQUENCES),
