@@ -111,7 +111,7 @@ def test_rows_of_every_flag_that_changes_sums(case: Case) -> None:
 FEATURE_CASES = tuple(cases(*(x for x in FEATURES if not has_histories(x))))
 
 
-IN_CODES = ("Kinds", "Starts")
+IN_CODES = ("Starts",)
 """The features whose states are in codes; the others are in float32.
 
 EVERYTHING is slow to compile, and has nothing that boxes need other code for than LAMB and CAME.

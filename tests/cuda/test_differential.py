@@ -14,7 +14,7 @@ from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
 from tests.compiler.features import BATCHES, FEATURES, ROWS
 from tests.compiler.harness import ALL, DIFFERENT, Array, Case, Shape, by_name, covering
-from tests.compiler.test_differential import CODES, FEW, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
+from tests.compiler.test_differential import CODES, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
 from tests.compiler.test_subnormals import FAINT
 from tests.cuda.emulation import Gpu, GpuArray, emulated
@@ -90,7 +90,8 @@ def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
     """The sweep is split: the columns' part has the old value, the rows' the old and the new one."""
     text = "optimizer Both\nstate s = 0\nupdate:\n  s' = 0.9*s + g\n"
     text += "  r = max(s', per row)\n  c = max(s, per col)\n  w' = w - lr*r*c\n"
-    compare(gpu, Case(optgen.parse(text), {}), SHAPES, special=True)
+    shapes = [shape for shape in SHAPES if shape != (4097,)]  # rows of one element
+    compare(gpu, Case(optgen.parse(text), {}), shapes, special=True)
 
 
 @pytest.mark.parametrize("mode", swept(["float32", "float64", "mixed"], ["float32"]))
@@ -101,6 +102,19 @@ def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode(gpu: Gpu, mode: str) -> None:
     compare(gpu, by_name("adam"), SHAPES, MODES[mode], special=True, steps=2)
+
+
+FEW = {
+    "adafactor-scale_parameter-averaged": ["float64"],
+    "groupadagrad": ["bfloat16"],
+    "lamb-bias_correction": ["float16", "codes"],
+    "novograd": ["bfloat16_stochastic"],
+    "prodigy": ["mixed", "scaled"],
+    "schedulefreeadamw": ["mixed"],
+    "starts": ["mixed"],
+    "sgld": ["float64"],
+    "sophia": ["float16"],
+}
 
 
 @pytest.mark.parametrize(("name", "mode"), swept(pairs(SOME), pairs(FEW)))
