@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -32,15 +33,19 @@ phase correct:
   L' = L + g@g^T
   w' = start - lr*(inverse_root(L', 4)@g)
 """
+ALL = "--all" in sys.argv
+MORE: tuple[tuple[str, dict[str, Any], torch.dtype], ...] = (
+    ("muon_adamw", {"matmul": "bfloat16"}, torch.float32),
+    ("shampoo with lookahead(k=2)", {"momentum": 0.9}, torch.float32),
+    ("torch/muon", {}, torch.float32),
+)
 CASES: tuple[tuple[str, dict[str, Any], torch.dtype], ...] = (
     ("muon_adamw", {}, torch.float32),
     ("soap", {"k": 2}, torch.float32),
-    ("muon_adamw", {"matmul": "bfloat16"}, torch.float32),
     ("muon_adamw", {"master": True, "storage": "int8_dynamic"}, torch.bfloat16),
     ("muon_adamw", {"storage": "bfloat16_stochastic", "seed": 3}, torch.float32),
-    ("shampoo with lookahead(k=2)", {"momentum": 0.9}, torch.float32),
-    ("torch/muon", {}, torch.float32),
     (PHASED, {}, torch.float32),
+    *(MORE if ALL else ()),
 )
 STEPS = 3
 
