@@ -138,9 +138,10 @@ def test_a_closed_pipe_is_no_error(good: Path) -> None:
         assert process.wait() == 0
 
 
-def test_the_module_runs_as_a_program() -> None:
-    run = subprocess.run([sys.executable, "-m", "optgen", "list"], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines()[0].split() == ["spec", "flags", "states", "title"]
+def test_the_module_runs_as_a_program(good: Path) -> None:
+    command = [sys.executable, "-m", "optgen", "check", "mine.opt"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=good.parent, check=True)
+    assert run.stdout == "mine.opt: ok\n"
 
 
 def test_a_terminal_without_unicode(good: Path) -> None:
@@ -161,6 +162,7 @@ def test_check(good: Path, bad: Path, capsys: Capture) -> None:
     assert captured.out == "mine.opt: ok\n" and "unknown name 'bata'" in captured.err
 
 
+@pytest.mark.usefixtures("checked_once")
 def test_check_of_all_specs(capsys: Capture) -> None:
     assert main(["check"]) == 0
     assert capsys.readouterr().out.count(": ok") == len(specfiles.all_available()) + len(specfiles.transforms())
@@ -201,10 +203,12 @@ def test_specs_that_come_along_are_formatted() -> None:
     assert main(["fmt", "--check"]) == 0
 
 
+@pytest.mark.usefixtures("checked_once")
 def test_list(capsys: Capture) -> None:
     assert main(["list"]) == 0
     shown = capsys.readouterr()
     rows = shown.out.splitlines()
+    assert rows[0].split() == ["spec", "flags", "states", "title"]
     assert [row.split()[0] for row in rows] == ["spec", *specfiles.all_available()]
     assert shown.err.startswith("\na flag in brackets is no argument")
     adam = next(row for row in rows if row.startswith("adam "))

@@ -57,6 +57,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("checked_once")
 def test_the_document_is_fresh(golden: Golden) -> None:
     golden(ROOT / "docs" / "optimizers.md", document(paths_of([])))
 

@@ -12,6 +12,7 @@ import torch
 
 import optgen.torch
 from optgen.torch.torch_classes import CLASSES
+from tests.sweeps import swept
 
 Params = list[torch.Tensor]
 Make = Callable[..., torch.optim.Optimizer]
@@ -19,6 +20,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in CLASSES]
 CASES += [("SGD", {"momentum": 0.9, "dampening": 0.3}), ("Adam", {"amsgrad": True})]
 CASES += [("RMSprop", {"momentum": 0.9, "centered": True}), ("Adagrad", {"initial_accumulator_value": 0.5})]
 each_case = pytest.mark.parametrize(("name", "kwargs"), CASES, ids=lambda x: x if isinstance(x, str) else "-".join(x))
+FULL = [*CASES[-4:], *((name, {}) for name in ("NAdam", "Rprop", "ASGD", "SparseAdam", "Adafactor", "Muon"))]
+"""Those with the most states of their class, and with states that no other class has."""
 
 
 def start(dtype: torch.dtype = torch.float64, name: str = "") -> Params:
@@ -103,7 +106,7 @@ def test_ours_goes_on_from_torchs(name: str, kwargs: dict[str, Any]) -> None:
     assert_alike(mine, theirs)
 
 
-@each_case
+@pytest.mark.parametrize(("name", "kwargs"), swept(CASES, FULL), ids=lambda x: x if isinstance(x, str) else "-".join(x))
 def test_ours_goes_on_from_its_own_to_the_bit(name: str, kwargs: dict[str, Any]) -> None:
     ours = getattr(optgen.torch, name)
     a, b = start(torch.bfloat16, name), start(torch.bfloat16, name)

@@ -151,8 +151,9 @@ def test_the_stub_is_fresh() -> None:
 @each_class
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_the_loss_falls_or_rises(name: str, contiguous: bool) -> None:
+    """With and without schedulers; for parameters with gaps without, which change no more than the rate."""
     info = INFOS[name]
-    plans: list[list[Callable[[Any], Any]]] = [[], *(list(plan) for plan in info.scheduler_inputs)]
+    plans: list[list[Callable[[Any], Any]]] = [[], *(list(plan) for plan in info.scheduler_inputs if contiguous)]
     for kwargs in configurations(name):
         for plan in plans:
             generator = torch.Generator().manual_seed(1)

@@ -20,7 +20,8 @@ LISTENING = "0A"
 def run(ranks: int, function: Callable[..., None], folder: Path, *args: Any) -> None:
     """Call `function(*args)` on each rank, within a process group of its own, whose file is made in `folder`.
 
-    Ranks are forks of this process, which has to have one thread only: to import PyTorch takes them seconds.
+    Ranks are forks of this process, which must not have started threads of its own: they need not import PyTorch, nor
+    compile what it has compiled.
     """
     store = tempfile.mktemp(prefix="store", dir=folder)
     mp.start_processes(_rank, (ranks, function, store, args), nprocs=ranks, start_method="fork")

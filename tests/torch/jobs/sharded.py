@@ -1,4 +1,5 @@
-"""Sharded parameters beside whole ones: `python sharded.py FOLDER same:RANKS norms:RANKS`; `save`, `load`: checkpoints.
+"""Sharded parameters beside whole ones: `python sharded.py FOLDER same:RANKS norms:RANKS`; `save`, `load`: checkpoints;
+`--all`: with more optimizers, and with each of them on all meshes.
 
 Several modes, each with its number of ranks, run one after the other: to import PyTorch takes longer than most of them.
 Each ends with an AssertionError where a sharded parameter differs from the whole one that got the same gradients.
@@ -6,6 +7,7 @@ Each ends with an AssertionError where a sharded parameter differs from the whol
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,16 +44,16 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("adam", {"storage": {"m": "int4_dynamic", "v": "int8_linear"}}),
     ("sgld", {"seed": 3}),
     ("lamb", {}),
-    ("novograd", {}),
     ("adafactor", {}),
-    ("came", {"lr": 1e-3}),
     ("adammini", {}),
     ("prodigy", {}),
     ("lars", {"storage": "bfloat16"}),
     ("torch/adamw", {"amsgrad": True}),
     ("torch/adafactor", {}),
-    ("torch/sgd", {"momentum": 0.9}),
+    *((("novograd", {}), ("came", {"lr": 1e-3}), ("torch/sgd", {"momentum": 0.9})) if owned.ALL else ()),
 )
+FEW = "lamb", "adafactor", "prodigy"
+"""Those that sum over the elements of a tensor, of its rows and columns, and of all tensors."""
 SOAP = """\
 optimizer SoapAdamW for matrix "SOAP for matrices, AdamW for vectors"
 flag matrix = rank == 2
@@ -77,8 +79,10 @@ def layouts() -> Iterator[tuple[DeviceMesh, list[Any], bool]]:
 
 
 def same() -> None:
-    for mesh, placements, exact in layouts():
+    for number, (mesh, placements, exact) in enumerate(layouts()):
         for name, options in CASES:
+            if number and not owned.ALL and name not in FEW:
+                continue
             if exact or not ("int" in str(options.get("storage")) or name == "torch/adafactor"):
                 compare(name, options, mesh, placements, exact=exact)
         if not exact:
@@ -108,27 +112,48 @@ def refuse_codes(mesh: DeviceMesh, placements: list[Any]) -> None:
 
 
 def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: list[Any], *, exact: bool) -> None:
-    """Train whole and sharded parameters with the same gradients."""
+    """Train sharded parameters with the gradients that whole ones got."""
     along = max((p.dim for p in placements if isinstance(p, Shard)), default=0)
     shapes = MATRICES if along else SHAPES
-    whole = [torch.nn.Parameter(x) for x in values(shapes, 0)]
+    whole, states = trained_whole(CASES.index((name, options)), shapes)
     sharded = [torch.nn.Parameter(distribute_tensor(x, mesh, placements)) for x in values(shapes, 0)]
-    kind = optgen.torch.optimizer(name)
-    optimizers = kind(whole, **options), kind(sharded, **options)
+    optimizer = optgen.torch.optimizer(name)(sharded, **options)
     for step in range(STEPS):
-        for p, q, grad in zip(whole, sharded, values(shapes, step + 1), strict=True):
-            p.grad, q.grad = grad, distribute_tensor(grad, mesh, placements)
-        for optimizer in optimizers:
-            optimizer.step()
+        for q, grad in zip(sharded, values(shapes, step + 1), strict=True):
+            q.grad = distribute_tensor(grad, mesh, placements)
+        optimizer.step()
     for k, (p, q) in enumerate(zip(whole, sharded, strict=True)):
         full = q.full_tensor()  # type: ignore[attr-defined]
         close = torch.equal(p, full) if exact else torch.allclose(p, full, rtol=1e-5, atol=1e-6)
         assert close, (name, options, placements, shapes[k], (p - full).abs().max())
-        for key, x in optimizers[1].state[q].items():
-            own = optimizers[0].state[p][key]
+        for key, x in optimizer.state[q].items():
+            own = states[k][key]
             assert tuple(x.shape) == tuple(own.shape), (name, key, x.shape, own.shape)
             if exact:
                 assert torch.equal(x.full_tensor() if isinstance(x, DTensor) else x, own), (name, key)
+
+
+@functools.cache
+def trained_whole(case: int, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
+    """Parameters that are not sharded after all steps of a case, and the states of each."""
+    name, options = CASES[case]
+    params = [torch.nn.Parameter(x) for x in values(shapes, 0)]
+    optimizer = optgen.torch.optimizer(name)(params, **options)
+    for step in range(STEPS):
+        for p, grad in zip(params, values(shapes, step + 1), strict=True):
+            p.grad = grad
+        optimizer.step()
+    return [p.detach() for p in params], [optimizer.state[p] for p in params]
+
+
+def before_ranks() -> None:
+    """What all ranks compare with is computed once, and its kernels are compiled, before they are made."""
+    for case in range(len(CASES)):
+        for shapes in (SHAPES, MATRICES):
+            trained_whole(case, shapes)
+    for case in range(len(owned.CASES)):
+        for shapes in (owned.SHAPES, owned.MATRICES):
+            owned.trained_whole(case, shapes)
 
 
 def norms() -> None:
@@ -209,7 +234,9 @@ def label(name: str, options: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    folder, *modes = sys.argv[1:]
+    folder, *modes = (given for given in sys.argv[1:] if given != "--all")
+    torch.set_num_threads(1)
+    before_ranks()
     functions = {
         "same": (same, ()),
         "matrices": (matrices, ()),
