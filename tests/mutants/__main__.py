@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from tests.mutants.judge import Judges, Verdict, copies, failing, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import Mutant, chosen
-from tests.mutants.touched import ROOT, read
+from tests.mutants.touched import ON_GPU, ROOT, read
 
 FOLDER = ROOT / ".mutants"
 """Which tests run what, as of the last run of all tests that was noted."""
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         drawn = {"files": options.files, "number": options.number, "seed": options.seed}
         old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
-    new = show(old, Judges(read(FOLDER)), options.processes)
+    new = show(old, tests_now(), options.processes)
     if options.output:
         write_verdicts(options.output, drawn, new)
     return int(any(verdict.verdict in ("survived", "untested") and not verdict.why for verdict in new))
@@ -61,12 +61,8 @@ def note() -> None:
     """Run all tests of `make test`, and note which blocks each of them runs. FOLDER has all of it or nothing."""
     started = time.time()
     shutil.rmtree(FOLDER, ignore_errors=True)
-    makefile = subprocess.run(
-        ["make", "-s", "-n", "test"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
-    commands = [line.split(" -m pytest", 1)[1].split() for line in makefile if " -m pytest" in line]
     with tempfile.TemporaryDirectory(dir=ROOT, prefix=".mutants-") as part:
-        for command in commands:
+        for command in commands():
             done = subprocess.run(
                 [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
                 cwd=ROOT, env=os.environ | {"TOUCHED": part}, check=False,
@@ -77,8 +73,26 @@ def note() -> None:
     print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
 
 
-def show(old: list[Verdict], tests: Judges, processes: int) -> list[Verdict]:
-    """Judge mutants, telling those that no test notices. A test that fails without any mutant does not count."""
+def commands() -> list[list[str]]:
+    """The arguments of pytest in `make test`, for each time that it is called."""
+    lines = subprocess.run(["make", "-s", "-n", "test"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [line.split(" -m pytest", 1)[1].split() for line in lines.splitlines() if " -m pytest" in line]
+
+
+def tests_now() -> set[str]:
+    """The names of the tests in `make test`."""
+    found = set()
+    for command in commands():
+        collect = [sys.executable, "-m", "pytest", "--collect-only", *command, "-n", "0"]
+        lines = subprocess.run(collect, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+        found |= {line + ON_GPU * ("--on-gpu" in command) for line in lines if "::" in line}
+    return found
+
+
+def show(old: list[Verdict], known: set[str], processes: int) -> list[Verdict]:
+    """Judge mutants by known tests, telling those that none notices. A test that fails without any mutant does not
+    count."""
+    tests = Judges({name: noted for name, noted in read(FOLDER).items() if name in known})
     unsound: set[str] = set()
 
     def of(verdict: Verdict) -> list[str]:
@@ -86,7 +100,7 @@ def show(old: list[Verdict], tests: Judges, processes: int) -> list[Verdict]:
         place = ROOT / verdict.mutant.path
         names = [verdict.by] if verdict.by else []
         names += tests.of(verdict.mutant, place.read_text(encoding="utf-8")) if place.exists() else []
-        return [name for name in dict.fromkeys(names) if name not in unsound]
+        return [name for name in dict.fromkeys(names) if name in known - unsound]
 
     new: dict[Mutant, Verdict] = {}
     with copies(processes) as trees, tqdm(total=len(old), disable=None, unit="mutant") as progress:
