@@ -164,3 +164,6 @@ def test_prepare_refuses_before_anything_is_written_and_run_is_the_rest_of_a_cal
     step.prepare(lr=0.2)
     with pytest.raises(TypeError, match="lr"):
         step.prepare(lr="fast")  # after which there is nothing to run
+    with pytest.raises(RuntimeError, match="each time"):
+        step.run()
+    assert same(weights, twins) and step.state.t[0] == 1
