@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cpu_only("sources, which are the same for every device")
+
 ROOT = Path(__file__).parents[2]
 
 AUTOGRAD = ["modes", "graph", "trace", "traversal", "function", "__init__"]
