@@ -12,8 +12,8 @@ import pytest
 
 Golden = Callable[[Path, str], None]
 
-# The threads of PyTorch and of NumPy's BLAS spin while they wait, and for other processes to let go of a core, too:
-# that took most of the time of many tests. They sleep. Set before anything imports either, and for the programs of tests.
+# The threads of PyTorch and of NumPy's BLAS spin while they wait, also for others to let go of a core: that took
+# most of the time of many tests. Here they sleep. This comes before anything imports either; programs inherit it.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
