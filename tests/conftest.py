@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,11 @@ from pathlib import Path
 import pytest
 
 Golden = Callable[[Path, str], None]
+
+# The threads of PyTorch and of NumPy's BLAS spin while they wait, and while other processes have the cores: that took
+# most of the time of many tests. They shall sleep. Set before anything imports either, and for programs of tests.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
