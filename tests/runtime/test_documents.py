@@ -40,12 +40,12 @@ for folder in os.listdir():
         file.write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
 """Runs the scripts in the folders that are here, each in a process and a folder of its own; all of these processes
-begin with the modules that are named, which are so imported once."""
+begin with the modules that are named, which are so imported once (`torch._dynamo` else by each first step)."""
 
 
 @pytest.mark.parametrize(
     ("text", "modules"),
-    [(GUIDE, ["runtime"]), (KERNELS, ["optgen"]), (PYTORCH, ["torch", "optgen.torch"])],
+    [(GUIDE, ["runtime"]), (KERNELS, ["optgen"]), (PYTORCH, ["torch._dynamo", "optgen.torch"])],
     ids=["from-mxnet", "kernels", "pytorch"],
 )
 def test_code_prints_what_its_comments_say(text: str, modules: list[str], tmp_path: Path) -> None:
