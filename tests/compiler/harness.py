@@ -153,9 +153,9 @@ def covering(cases: Sequence[Case]) -> tuple[Case, ...]:
 
 
 _DIFFERENT = """
-adam adam-amsgrad adafactor adafactor-relative_step adashift-spatial cautiousadamw ftrl groupadagrad
-lamb lars-heavy lbsgd-linear-gathers lbsgd-power2 lion nadam novograd prodigy-safeguard_warmup radam rprop
-schedulefreeadamw sgd sgd-heavy sgld signum sophia test torchasgd-single torchnadam-single
+adam adam-amsgrad adafactor adafactor-relative_step adashift-spatial groupadagrad lamb lars-heavy lbsgd-linear-gathers
+lbsgd-power2 nadam novograd prodigy-safeguard_warmup radam rprop schedulefreeadamw sgd sgld signum sophia
+torchasgd-single torchnadam-single
 """
 DIFFERENT = (*(case for case in ALL if str(case) in _DIFFERENT.split()), *covering(tuple(cases(*FEATURES))))
 """Those that have constructs, or ways to combine them, that the others have not: what is run on an emulated GPU."""

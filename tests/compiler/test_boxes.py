@@ -82,7 +82,7 @@ def test_rows_of_every_spec_of_torch(name: str) -> None:
             *(("batch", mode) for mode in ("float32", "bfloat16-master", "int4")),
             *(("torch/adafactor", mode) for mode in ("bfloat16-stochastic", "int8")),
         ],
-        [("batch", "bfloat16-master"), ("torch/adafactor", "int8")],
+        [("batch", "float32"), ("torch/adafactor", "int8")],
     ),
 )
 def test_matrices_of_batches(name: str, mode: str) -> None:
@@ -155,7 +155,7 @@ def check_cut_anywhere(name: str, cuts: dict[Shape, Cut], mode: str) -> None:
 
 
 ANYWHERE = {
-    "lamb": "int8",
+    "lamb": "float32",
     "adafactor": "bfloat16-stochastic",
     "came": "float32",
     "prodigy": "bfloat16-master",
@@ -364,7 +364,7 @@ def test_what_cannot_be_a_box() -> None:
     ("name", "mode"),
     swept(
         itertools.product(("adam", "lamb", "came", "prodigy"), ("int8", "int4")),
-        lambda x: x not in (("came", "int8"), ("prodigy", "int4")),
+        lambda x: x[0] in ("adam", "lamb") or x == ("prodigy", "int8"),
     ),
 )
 def test_blocks_restart_at_rows(name: str, mode: str) -> None:

@@ -196,14 +196,14 @@ SOME = {
 }
 FEW = {
     "adafactor-scale_parameter-averaged": ["float64"],
-    "came": ["float16-master", "int4_dynamic"],
+    "came": ["int4_dynamic"],
     "groupadagrad": ["float64", "bfloat16"],
     "kinds": ["mixed-master"],
     "lamb-bias_correction": ["float16", "codes"],
     "novograd": ["bfloat16_stochastic"],
     "prodigy": ["mixed", "scaled"],
     "schedulefreeadamw": ["mixed"],
-    "starts": ["mixed", "bfloat16-master"],
+    "starts": ["mixed"],
     "sgld": ["float64"],
     "sophia": ["float16"],
 }

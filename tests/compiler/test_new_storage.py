@@ -44,8 +44,12 @@ def test_kernels_equal_the_interpreter(mode: dict[str, Any]) -> None:
     for special in (False, True):
         compare(Case(SPECS["adam"], {"amsgrad": True}), LONG, mode, special=special)
     compare(Case(SPECS["adam"], {}), LONG, mode, sparse=True)
-    if isinstance(mode["storage"], tuple):
-        compare(Case(KINDS, {}), LONG, mode, special=True)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("mode", MODES[-2:], ids=str)
+def test_kernels_with_everything_else_equal_the_interpreter(mode: dict[str, Any]) -> None:
+    compare(Case(KINDS, {}), LONG, mode, special=True)
 
 
 @pytest.mark.parametrize("mode", swept(MODES, MODES[3:5]), ids=str)
