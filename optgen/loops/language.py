@@ -28,7 +28,9 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import os
 import textwrap
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -181,9 +183,28 @@ class Function:
 
     def tree(self) -> ast.FunctionDef:
         """The syntax. It is read when it is needed: most programs call few kernels."""
-        [definition] = ast.parse(textwrap.dedent(inspect.getsource(self.python))).body
+        [definition] = syntax(textwrap.dedent(inspect.getsource(self.python))).body
         assert isinstance(definition, ast.FunctionDef)
         return definition
+
+
+_parsing = threading.Lock()
+
+
+def _begin_child() -> None:
+    """A lock that another thread held while the process forked would stay locked."""
+    global _parsing
+    _parsing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
+
+def syntax(text: str) -> ast.Module:
+    """The syntax of a text. Threads parse one after the other: in Python 3.11, two at once may get a SystemError
+    ("recursion depth mismatch")."""
+    with _parsing:
+        return ast.parse(text)
 
 
 def _name(annotation: Any) -> str:

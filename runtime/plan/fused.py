@@ -9,6 +9,7 @@ from typing import Any
 
 from optgen.loops.kernel import KERNELS, LoopKernel
 from optgen.loops.language import Array as Pointer
+from optgen.loops.language import syntax
 from runtime.native import exponential
 from runtime.plan.steps import Array, Buffer, ElementStep, Shape
 
@@ -49,7 +50,7 @@ class FusedKernel(LoopKernel):
         self._text = text
 
     def tree(self) -> ast.FunctionDef:
-        [definition] = ast.parse(self._text).body
+        [definition] = syntax(self._text).body
         assert isinstance(definition, ast.FunctionDef)
         return definition
 

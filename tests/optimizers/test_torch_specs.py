@@ -136,8 +136,8 @@ class Case:
 
 CASES = [Case(cls, some) for cls, each in ARGUMENTS.items() for some in each]
 IN_FLOAT32 = [Case(cls, each[-1 if cls.__name__ != "Adafactor" else 0]) for cls, each in ARGUMENTS.items()]
-"""Those whose runs in float32 are compared in `make test`: with the last arguments of each class; Adafactor, which takes
-longest to compile, with none."""
+"""Those whose runs in float32 are compared in `make test`: with the last arguments of each class; Adafactor, which
+takes longest to compile, with none."""
 CASES += [Case(case.cls, case.arguments, "float64") for case in CASES if case.cls.__name__ in ("NAdam", "ASGD")]
 
 
