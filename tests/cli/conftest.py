@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -12,5 +13,7 @@ CHECKED = cache(pipeline.check)
 
 
 @pytest.fixture
-def checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def checked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands run in an empty folder, as the names of files are relative to it."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pipeline, "check", CHECKED)
