@@ -29,9 +29,9 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 help:
 	@echo "make train    compile the kernels and train the digits example"
 	@echo "make test     lint, type-check and run the tests"
+	@echo "make test-quick PART='torch cli'   the same, with the tests in these folders of tests/ alone"
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
-	@echo "make test-quick PART=torch   lint, type-check, and run the tests in a folder of tests/, or in several"
 	@echo "make stress   run the long tests"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices"
 	@echo "make format   format the Python sources and the specs"

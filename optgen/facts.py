@@ -1,4 +1,4 @@
-"""What follows from an object that never changes, computed when it is first asked for, and then kept."""
+"""Properties that are computed when they are first read, and then kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Value = TypeVar("Value")
 
 
 class fact(Generic[Value]):
-    """A property of an object that never changes, as of a frozen dataclass: computed once, then an attribute like any
-    other, which takes no call.
+    """A cached property of an object that never changes, as a frozen dataclass: after the first time it is an attribute
+    like any other, which takes no call.
 
     There is no lock, on which a forked child could wait: two threads that ask first may both compute it.
     """

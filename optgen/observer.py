@@ -1,12 +1,12 @@
-"""What watches the compiler at work, as `optgen show SPEC --times` does."""
+"""Observers of the compiler: they are told what each of its steps made. `optgen show SPEC --times` has one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Observer = Callable[[str, object], None]
-"""Called behind each step of the compiler, with the name of the step and what it made."""
+"""It is called after each step of the compiler, with the name of the step and what it made."""
 
 
-def nobody(step: str, made: object) -> None:
-    """The observer of a compiler that nobody watches."""
+def ignore(step: str, made: object) -> None:
+    """The observer that does nothing."""

@@ -16,7 +16,7 @@ from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Kernel, Variant
 from optgen.model import Optimizer, Timing
 from optgen.objectcode import cache
-from optgen.observer import Observer, nobody
+from optgen.observer import Observer, ignore
 
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
@@ -84,12 +84,12 @@ def stages(
     *,
     first: bool,
     folds: bool = True,
-    seen: Observer = nobody,
+    observe: Observer = ignore,
 ) -> Plan:
     """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
     from optgen.stages.build import plan
 
-    return plan(optimizer, variant, due, first=first, folds=folds, seen=seen)
+    return plan(optimizer, variant, due, first=first, folds=folds, observe=observe)
 
 
 def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
@@ -146,39 +146,39 @@ def _mean(
     return usual + sum((of((t,)) - usual) / arguments.number(t.every, values) for t in optimizer.timings)
 
 
-def plan(kernel: Kernel, seen: Observer = nobody) -> Kernel:
+def plan(kernel: Kernel, observe: Observer = ignore) -> Kernel:
     """kernel IR -> kernel IR cut into phases, the form that backends take."""
     from optgen.ir.verify import verify
     from optgen.passes import PASSES
 
     for run in PASSES:
         kernel = verify(run(kernel))
-        seen(run.__name__, kernel)
+        observe(run.__name__, kernel)
     return kernel
 
 
-def lower(kernel: Kernel, symbol: str, machine: CpuTarget, seen: Observer = nobody) -> str:
+def lower(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = ignore) -> str:
     """planned kernel -> LLVM IR text for the CPU."""
     from optgen.backends import cpu
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
 
     kernel = verify(expand_math(kernel))
-    seen(expand_math.__name__, kernel)
+    observe(expand_math.__name__, kernel)
     text = cpu.emit(kernel, symbol, machine)
-    seen("lower", text)
+    observe("lower", text)
     return text
 
 
-def object_code(kernel: Kernel, symbol: str, machine: CpuTarget, seen: Observer = nobody) -> tuple[Kernel, bytes]:
+def object_code(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = ignore) -> tuple[Kernel, bytes]:
     """kernel IR -> planned kernel, and its object code for the CPU."""
     from optgen.backends import target
 
-    planned = plan(kernel, seen)
-    module = target.compile_ir(lower(planned, symbol, machine, seen), machine)
-    seen("LLVM's passes", module)
+    planned = plan(kernel, observe)
+    module = target.compile_ir(lower(planned, symbol, machine, observe), machine)
+    observe("LLVM's passes", module)
     code = module.object
-    seen("object code", code)
+    observe("object code", code)
     return planned, code
 
 

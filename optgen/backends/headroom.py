@@ -13,8 +13,7 @@ MAPPINGS = 8
 def check() -> None:
     """MemoryError if the process could not have BYTES more memory, or MAPPINGS more mappings, at this moment.
 
-    They are given back untouched, which takes a fifth of the time of a load. Other threads may take them before LLVM
-    does.
+    They are given back untouched. Other threads may take them before LLVM does.
     """
     # Neighbours of different protection, as the system makes one mapping of neighbours that are alike.
     sizes = [mmap.PAGESIZE] * (MAPPINGS - 1) + [BYTES]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
 from optgen.model import Optimizer
-from optgen.observer import Observer, nobody
+from optgen.observer import Observer, ignore
 from optgen.stages.normalize import Turns
 from optgen.stages.plan import KernelStage, LoopStage
 
@@ -47,7 +47,7 @@ class Stopwatch:
 def table(source: Source, variant: Variant, values: Mapping[str, float | None]) -> str:
     """The table of one variant, for this machine, past the cache. `values` has the params, and the sizes of the
     parameter for which arrays between kernels get places."""
-    compile_and_load(source, variant, values, "first", nobody)
+    compile_and_load(source, variant, values, "first", ignore)
     watch = Stopwatch()
     compile_and_load(source, variant, values, "second", watch)
     total = sum(step.seconds for step in watch.steps.values())
@@ -65,7 +65,7 @@ def table(source: Source, variant: Variant, values: Mapping[str, float | None]) 
 
 
 def compile_and_load(
-    source: Source, variant: Variant, values: Mapping[str, float | None], symbol: str, seen: Observer
+    source: Source, variant: Variant, values: Mapping[str, float | None], symbol: str, observe: Observer
 ) -> None:
     """Compile a variant of a spec, and link its code, whose symbols begin with `symbol`: code that is linked already
     would not be linked again."""
@@ -74,16 +74,16 @@ def compile_and_load(
     from optgen.objectcode import link
 
     optimizer = pipeline.check(source)
-    seen("check", optimizer)
-    for k, kernel in enumerate(_kernels(optimizer, variant, values, seen)):
-        seen("build", kernel)
+    observe("check", optimizer)
+    for k, kernel in enumerate(_kernels(optimizer, variant, values, observe)):
+        observe("build", kernel)
         name = f"{symbol}{k}"
-        _, code = pipeline.object_code(kernel, name, target.host(), seen)
-        seen("link", link.link(code, name, f"{name}_workspace"))
+        _, code = pipeline.object_code(kernel, name, target.host(), observe)
+        observe("link", link.link(code, name, f"{name}_workspace"))
 
 
 def _kernels(
-    optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None], seen: Observer
+    optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None], observe: Observer
 ) -> Iterator[Kernel]:
     """The kernels of an update, of one that computes everything."""
     from optgen import pipeline
@@ -92,9 +92,9 @@ def _kernels(
     if not optimizer.is_staged(variant.flags):
         yield pipeline.build(optimizer, variant)
         return
-    plan = pipeline.stages(optimizer, variant, optimizer.timings, first=False, seen=seen)
+    plan = pipeline.stages(optimizer, variant, optimizer.timings, first=False, observe=observe)
     _, end = array_places(plan, variant.dtype, values)
-    seen("layout", end)
+    observe("layout", end)
     for section in dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage)):
         yield pipeline.build_section(optimizer, variant, section)
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from optgen.loops import numpy_blas
-from optgen.loops.language import FLOAT, INT, TRANS, Function, lower_product, power_of_2, total, upper_product
+from optgen.loops.language import FLOAT, INT, TRANS, Function, lower_product, power_of_2, syntax, total, upper_product
 
 # ---------------------------------------------------------------- memory
 
@@ -328,8 +328,9 @@ class _Syntax(ast.NodeTransformer):
         return self._call(type(node.op).__name__, node, self.visit(node.left), self.visit(node.right))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        loaded = ast.parse(ast.unparse(node.target), mode="eval").body
-        value = self.visit(ast.copy_location(ast.BinOp(loaded, node.op, node.value), node))
+        [statement] = syntax(ast.unparse(node.target)).body
+        assert isinstance(statement, ast.Expr)
+        value = self.visit(ast.copy_location(ast.BinOp(statement.value, node.op, node.value), node))
         return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:

@@ -200,9 +200,11 @@ def _begin_child() -> None:
 os.register_at_fork(after_in_child=_begin_child)
 
 
-def syntax(text: str) -> ast.Module:
-    """The syntax of a text. Threads parse one after the other: in Python 3.11, two at once may get a SystemError
-    ("recursion depth mismatch")."""
+def syntax(text: str | bytes) -> ast.Module:
+    """The syntax tree of a source text.
+
+    Threads parse one after the other: in Python 3.11, two at once may get a SystemError ("recursion depth mismatch").
+    """
     with _parsing:
         return ast.parse(text)
 

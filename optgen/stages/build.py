@@ -14,7 +14,7 @@ from optgen.ir.buffers import buffers
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import AXES, DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
-from optgen.observer import Observer, nobody
+from optgen.observer import Observer, ignore
 from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.entries import conflicts, entries_read, filled_arrays, renamed
 from optgen.stages.fold import folded
@@ -42,11 +42,11 @@ def plan(
     *,
     first: bool,
     folds: bool = True,
-    seen: Observer = nobody,
+    observe: Observer = ignore,
 ) -> Plan:
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit."""
-    return _Builder(optimizer, variant, due, first=first, folds=folds).plan(seen)
+    return _Builder(optimizer, variant, due, first=first, folds=folds).plan(observe)
 
 
 class _Builder:
@@ -77,22 +77,22 @@ class _Builder:
         self.arrays: dict[str, StageArray] = {}
         self.places: dict[str, str] = {}
 
-    def plan(self, seen: Observer) -> Plan:
+    def plan(self, observe: Observer) -> Plan:
         exact = {b.name for b in self.buffers.values() if self.is_exact(b.name)} - {*self.gradients}
         grouped = {s.name for s in self.program.states if any(map(is_group, s.dims)) and not s.entries}
         normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact | grouped), self.program.equations)
         nodes = normalizer.run(self.program.equations)
-        seen("normalize", nodes)
+        observe("normalize", nodes)
         self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states if not self._is_host(name)) - normalizer.same.keys()
         stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
-        seen("cut", stages)
+        observe("cut", stages)
         matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2}
         matrices |= {name for name in exact if len(self.states.get(name, PARAMETER)) == 2}
         matrices |= {key for key, place in self.places.items() if place in matrices}
         symmetric = normalizer.symmetric & (matrices | exact)
         final = folded(stages, matrices, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
-        seen("fold", final)
+        observe("fold", final)
         return Plan(final, tuple(self.arrays.values()), self.places)
 
     def _is_host(self, name: str) -> bool:

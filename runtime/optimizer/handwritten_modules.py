@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from optgen.loops.language import syntax
 from runtime.core import optgen_bridge
 from runtime.optimizer.classes import key_of
 from runtime.optimizer.mxnet_overrides import ALIASES
@@ -95,7 +96,7 @@ def _file(module: str, folders: list[Path]) -> Path | None:
 def _read(path: Path, module: str) -> _Source:
     """What a file imports and defines; nothing, where it is no Python."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = syntax(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return _Source(frozenset(), ())
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]

@@ -35,7 +35,8 @@ _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "
 class Verdict:
     """What became of a mutant: "killed", "survived", "untested" if no test runs it, or "gone" if its lines changed.
 
-    `by` is the test that fails with it, or does not end. `why` says why one that survives does no harm.
+    `by` is the test that fails with it, or does not end. `why` says why one that survived does no harm, or what became
+    of the lines of one that is gone.
     """
 
     mutant: Mutant

@@ -1,5 +1,5 @@
-"""Mutants: small faults put into a source text. Each is a replacement of whole lines, so that it can be found again
-after lines above it have changed.
+"""Mutation testing: mutants are small faults put into a source text. Each is a replacement of whole lines, so that it
+can be found again after lines above it have changed.
 
 Kinds: "comparison" (< for <=, == for !=, in for not in), "constant" (n + 1 for n, True for False), "argument" (a
 keyword left out, two arguments swapped, a call such as x.copy() left out, min for max), "statement" (removed) and

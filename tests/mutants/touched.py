@@ -1,4 +1,4 @@
-"""Which tests run which blocks of code: a plugin for pytest, and what makes Python note blocks.
+"""Coverage by test: which tests run which blocks of code. A plugin for pytest, and what makes Python note blocks.
 
 A block is a run of statements without branches: a function's body, a branch, the body of a loop. While modules of
 optgen and runtime are imported, a statement is put at the start of each that notes it. Programs that tests start note
@@ -28,6 +28,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("optgen", "runtime")
 _MARKS = "_touched_marks_"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _tables: dict[str, tuple[bytearray, list[str]]] = {}
 """For each file that was imported, a byte for each of its blocks, and their names."""
 _BEGAN = time.time_ns()
@@ -58,15 +59,14 @@ def _find_blocks(node: ast.AST, function: str, found: list[Block], inside: bool 
         body = getattr(node, name, None)
         if inside and isinstance(body, list) and body and not isinstance(node, ast.ClassDef):
             # Defaults and what is on one line with `def` are the function's.
-            first = node.lineno if isinstance(node, ast.FunctionDef) and name == "body" else body[0].lineno
+            first = node.lineno if isinstance(node, _FUNCTIONS) and name == "body" else body[0].lineno
             found.append(Block(f"{function}:{len(found)}", first, body[-1].end_lineno or first, body))
     for child in ast.iter_child_nodes(node):
-        named = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        path = f"{function}.{child.name}".lstrip(".") if named else function
-        number: list[Block] = []
-        starts = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-        _find_blocks(child, path, number if starts else found, inside or starts)
-        found += number
+        is_function = isinstance(child, _FUNCTIONS)
+        path = f"{function}.{child.name}".lstrip(".") if isinstance(child, (*_FUNCTIONS, ast.ClassDef)) else function
+        own: list[Block] = []  # those of a function are numbered from 0
+        _find_blocks(child, path, own if is_function else found, inside or is_function)
+        found += own
 
 
 def block_of(text: str, line: int) -> str | None:

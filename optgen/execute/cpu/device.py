@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optgen.execute.staged_table import StagedTable
     from optgen.stages.plan import KernelStage
 
-# What updates in stages is imported where there are some: most specs have none, and their first step is sooner so.
+# The modules of stages are imported for specs that have stages: the first step of the others comes sooner.
 
 
 class Cpu:
