@@ -21,6 +21,7 @@ from optgen.observer import Observer, ignore
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.target import CpuTarget
+    from optgen.ir import PhaseKind
     from optgen.stages.plan import KernelStage, Plan
 
 
@@ -163,7 +164,7 @@ def lower(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = i
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
 
-    kernel = verify(expand_math(kernel))
+    kernel = verify(expand_math(kernel, cpu.CALLS_MATH))
     observe(expand_math.__name__, kernel)
     text = cpu.emit(kernel, symbol, machine)
     observe("lower", text)
@@ -200,16 +201,16 @@ def lower_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """planned kernel -> LLVM IR text of the part that the CPU computes before a GPU's launches."""
     from optgen.backends import cpu
 
-    return cpu.emit_host(_for_gpu(kernel), symbol, machine)
+    return cpu.emit_host(_for_gpu(kernel, cpu.CALLS_MATH), symbol, machine)
 
 
-def _for_gpu(kernel: Kernel) -> Kernel:
+def _for_gpu(kernel: Kernel, calls_math: Collection[PhaseKind] = ()) -> Kernel:
     """The form that both parts are made from, so that they agree on the values that the CPU hands over."""
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
     from optgen.passes.split_sweeps import split_sweeps
 
-    return verify(expand_math(verify(split_sweeps(kernel))))
+    return verify(expand_math(verify(split_sweeps(kernel)), calls_math))
 
 
 # ---------------------------------------------------------------- the whole way, through the cache

@@ -1,10 +1,14 @@
 """Replaces elementary functions by the primitive operations that define them, the same on every target.
 
-This is the last pass. Until then a kernel says `pow`, which is easier to read and quicker to rewrite.
+This is the last pass. Until then a kernel says `pow`, which is easier to read and quicker to rewrite. A target may call
+functions in phases of some kind, as the CPU does in that of the host: those needed there more than once are left to it,
+as it is quicker to compile one function of the same operations.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 from optgen import ir
@@ -21,10 +25,12 @@ PHASE_OF_KIND: dict[Kind, PhaseKind] = {
 }
 
 
-def expand_math(kernel: Kernel) -> Kernel:
+def expand_math(kernel: Kernel, called: Collection[PhaseKind] = ()) -> Kernel:
+    """The kernel without elementary functions, except for those needed twice in a phase of a kind that is `called`."""
     phases: list[Phase] = []
     for phase in kernel.phases:
-        instrs = [x for i in phase.instrs for x in (expand(i) if isinstance(i.op, ir.Math) else [i])]
+        left = {None, *(_needed_twice(phase) if phase.kind in called else ())}
+        instrs = [x for i in phase.instrs for x in ([i] if _function(i) in left else expand(i))]
         if phase.kind != "update":
             # In a power of elements, the part that depends only on a smaller exponent (or base) is computed before the
             # sweep.
@@ -34,6 +40,16 @@ def expand_math(kernel: Kernel) -> Kernel:
             instrs = [i for i in instrs if _belongs(i, phase.kind)]
         phases.append(replace(phase, instrs=tuple(instrs)))
     return replace(kernel, phases=tuple(phases))
+
+
+def _function(instr: Instr) -> str | None:
+    """The elementary function that an instruction is, if it is one."""
+    return instr.op.function if isinstance(instr.op, ir.Math) else None
+
+
+def _needed_twice(phase: Phase) -> set[str]:
+    uses = Counter(_function(i) for i in phase.instrs)
+    return {name for name, count in uses.items() if name is not None and count > 1}
 
 
 def _belongs(instr: Instr, phase: PhaseKind) -> bool:

@@ -22,8 +22,10 @@ from optgen.backends.cpu.step import StepFunction, TensorFunction
 from optgen.backends.llvm import at, integer, load, splat
 from optgen.backends.llvm_types import F64, I64, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
-from optgen.ir import Instr, Phase, Value
+from optgen.ir import Instr, Phase, PhaseKind, Value
 
+CALLS_MATH: tuple[PhaseKind, ...] = ("host",)
+"""The phases in which elementary functions are called."""
 WORDS = 8
 """What is copied or compared at once."""
 FEW = 8
@@ -167,7 +169,9 @@ def _split(phase: Phase) -> tuple[list[Instr], list[Instr], list[str]]:
         found = frozenset[str]().union(*(of.get(v, frozenset()) for v in ir.operands(instr.op)))
         of[instr.result] = frozenset([instr.op.name]) if isinstance(instr.op, ir.Hyper) else found
         causes.append(of[instr.result])
-    uses = Counter(name for names in causes for name in names)
+    uses = Counter[str]()
+    for instr, names in zip(phase.instrs, causes, strict=True):
+        uses.update(dict.fromkeys(names, FEW + 1 if isinstance(instr.op, ir.Math) else 1))
     many = {name for name, count in uses.items() if count > FEW}
     slow = [x for x, names in zip(phase.instrs, causes, strict=True) if names <= many]
     quick = [x for x, names in zip(phase.instrs, causes, strict=True) if not names <= many]

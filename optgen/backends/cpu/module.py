@@ -5,11 +5,13 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from optgen.backends.cpu.float_mode import FloatMode
-from optgen.backends.llvm_types import I64, PTR
+from optgen.backends.llvm import inline
+from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.lookup import LookupStyle
 from optgen.backends.module_builder import ModuleBuilder
 from optgen.backends.target import CpuTarget
 from optgen.ir import Kernel
+from optgen.ir.math import FUNCTIONS
 
 VOID = ll.VoidType()
 TASK = ll.FunctionType(VOID, [PTR, I64, I64])
@@ -50,6 +52,18 @@ class CpuModuleBuilder(ModuleBuilder):
         f.attributes.add("noinline")
         f.attributes.add("optnone")
         return f, b
+
+    def math(self, name: str) -> ll.Function:
+        """An elementary function of doubles that a kernel calls where it computes single numbers. A pow is hundreds of
+        instructions, and most kernels need it twice."""
+        symbol = f"{self.symbol}.{name}"
+        if found := self.module.globals.get(symbol):
+            return found
+        arity, function = FUNCTIONS[name]
+        f, b = self.function(symbol, ll.FunctionType(F64, [F64] * arity))
+        f.attributes.add("noinline")
+        b.ret(inline(b, function, list(f.args)))
+        return f
 
 
 def lookup_style(machine: CpuTarget) -> LookupStyle:

@@ -9,6 +9,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.line_arrays import LineArrays
 from optgen.backends.cpu.module import CpuModuleBuilder
@@ -16,8 +17,9 @@ from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
 from optgen.backends.llvm import at, integer, load, maximum
 from optgen.backends.llvm_types import F64, I64, PTR
+from optgen.backends.module_builder import Env
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
-from optgen.ir import BLOCK, Value
+from optgen.ir import BLOCK, Instr, Value
 from optgen.model import Kind
 
 
@@ -39,6 +41,14 @@ class TensorFunction(FunctionBuilder):
         row = self.b.mul(i, integer(len(self.m.buffer_index)))
         start = load(self.b, self.buffers, self.b.add(row, integer(self.m.buffer_index[buffer])), PTR)
         return self.in_history(buffer, start, i)
+
+    def define(self, instr: Instr, env: Env) -> None:
+        if isinstance(instr.op, ir.Math):
+            assert instr.result is not None
+            args = [self.operand(v, env) for v in instr.op.args]
+            env[instr.result] = self.b.call(self.m.math(instr.op.function), args)
+        else:
+            super().define(instr, env)
 
     def slot(self, v: Value, i: Any) -> Any | None:
         b, layout = self.b, self.m.layout
