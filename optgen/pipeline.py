@@ -295,7 +295,7 @@ def _packed_ptx(kernel: Kernel, name: str, arch: str) -> bytes:
 
     host, module = target.host(), lower_ptx(kernel, name)
     text = target.compile_ptx(module.llvm, arch).encode()
-    code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
+    code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host, "registers").object
     return compiled.pack_ptx(kernel, module, text, code)
 
 

@@ -102,8 +102,8 @@ def code_bytes(code: bytes) -> int:
 
 Passes = Literal["all", "registers", "none"]
 """What LLVM does before it generates code. "registers": variables in memory become registers, and no more, for what
-gains nothing from the rest, such as functions in C that are called once a step. "none": for text that is written as it
-shall be. The time of "all" is a half of that of compiling."""
+gains nothing from the rest, such as functions in C that are called once a step, or the host's part of a step on a GPU.
+"none": for text that is written as it shall be. The time of "all" is a half of that of compiling."""
 
 
 def compile_ir(text: str, target: CpuTarget, passes: Passes = "all") -> Compiled:

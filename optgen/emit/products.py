@@ -70,7 +70,7 @@ class CudaProducts:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         module = pipeline.lower_ptx(kernel, symbol)
-        code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host), host)
+        code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host), host, "registers")
         built = BuiltKernel(symbol, variant, kernel)
         files = {
             "ptx": (f"{symbol}.ptx", target.compile_ptx(module.llvm, self.arch).encode()),
