@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from optgen import compiled, serial, used
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source, SpecErrors
-from optgen.ir import Kernel, Variant
+from optgen.ir import Kernel, Phase, Variant
 from optgen.model import Optimizer, Timing
 from optgen.objectcode import cache
 from optgen.observer import Observer, ignore
@@ -21,7 +21,6 @@ from optgen.observer import Observer, ignore
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.target import CpuTarget
-    from optgen.ir import PhaseKind
     from optgen.stages.plan import KernelStage, Plan
 
 
@@ -164,7 +163,7 @@ def lower(kernel: Kernel, symbol: str, machine: CpuTarget, observe: Observer = i
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
 
-    kernel = verify(expand_math(kernel, cpu.CALLS_MATH))
+    kernel = verify(expand_math(kernel, cpu.calls_math))
     observe(expand_math.__name__, kernel)
     text = cpu.emit(kernel, symbol, machine)
     observe("lower", text)
@@ -201,10 +200,10 @@ def lower_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """planned kernel -> LLVM IR text of the part that the CPU computes before a GPU's launches."""
     from optgen.backends import cpu
 
-    return cpu.emit_host(_for_gpu(kernel, cpu.CALLS_MATH), symbol, machine)
+    return cpu.emit_host(_for_gpu(kernel, cpu.calls_math), symbol, machine)
 
 
-def _for_gpu(kernel: Kernel, calls_math: Collection[PhaseKind] = ()) -> Kernel:
+def _for_gpu(kernel: Kernel, calls_math: Callable[[Phase], bool] = lambda phase: False) -> Kernel:
     """The form that both parts are made from, so that they agree on the values that the CPU hands over."""
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math

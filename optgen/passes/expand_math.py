@@ -1,14 +1,14 @@
 """Replaces elementary functions by the primitive operations that define them, the same on every target.
 
 This is the last pass. Until then a kernel says `pow`, which is easier to read and quicker to rewrite. A target may call
-functions in phases of some kind, as the CPU does in that of the host: those needed there more than once are left to it,
-as it is quicker to compile one function of the same operations.
+functions in some phases, as the CPU does in most of those of the host: those needed there more than once are left to
+it, as it is quicker to compile one function of the same operations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
 
 from optgen import ir
@@ -25,11 +25,11 @@ PHASE_OF_KIND: dict[Kind, PhaseKind] = {
 }
 
 
-def expand_math(kernel: Kernel, called: Collection[PhaseKind] = ()) -> Kernel:
-    """The kernel without elementary functions, except for those needed twice in a phase of a kind that is `called`."""
+def expand_math(kernel: Kernel, calls: Callable[[Phase], bool] = lambda phase: False) -> Kernel:
+    """The kernel without elementary functions, except for those needed twice in a phase that `calls` them."""
     phases: list[Phase] = []
     for phase in kernel.phases:
-        left = {None, *(_needed_twice(phase) if phase.kind in called else ())}
+        left = {None, *(_needed_twice(phase) if calls(phase) else ())}
         instrs = [x for i in phase.instrs for x in ([i] if _function(i) in left else expand(i))]
         if phase.kind != "update":
             # In a power of elements, the part that depends only on a smaller exponent (or base) is computed before the

@@ -14,7 +14,7 @@ import pytest
 import optgen
 from optgen import pipeline, specfiles
 from optgen.backends import target
-from optgen.backends.cpu import CALLS_MATH
+from optgen.backends.cpu import calls_math
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
@@ -141,7 +141,7 @@ def test_times(capsys: Capture) -> None:
     for run in PASSES:
         kernel = run(kernel)
         expected[run.__name__] = row_of(kernel)
-    host, expanded = target.host(), expand_math(kernel, CALLS_MATH)
+    host, expanded = target.host(), expand_math(kernel, calls_math)
     text = pipeline.lower(kernel, "second0", host)
     compiled = target.compile_ir(text, host)
     expected["expand_math"] = row_of(expanded)

@@ -22,10 +22,8 @@ from optgen.backends.cpu.step import StepFunction, TensorFunction
 from optgen.backends.llvm import at, integer, load, splat
 from optgen.backends.llvm_types import F64, I64, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
-from optgen.ir import Instr, Phase, PhaseKind, Value
+from optgen.ir import Instr, Phase, Value
 
-CALLS_MATH: tuple[PhaseKind, ...] = ("host",)
-"""The phases in which elementary functions are called."""
 WORDS = 8
 """What is copied or compared at once."""
 FEW = 8
@@ -42,17 +40,28 @@ def host(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     return f
 
 
+def calls_math(phase: Phase) -> bool:
+    """Whether elementary functions are called in a phase: where they are seldom needed, once for all tensors."""
+    return phase.kind == "host" and not _has_states(phase)
+
+
+def _has_states(phase: Phase) -> bool:
+    """Whether each tensor has values of its own, computed in each step."""
+    return any(isinstance(x.op, ir.Load | ir.Store) for x in phase.instrs)
+
+
 def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """f(n, t, hyper, scalars, buffers), none of which overlap: what `host` does."""
     body, b = m.function(name, ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
     body.attributes.add("noinline")
-    # This keeps the vectoriser away: a pow is hundreds of instructions.
-    body.attributes.add("noimplicitfloat")
+    # What is computed once is not worth the time to optimise it. Elsewhere the second one keeps the vectoriser away: a
+    # pow is hundreds of instructions.
+    body.attributes.add("optnone" if not _has_states(phase) else "noimplicitfloat")
     for arg in body.args[1:]:
         arg.add_attribute("noalias")
     n, t, hyper, scalars, buffers = body.args
     values = _HostValues(TensorFunction(m, b, n, buffers, None, scalars), phase, t, hyper)
-    if any(isinstance(x.op, ir.Load | ir.Store) for x in phase.instrs):
+    if _has_states(phase):
         with loop(b, integer(0), n) as i:
             env: Env = {}
             values.compute(phase.instrs, env, i)

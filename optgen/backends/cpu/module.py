@@ -47,21 +47,20 @@ class CpuModuleBuilder(ModuleBuilder):
         return f, ll.IRBuilder(f.append_basic_block("entry"))
 
     def cold_function(self, name: str, type: ll.FunctionType) -> tuple[ll.Function, ll.IRBuilder]:
-        """A function that runs once per sweep and part: optimising it would only cost compile time."""
+        """A function that runs once or twice per sweep and part: optimising it would only cost compile time."""
         f, b = self.function(name, type)
         f.attributes.add("noinline")
         f.attributes.add("optnone")
         return f, b
 
     def math(self, name: str) -> ll.Function:
-        """An elementary function of doubles that a kernel calls where it computes single numbers. A pow is hundreds of
-        instructions, and most kernels need it twice."""
+        """An elementary function of doubles that a kernel calls where it computes single numbers, once for all tensors.
+        A pow is hundreds of instructions, and most kernels need it twice."""
         symbol = f"{self.symbol}.{name}"
         if found := self.module.globals.get(symbol):
             return found
         arity, function = FUNCTIONS[name]
-        f, b = self.function(symbol, ll.FunctionType(F64, [F64] * arity))
-        f.attributes.add("noinline")
+        f, b = self.cold_function(symbol, ll.FunctionType(F64, [F64] * arity))
         b.ret(inline(b, function, list(f.args)))
         return f
 
