@@ -120,7 +120,7 @@ OLDEST = ARCHITECTURES[0]
 
 def compile_ptx(text: str, arch: str) -> str:
     """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised; errors as of `compile_ir`."""
-    headroom.check()
+    headroom.check(text)
     machine = _gpu(arch)
     module = llvm.parse_assembly(text)
     module.verify()
@@ -155,7 +155,7 @@ def _machine(target: CpuTarget) -> llvm.TargetMachine:
 
 
 def _optimize(text: str, target: CpuTarget, passes: Passes) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    headroom.check()
+    headroom.check(text)
     machine = _machine(target)
     module = llvm.parse_assembly(text)
     module.verify()

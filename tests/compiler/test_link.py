@@ -196,26 +196,75 @@ print(*found)
     assert (found[0], found[-1]) == ("MemoryError", "done")
 
 
-def test_no_mappings_are_an_exception() -> None:
-    """From none that are left up to as many as a load takes, one by one."""
-    if int(Path("/proc/sys/vm/max_map_count").read_text()) > 1 << 18:
-        pytest.skip("a process may have more mappings than can be made in a second (vm.max_map_count)")
-    found = outcomes("""
+FILL = """
+import random
 code = compiled(0)
 link.link(compiled(1), "f1")
-taken, protections = [], (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
-try:
-    while True:
-        taken.append(mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, protections[len(taken) % 2]))
-except OSError:
-    pass
-found = []
+protections = (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
+
+def fill(taken):
+    try:
+        while True:
+            mapping = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, protections[len(taken) % 2])
+            taken.append(mapping)
+    except OSError:
+        return taken
+"""
+"""`fill`: take small mappings until there are no more."""
+has_few_mappings = pytest.mark.skipif(
+    sys.platform == "linux" and int(Path("/proc/sys/vm/max_map_count").read_text()) > 1 << 18,
+    reason="a process may have more mappings than can be made in a second (vm.max_map_count)",
+)
+
+
+@has_few_mappings
+def test_no_mappings_are_an_exception() -> None:
+    """From none that are left up to as many as a load takes, one by one."""
+    found = outcomes(f"""{FILL}
+taken, found = fill([]), []
 for _ in range(20):
     found.append(outcome(link.link, code, "f0"))
     taken.pop(len(taken) // 2).close()
 print(*found)
 """)
     assert (found[0], found[-1]) == ("MemoryError", "done")
+
+
+@has_few_mappings
+def test_mappings_between_others_are_counted() -> None:
+    """The holes that few mappings leave have neighbours of any protection, of which new ones become a part."""
+    found = outcomes(f"""{FILL}
+codes, taken = [compiled(i) for i in range(2, 20)], []
+for seed in range(6):
+    random.seed(seed)
+    fill(taken)
+    for _ in range(14):
+        taken.pop(random.randrange(len(taken))).close()
+    print(*(outcome(link.link, code, f"f{{i}}") for i, code in enumerate(codes[seed * 3 : seed * 3 + 3], seed * 3 + 2)))
+""")
+    assert len(found) == 18 and "MemoryError" in found
+
+
+@needs_address_space
+def test_long_texts_ask_for_more_memory() -> None:
+    """What LLVM takes to compile grows with the text."""
+    found = outcomes("""
+from optgen import pipeline
+import optgen
+
+names = [f"s{k}" for k in range(40)]
+lines = ['optimizer Chain "a long chain"', "param lr = 0.1", *(f"state {name} = 0" for name in names), "update:"]
+lines += [f"  {x}' = 0.5*{x} + exp(sin({y}))" for x, y in zip(names, ["grad", *(f"{name}'" for name in names)])]
+lines += [f"  w' = w - lr*({' + '.join(name + chr(39) for name in names)})"]
+spec = optgen.parse(chr(10).join(lines) + chr(10))
+text = pipeline.lower(pipeline.plan(pipeline.build(spec, optgen.ir.Variant({}))), "f0", target.host())
+compiled(0)
+used = int(open("/proc/self/statm").read().split()[0])*mmap.PAGESIZE
+for megabytes in (33, 40):
+    resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), resource.RLIM_INFINITY))
+    print(outcome(lambda: target.compile_ir(text, target.host()).object))
+""")
+    assert found == ["MemoryError"] * 2
 
 
 def test_what_cannot_be_linked_is_an_exception() -> None:
