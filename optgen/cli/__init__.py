@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_environment()
         code: int = args.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed (`>&-`)
+            sys.stdout.flush()
         return code
     except SpecErrors as errors:
         print(errors, file=sys.stderr)
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (`| head`) closed the pipe. This keeps Python from complaining when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Usage, OSError) as error:
+    except (Usage, OSError, MemoryError) as error:
         print(f"optgen: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

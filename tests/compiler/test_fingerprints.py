@@ -117,6 +117,9 @@ def test_the_command(tmp_path: Path, capsys: Capture, monkeypatch: pytest.Monkey
         (["out", "nag", "--compare", "nothing"], "--compare nothing: "),
         (["out", "nag", "--compare", "empty"], "--compare empty: its first line does not say what it is of"),
         (["out", "nag", "--compare", "other"], "--compare other: line 2 is not NAME | KEY=VALUE ...: 'nag'"),
+        (["out", "nag", "--compare", "words"], "--compare words: line 2: sweeps is no number: 'two'"),
+        (["out", "nag", "--compare", "twice"], "--compare twice: line 3 is the second one of 'nag | float32'"),
+        (["nowhere/out", "nag"], "nowhere/out cannot be written: it must be a file in a folder that is there"),
     ],
 )
 def test_refusals(
@@ -126,6 +129,8 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     Path("empty").touch()
     Path("other").write_text("# LLVM 1\nnag\n")
+    Path("words").write_text("# LLVM 1\nnag | float32 | sweeps=two\n")
+    Path("twice").write_text("# LLVM 1\n" + 2 * "nag | float32 | sweeps=1\n")
     with pytest.raises(SystemExit, match="2"):
         main(line)
     assert message in capsys.readouterr().err and not Path("out").exists()

@@ -16,10 +16,11 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def read(path: Path) -> tuple[str, dict[str, dict[str, int]]]:
-    """The versions of a table, and its counts; neither where there is no file."""
-    if not path.exists():
+    """The versions of a table, and its counts; neither where there is no file, or an empty one."""
+    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+    if not any(lines):
         return "", {}
-    versions, head, *rows = filter(None, path.read_text(encoding="utf-8").split("\n"))
+    versions, head, *rows = filter(None, lines)
     columns = _fields(head)
     found = {}
     for name, *numbers in map(_fields, rows):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -42,15 +46,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--note", action="store_true", help="only note which tests run what")
     parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1, help="runs at a time (one a CPU)")
     options = parser.parse_args(arguments)
-    if options.note or not any(FOLDER.glob("*.jsonl")):
-        note()
+    for option in ("number", "processes"):
+        if getattr(options, option) < 1:
+            parser.error(f"--{option}: at least 1, not {getattr(options, option)}")
     if options.note:
+        note()
         return 0
-    if options.again:
-        drawn, old = read_verdicts(options.again)
-    else:
-        drawn = {"files": options.files, "number": options.number, "seed": options.seed}
-        old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
+    drawn: dict[str, Any] = {"files": options.files, "number": options.number, "seed": options.seed}
+    try:
+        if options.again:
+            drawn, old = read_verdicts(options.again)
+        else:
+            old = [Verdict(mutant, "survived") for mutant in chosen(ROOT, **drawn)]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    if not any(FOLDER.glob("*.jsonl")):
+        note()
     new = show(old, tests_now(), options.processes)
     if options.output:
         write_verdicts(options.output, drawn, new)
@@ -63,14 +74,26 @@ def note() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=ROOT, prefix=".mutants-") as part:
         for command in commands():
-            done = subprocess.run(
-                [sys.executable, "-m", "pytest", "-p", "tests.mutants.touched", *command],
-                cwd=ROOT, env=os.environ | {"TOUCHED": part}, check=False,
-            )  # fmt: skip
-            if done.returncode > 1:  # 1: some tests failed
-                raise SystemExit(f"pytest {' '.join(command)}: exit status {done.returncode}, so nothing is noted")
+            status = _pytest(["-p", "tests.mutants.touched", *command], os.environ | {"TOUCHED": part})
+            if status > 1:  # 1: some tests failed
+                raise SystemExit(f"pytest {' '.join(command)}: exit status {status}, so nothing is noted")
         shutil.copytree(part, FOLDER, ignore=shutil.ignore_patterns("pycache"))
     print(f"noted in {FOLDER}, after {time.time() - started:.0f} s")
+
+
+def _pytest(arguments: list[str], env: Mapping[str, str]) -> int:
+    """The exit status of pytest, which writes to the terminal. It is interrupted as this process is, and waited for."""
+    command = [sys.executable, "-m", "pytest", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True) as pytest:
+        try:
+            return pytest.wait()
+        except BaseException:
+            pytest.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                pytest.wait(20)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pytest.pid, signal.SIGKILL)
+            raise
 
 
 def commands() -> list[list[str]]:
@@ -120,5 +143,22 @@ def show(old: list[Verdict], known: set[str], processes: int) -> list[Verdict]:
     return list(new.values())
 
 
+def end_at_signals() -> None:
+    """SIGINT and SIGTERM raise KeyboardInterrupt once, so that what is left can be ended and removed after that."""
+
+    def interrupt(number: int, frame: object) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        print("interrupted: ending the tests that run", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, interrupt)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    end_at_signals()
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -8,27 +8,33 @@ import os
 import queue
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 from optgen.files import replacing
 from tests.mutants.mutate import Mutant
 from tests.mutants.touched import ON_GPU, ROOT, Noted, block_of
-from tests.process import run
+from tests.process import Program, started
 
 TESTS = 40
 SECONDS = 180.0
 _OF_THE_LIMIT = 0.4
 """The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*")
+
+
+_programs: set[Program] = set()
+"""Those that run tests now."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,13 @@ def write_verdicts(path: Path, drawn: dict[str, Any], verdicts: Iterable[Verdict
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, Any], list[Verdict]]:
-    """What `write_verdicts` was given."""
-    drawn, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return drawn, [Verdict(Mutant(*list(row.values())[:5]), row["verdict"], row["by"], row["why"]) for row in rows]
+    """What `write_verdicts` was given. OSError, ValueError if the file is missing or is another one."""
+    try:
+        drawn, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        found = [Verdict(Mutant(*list(row.values())[:5]), row["verdict"], row["by"], row["why"]) for row in rows]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is no file of verdicts: {error!r}") from error
+    return drawn, found
 
 
 class Judges:
@@ -127,7 +137,7 @@ def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", *flags, *names]
     limit = SECONDS if "-x" in flags else SECONDS + 20 * len(names)
     try:
-        done = run(command, timeout=limit, cwd=tree, env=env, sweep=True)
+        done = run(command, timeout=limit, cwd=tree, env=env)
     except AssertionError as error:  # the time is over
         output = "\n".join(error.__notes__)
         found = _failed(output, names)
@@ -145,6 +155,16 @@ def _failing(tree: Path, flags: list[str], names: list[str]) -> list[str]:
     missing = re.findall(rf"^ERROR: not found: {re.escape(str(tree))}/(.*)$", done.stderr, re.MULTILINE)
     found = _failed(done.stdout, names) + [name for name in missing if name in names]
     return found or _running(done.stdout, names) or names[:1]  # Python itself may have ended
+
+
+def run(command: list[str], *, timeout: float, cwd: Path, env: Mapping[str, str]) -> CompletedProcess[str]:
+    """A program's exit status and output; it is among `_programs` meanwhile."""
+    with started(command, timeout=timeout, cwd=cwd, env=env, sweep=True) as program:
+        _programs.add(program)
+        try:
+            return program.wait()
+        finally:
+            _programs.discard(program)
 
 
 def _failed(output: str, names: Sequence[str]) -> list[str]:
@@ -171,7 +191,13 @@ def judged(
     for tree in trees:
         free.put(tree)
     with ThreadPoolExecutor(len(trees)) as pool:
-        yield from pool.map(lambda one: _judge(one, tests(one), free), mutants)
+        try:
+            yield from pool.map(lambda one: _judge(one, tests(one), free), mutants)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for program in list(_programs):
+                program.signal(signal.SIGKILL)
+            raise
 
 
 def _judge(old: Verdict, names: list[str], free: queue.Queue[Path]) -> Verdict:

@@ -63,12 +63,19 @@ class Mutant:
 
 
 def chosen(root: Path, files: Iterable[str], number: int, seed: int) -> list[Mutant]:
-    """That many mutants of the files and folders, drawn with a seed: each of the kinds as often, then each place."""
+    """That many mutants of the files and folders, drawn with a seed: each of the kinds as often, then each place.
+
+    FileNotFoundError for one that is not there; ValueError for one that is outside of `root`, or not in Python.
+    """
     paths = sorted({path for name in files for path in _sources(root / name)})
     found: dict[str, list[Mutant]] = {kind: [] for kind in KINDS}
     for path in paths:
-        for mutant in mutants(str(path.relative_to(root)), path.read_text(encoding="utf-8")):
-            found[mutant.kind].append(mutant)
+        name = str(path.relative_to(root))
+        try:
+            for mutant in mutants(name, path.read_text(encoding="utf-8")):
+                found[mutant.kind].append(mutant)
+        except SyntaxError as error:
+            raise ValueError(f"{name}:{error.lineno} is not in Python: {error.msg}") from error
     draw = random.Random(seed)
     for places in found.values():
         draw.shuffle(places)

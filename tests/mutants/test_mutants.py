@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import signal
+import sys
+import time
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -13,6 +16,7 @@ from tests.mutants import judge
 from tests.mutants.judge import Judges, Verdict, copies, failing, judged, read_verdicts, write_verdicts
 from tests.mutants.mutate import Mutant, chosen, mutants
 from tests.mutants.touched import ROOT, Noted, block_of, blocks
+from tests.process import started
 
 ON_RECORD = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
 
@@ -144,6 +148,37 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     drawn = {"files": ["optgen"], "number": 2, "seed": 7}
     write_verdicts(tmp_path / "x.jsonl", drawn, verdicts)
     assert read_verdicts(tmp_path / "x.jsonl") == (drawn, verdicts)
+
+
+JUDGE = """
+import sys
+from pathlib import Path
+from tests.mutants.__main__ import end_at_signals
+from tests.mutants.judge import Verdict, judged
+from tests.mutants.mutate import Mutant
+
+end_at_signals()
+mutant = Mutant("a.py", 1, "constant", "x = 1", "x = 2")
+list(judged([Verdict(mutant, "survived")], lambda _: ["tests/test_it.py::test_it"], [Path(sys.argv[1])]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_ends_it_need_not_wait_for_tests(number: int, tmp_path: Path) -> None:
+    """The one that runs is ended, and the copy of the tree is as it was."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    test = "from pathlib import Path\nimport time\ndef test_it(): Path('runs').touch(); time.sleep(300)\n"
+    (tmp_path / "tests" / "test_it.py").write_text(test)
+    with started([sys.executable, "-c", JUDGE, tmp_path], timeout=60, cwd=ROOT) as program:
+        while not (tmp_path / "runs").exists():
+            assert program.returncode is None, program.errors
+            time.sleep(0.05)
+        assert (tmp_path / "a.py").read_text() == "x = 2\n"
+        program.signal(number)
+        assert program.wait().returncode == -signal.SIGINT
+    assert (tmp_path / "a.py").read_text() == "x = 1\n"
 
 
 @pytest.mark.stress

@@ -56,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for spec in args.spec:
         if spec not in known:
             parser.error(f"no spec {spec!r}; names are as in 'optgen list', matrix/muon or 'sgd with lookahead'")
+    if args.output.is_dir() or not args.output.parent.is_dir():
+        parser.error(f"{args.output} cannot be written: it must be a file in a folder that is there")
     old = None
     if args.compare:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -30,13 +31,18 @@ def from_text(text: str) -> tuple[str, dict[str, dict[str, str]]]:
     head, *rows = text.splitlines() or [""]
     if not head.startswith("# "):
         raise ValueError("its first line does not say what it is of")
-    found = {}
+    found = dict[str, dict[str, str]]()
     for number, row in enumerate(rows, 2):
         name, bar, values = row.rpartition(" | ")
         pairs = [x.split("=") for x in values.split()]
         if not bar or any(len(x) != 2 for x in pairs):
             raise ValueError(f"line {number} is not NAME | KEY=VALUE ...: {row!r}")
+        if name in found:
+            raise ValueError(f"line {number} is the second one of {name!r}")
         found[name] = {key: value for key, value in pairs}
+        for key, value in found[name].items():
+            if key not in HASHES and not re.fullmatch(r"[-+.\de]+", value):
+                raise ValueError(f"line {number}: {key} is no number: {value!r}")
     return head.removeprefix("# "), found
 
 
