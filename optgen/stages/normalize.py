@@ -86,7 +86,7 @@ class Normalizer:
         self.kinds, self.orientation, self.exact = kinds, orientation, exact
         self.computed = {e.target.key for e in equations}
         self.carried = {e.target.id for e in equations if e.loop is not None and e.target.primed}
-        self.same: dict[str, str] = {}  # a name -> the key of the same array
+        self.same: dict[str, Name] = {}  # a name -> that of the same array, which may be an entry of a history
         self.symmetric: set[str] = set()
         self.nodes: list[Node] = []
         self._materialized: dict[str, str] = {}
@@ -122,7 +122,7 @@ class Normalizer:
     def equation(self, equation: Equation) -> None:
         key, value = equation.target.key, equation.value
         if isinstance(value, Name) and key == value.key + "'" and value.key not in self.computed:
-            self.same[key] = value.key  # a state that is kept
+            self.same[key] = value  # a state that is kept
             return
         made = self.call(value, key)
         if made is None:
@@ -134,7 +134,7 @@ class Normalizer:
         claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else (), axes, group=group_of(axes))
         plain = self.visit(value, claim)
         if isinstance(plain, Name) and not keeps and self.axes(value):
-            self.same[key] = plain.key
+            self.same[key] = plain
             self.symmetric |= {key} if plain.key in self.symmetric else set()
             return
         if self._is_symmetric(plain, value):
@@ -163,6 +163,10 @@ class Normalizer:
         axes = self.axes(expr)
         return self.orientation.of(axes) if len(axes) == 2 else home(axes)
 
+    def stored(self, name: Name) -> Name:
+        """The name of the array that a name stands for."""
+        return self.same.get(name.key, name)
+
     # ------------------------------------------------------------ elementwise expressions
 
     def visit(self, expr: Expr, claim: _Claim) -> Expr:
@@ -172,8 +176,7 @@ class Normalizer:
             return _name(self.spread(expr, group), expr.span)
         match expr:
             case Name():
-                key = self.same.get(expr.key, expr.key)
-                return expr if key == expr.key else _renamed(expr, key)
+                return replace(self.stored(expr), span=expr.span)
             case Transpose(operand=x):
                 return self.transpose(expr, x, claim)
             case Binary(op="@"):
@@ -254,7 +257,7 @@ class Normalizer:
     def spread(self, expr: Expr, group: str) -> str:
         """The key of a value of groups that is repeated for the rows, or the columns, of each."""
         found = self.grouped(expr) if isinstance(expr, Call) and is_grouped(expr) else expr
-        known = self.same.get(found.key, found.key) if isinstance(found, Name) else ""
+        known = self.stored(found).key if isinstance(found, Name) else ""
         is_array = known in self.exact or known in self._made or (known in self.computed and known.endswith("'"))
         key = known if is_array else self._materialize(found, narrow=False)
         return self.made(CallStage("spread", (Operand(key),), "", _sizes(group)), of_axes(lines_of(group)))
@@ -301,7 +304,7 @@ class Normalizer:
         elif wanted is not None and wanted.endswith("'"):
             self.nodes.append(Element(key, _name(known, expr.span), self.home(expr) if kind.axes else ()))
         else:
-            self.same[key] = known
+            self.same[key] = _name(known, expr.span)
         key = known
         self._made.add(key)
         is_square = kind.axes[:1] == kind.axes[1:]
@@ -328,13 +331,13 @@ class Normalizer:
         inner = self.axes(expr)
         turned = (times % 2 == 1) != self.orientation.is_turned(inner)
         if len(axes) == 1:
-            made = self.same.get(expr.key, expr.key) if isinstance(expr, Name) else ""
+            made = self.stored(expr).key if isinstance(expr, Name) else ""
             return Operand(made if made in self._made else self._materialize(expr, narrow=True))
         key = self.call(expr, None)
         if key is None and isinstance(expr, Name):
-            stored = self.same.get(expr.key, expr.key)
-            known = stored in self.exact or self._is_computed(stored)
-            key = stored if known else self._materialize(_renamed(expr, stored), narrow=False)
+            stored = self.stored(expr)
+            known = stored.key in self.exact or self._is_computed(stored.key)
+            key = stored.key if known else self._materialize(stored, narrow=False)
         elif key is None:
             key = self._materialize(expr, narrow=False)
         return Operand(key, turned and not (inner[0] == inner[1] and key in self.symmetric))
@@ -359,7 +362,7 @@ class Normalizer:
     def is_symmetric(self, expr: Expr) -> bool:
         """Whether a square matrix is known to be symmetric to the bit."""
         if isinstance(expr, Name):
-            return self.same.get(expr.key, expr.key) in self.symmetric
+            return self.stored(expr).key in self.symmetric
         return False
 
     def _is_symmetric(self, plain: Expr, value: Expr) -> bool:
@@ -419,10 +422,6 @@ def _at(loop: Loop | None, level: int) -> Loop | None:
 
 def _name(key: str, span: Span) -> Name:
     return Name(key.removesuffix("'"), key.endswith("'"), span)
-
-
-def _renamed(name: Name, key: str) -> Name:
-    return _name(key, name.span)
 
 
 def _silent(*error: object) -> None:
