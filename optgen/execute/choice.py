@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, get_args
 
 from optgen import arguments, groups, pipeline
@@ -68,14 +70,15 @@ class KernelChoice:
         self._joins_params = spec.joins_params
         self._reads_sizes, self._has_stages, self._groups = spec.reads_sizes, spec.has_stages, spec.groups
         self.target: Platform = target or Cpu()
-        self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
+        self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}  # by what chooses a variant
+        self._of_variants: dict[str, LoadedKernel] = {}
         self._irs: dict[tuple[Any, ...], Kernel] = {}
         self._flops: dict[tuple[Any, ...], float] = {}
         self.target.check_dtypes({dtype, *self.storage.values()})
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles are without loaded kernels, whose addresses belong to this process: they load anew."""
-        return self.__dict__ | {"_kernels": {}}
+        return self.__dict__ | {"_kernels": {}, "_of_variants": {}}
 
     @property
     def cost(self) -> Cost:
@@ -183,11 +186,17 @@ class KernelChoice:
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
         key = (self._sort(shape), self._is_small(shape), *sorted(own.items()), *how.values())
-        if key not in self._kernels:
+        found = self._kernels.get(key)
+        if found is None:
             variant = self.variant(shape, own, **how)
-            same = next((k for k in self._kernels.values() if k.variant == variant), None)
-            self._kernels[key] = same or self.target.kernel(self.spec, variant)
-        return self._kernels[key]
+            name = json.dumps(asdict(variant), sort_keys=True)
+            found = self._of_variants.get(name)
+            if found is None:
+                # Of threads that load it at once, all take that of the first: parameters that share values, and the
+                # owners of boxes, are grouped by their kernel.
+                found = self._of_variants.setdefault(name, self.target.kernel(self.spec, variant))
+            self._kernels[key] = found
+        return found
 
     def kernels(
         self,

@@ -65,10 +65,11 @@ class StagedKernel(LoadedKernel):
         if key not in self._plans:
             plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1], folds=self._folds)
             sections = [stage for stage in plan.walk() if isinstance(stage, KernelStage)]
-            self._plans[key] = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
+            loaded = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
+            return self._plans.setdefault(key, loaded)  # another thread may have been faster
         return self._plans[key]
 
     def _kernel(self, section: KernelStage) -> LoadedKernel:
         if section not in self._kernels:
-            self._kernels[section] = self._load(section, len(self._kernels))
+            return self._kernels.setdefault(section, self._load(section, len(self._kernels)))
         return self._kernels[section]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -425,3 +427,21 @@ def test_tensors_that_share_host_values(name: str) -> None:
         step(lr=rates)
     assert same(weights, alone)
     assert state.t.tolist() == [count + 2 for count in counts]
+
+
+def test_threads_that_bind_at_once_have_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parameters whose sum is one number, and owners of boxes, are grouped by their kernel."""
+    rule, both = optgen.load(TOGETHER), threading.Barrier(2)
+    load = type(rule.target).kernel
+
+    def slow(*args: Any) -> Any:
+        both.wait(60)  # each has found that there is no kernel yet
+        return load(*args)
+
+    monkeypatch.setattr(type(rule.target), "kernel", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(rule.kernel, [(3, 4), (3, 4)])
+    assert first is second is rule.kernel((5, 4))
+    monkeypatch.undo()
+    w = [np.ones((3, 4), np.float32), np.ones((5, 4), np.float32)]
+    rule.bind(w, [np.ones_like(x) for x in w])()
