@@ -90,7 +90,8 @@ class Text:
 
     def __post_init__(self) -> None:
         self.alphabet = sorted(set(self.characters))
-        numbers = torch.tensor([self.alphabet.index(c) for c in self.characters])
+        number_of = {c: k for k, c in enumerate(self.alphabet)}
+        numbers = torch.tensor([number_of[c] for c in self.characters])
         cut = len(numbers) * 9 // 10
         self.train, self.held_out = numbers[:cut], numbers[cut:]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch.distributed.checkpoint import state_dict as dcp
 from torch.nn import Parameter
 
 import optgen.torch
@@ -311,6 +310,7 @@ def test_a_master_follows_a_weight_that_others_write() -> None:
 
 def test_distributed_checkpoints_state_dicts() -> None:
     """`get_optimizer_state_dict` and `set_optimizer_state_dict`, by the names of parameters."""
+    from torch.distributed.checkpoint import state_dict as dcp  # which takes a second
 
     def made() -> tuple[torch.nn.Module, SpecOptimizer]:
         torch.manual_seed(0)

@@ -1,36 +1,59 @@
-"""PyTorch's database of optimizers, `OptimizerInfo`: each configuration and error, with our classes and its own."""
+"""PyTorch's database of optimizers, `OptimizerInfo`: each configuration and error, with our classes and its own.
+
+To import it takes two seconds, so that tests are collected by names alone.
+"""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from torch.testing._internal.common_optimizers import (
-    OptimizerErrorEnum,
-    OptimizerInfo,
-    OptimizerInput,
-    _get_optim_inputs_including_global_cliquey_kwargs,
-    optim_db,
-)
 
 import optgen.torch
 from tests.sweeps import swept
 
+if TYPE_CHECKING:
+    from torch.testing._internal.common_optimizers import OptimizerErrorEnum, OptimizerInfo, OptimizerInput
+
 STEPS, STEPS_OF_PLANS = 12, 30
 """Past the first rectified step of RAdam; past the patience of ReduceLROnPlateau."""
 SHAPES = (7,), (5, 3), (2, 3, 4, 2), ()
-INFOS = [info for info in optim_db if info.optim_cls.__name__ != "LBFGS"]
+NAMES = (
+    *("Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "Muon", "NAdam", "RAdam", "RMSprop"),
+    *("Rprop", "SGD", "SparseAdam"),
+)
+SPARSE = "Adagrad", "SGD", "SparseAdam"
+"""Those that take sparse gradients."""
 HOW = {"foreach": False, "fused": False}
 """Arguments of the for-loop implementation, with which ours is compared: PyTorch's fused SGD leaves 16-bit tensors of
 less than a vector as they are."""
 Params = list[torch.Tensor]
-IN_FLOAT = [info for info in INFOS if info.optim_cls.__name__ != "Muon"]
+IN_FLOAT = [name for name in NAMES if name != "Muon"]
 """Those whose numbers are compared here. Muon computes in bfloat16: tests/torch/test_muon.py."""
-each_optimizer = pytest.mark.parametrize("info", INFOS, ids=lambda info: info.optim_cls.__name__)
+each_optimizer = pytest.mark.parametrize("info", NAMES, indirect=True)
+
+
+def database() -> ModuleType:
+    from torch.testing._internal import common_optimizers
+
+    return common_optimizers
+
+
+@pytest.fixture
+def info(request: pytest.FixtureRequest) -> OptimizerInfo:
+    """That of an optimizer by its name."""
+    return next(info for info in database().optim_db if info.optim_cls.__name__ == request.param)
+
+
+def test_each_optimizer_of_the_database_is_tested() -> None:
+    infos = {info.optim_cls.__name__: info for info in database().optim_db if info.optim_cls.__name__ != "LBFGS"}
+    assert list(infos) == list(NAMES)
+    assert [name for name, i in infos.items() if i.supports_sparse or i.only_supports_sparse_grads] == list(SPARSE)
 
 
 def ours(info: OptimizerInfo) -> Any:
@@ -38,7 +61,7 @@ def ours(info: OptimizerInfo) -> Any:
 
 
 def configurations(info: OptimizerInfo) -> list[OptimizerInput]:
-    return _get_optim_inputs_including_global_cliquey_kwargs("cpu", torch.float32, info)
+    return database()._get_optim_inputs_including_global_cliquey_kwargs("cpu", torch.float32, info)  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------- what is refused
@@ -50,7 +73,7 @@ def outcome(cls: type[torch.optim.Optimizer], given: OptimizerInput, error_on: O
     with warnings.catch_warnings(), pytest.raises((Exception, UserWarning)) as error:
         warnings.simplefilter("error", UserWarning)
         optimizer = cls(params, **given.kwargs)
-        assert error_on is OptimizerErrorEnum.STEP_ERROR, "it was made without an error"
+        assert error_on is database().OptimizerErrorEnum.STEP_ERROR, "it was made without an error"
         optimizer.step()
     return error.type, str(error.value)
 
@@ -120,14 +143,15 @@ IN_16_BITS = {torch.bfloat16: ("SGD", "Adam"), torch.float16: ("RMSprop", "NAdam
 
 
 def is_kept(case: Any) -> bool:
-    dtype, info = case
-    return dtype not in IN_16_BITS or info.optim_cls.__name__ in IN_16_BITS[dtype]
+    dtype, name = case
+    return dtype not in IN_16_BITS or name in IN_16_BITS[dtype]
 
 
 @pytest.mark.parametrize(
     ("dtype", "info"),
-    swept([(dtype, info) for dtype in DTYPES for info in IN_FLOAT], is_kept),
-    ids=lambda x: str(x).removeprefix("torch.") if isinstance(x, torch.dtype) else x.optim_cls.__name__,
+    swept([(dtype, name) for dtype in DTYPES for name in IN_FLOAT], is_kept),
+    indirect=["info"],
+    ids=lambda x: str(x).removeprefix("torch."),
 )
 def test_configurations_have_torchs_numbers_and_states(info: OptimizerInfo, dtype: torch.dtype) -> None:
     if dtype.is_complex and not info.supports_complex:
@@ -166,9 +190,7 @@ def test_configurations_have_torchs_numbers_and_states(info: OptimizerInfo, dtyp
 
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
 @pytest.mark.parametrize("element", [False, True], ids=["rows", "elements"])
-@pytest.mark.parametrize(
-    "info", [i for i in INFOS if i.supports_sparse or i.only_supports_sparse_grads], ids=lambda i: i.optim_cls.__name__
-)
+@pytest.mark.parametrize("info", SPARSE, indirect=True)
 def test_sparse_gradients(info: OptimizerInfo, element: bool) -> None:
     """Entries come twice, rows stay away, and schedulers change the rate."""
     kwargs, schedulers = info.metadata_for_sparse

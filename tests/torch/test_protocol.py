@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed
-from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn import Linear, Parameter
 from torch.optim import lr_scheduler as schedulers
 from torch.optim import swa_utils
@@ -341,6 +340,8 @@ def one_process(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("one_process")
 def test_zero_redundancy_optimizer() -> None:
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
     params = weights()
     plain = lion(weight_decay=0.1)
     opt = ZeroRedundancyOptimizer(params, optimizer_class=LION, lr=0.1, weight_decay=0.1)

@@ -6,20 +6,30 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from torch.testing._internal.common_optimizers import OptimizerInfo, optim_db
 
 import optgen.torch
 from optgen.torch import stub
 from optgen.torch.classes import by_source
 from optgen.torch.torch_classes import CLASSES
 
-INFOS: dict[str, OptimizerInfo] = {info.optim_cls.__name__: info for info in optim_db}
+if TYPE_CHECKING:
+    from torch.testing._internal.common_optimizers import OptimizerInfo
+
 ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward", "donate_grads")
 each_class = pytest.mark.parametrize("name", CLASSES)
+
+
+@cache
+def infos() -> dict[str, OptimizerInfo]:
+    """PyTorch's database of optimizers, whose import takes two seconds."""
+    from torch.testing._internal.common_optimizers import optim_db
+
+    return {info.optim_cls.__name__: info for info in optim_db}
 
 
 def ours(name: str) -> Any:
@@ -27,12 +37,12 @@ def ours(name: str) -> Any:
 
 
 def configurations(name: str) -> Iterator[dict[str, Any]]:
-    for config in INFOS[name].optim_inputs_func("cpu"):
+    for config in infos()[name].optim_inputs_func("cpu"):
         yield copy.deepcopy(config.kwargs)
 
 
 def give_gradient(p: torch.Tensor, grad: torch.Tensor, name: str) -> None:
-    p.grad = grad.to_sparse() if INFOS[name].only_supports_sparse_grads else grad
+    p.grad = grad.to_sparse() if infos()[name].only_supports_sparse_grads else grad
 
 
 def shapes_for(name: str, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -152,7 +162,7 @@ def test_the_stub_is_fresh() -> None:
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_the_loss_falls_or_rises(name: str, contiguous: bool) -> None:
     """With and without schedulers; for parameters with gaps without, which change no more than the rate."""
-    info = INFOS[name]
+    info = infos()[name]
     plans: list[list[Callable[[Any], Any]]] = [[], *(list(plan) for plan in info.scheduler_inputs if contiguous)]
     for kwargs in configurations(name):
         for plan in plans:
@@ -192,7 +202,7 @@ def test_no_gradients_and_zero_gradients_move_nothing(name: str) -> None:
         if kwargs.get("weight_decay", 0) or name in ("AdamW", "ASGD", "Muon"):
             continue
         p.grad = torch.zeros_like(p)
-        if INFOS[name].only_supports_sparse_grads:
+        if infos()[name].only_supports_sparse_grads:
             p.grad = torch.sparse_coo_tensor(torch.empty(1, 0), torch.empty(0, 1), (5, 1), check_invariants=True)
         optimizer.step()
         assert torch.equal(p, before)
@@ -219,7 +229,7 @@ def test_states_copies_and_state_dicts(name: str) -> None:
 
 @each_class
 def test_a_complex_parameter_is_a_pair_of_real_ones(name: str) -> None:
-    if not INFOS[name].supports_complex:
+    if not infos()[name].supports_complex:
         return
     for kwargs in configurations(name):
         generator = torch.Generator().manual_seed(2)

@@ -14,6 +14,8 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from tests.compile_once import compile_once
+
 LISTENING = "0A"
 
 
@@ -35,6 +37,7 @@ def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
 
 def _rank(rank: int, ranks: int, function: Callable[..., None], store: str, args: tuple[Any, ...]) -> None:
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    compile_once()
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
     try:

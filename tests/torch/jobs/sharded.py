@@ -37,6 +37,14 @@ from optgen.torch.clipping import total_norm
 
 SHAPES = ((7, 5), (1, 300), (3,), (130, 70), (9001,), (2, 3, 65), (5, 1024), (15, 301), (1,))
 MATRICES = tuple(shape for shape in SHAPES if len(shape) > 1)
+MORE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("adammini", {}),
+    ("torch/adafactor", {}),
+    ("novograd", {}),
+    ("came", {"lr": 1e-3}),
+    ("torch/sgd", {"momentum": 0.9}),
+)
+"""With `--all`. Their sums over rows, columns and tensors are those of others here."""
 CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("adam", {}),
     ("lion", {"storage": "bfloat16_stochastic"}),
@@ -45,12 +53,10 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("sgld", {"seed": 3}),
     ("lamb", {}),
     ("adafactor", {}),
-    ("adammini", {}),
     ("prodigy", {}),
     ("lars", {"storage": "bfloat16"}),
     ("torch/adamw", {"amsgrad": True}),
-    ("torch/adafactor", {}),
-    *((("novograd", {}), ("came", {"lr": 1e-3}), ("torch/sgd", {"momentum": 0.9})) if owned.ALL else ()),
+    *(MORE if owned.ALL else ()),
 )
 FEW = "lamb", "adafactor", "prodigy"
 """Those that sum over the elements of a tensor, of its rows and columns, and of all tensors."""
