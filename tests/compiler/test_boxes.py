@@ -29,7 +29,6 @@ from tests.compiler.harness import (
     by_name,
     cases,
     copies,
-    covering,
     has_histories,
     numbers,
     same_bits,
@@ -102,7 +101,11 @@ def test_matrices_of_batches(name: str, mode: str) -> None:
     check_rows(case, MODES[mode], cuts)
 
 
-@pytest.mark.parametrize("case", swept(CHANGE_SUMS, covering(CHANGE_SUMS)), ids=str)
+FIRST = tuple({case.spec.name: case for case in reversed(CHANGE_SUMS)}.values())
+"""One case of each spec whose sums boxes cut."""
+
+
+@pytest.mark.parametrize("case", swept(CHANGE_SUMS, FIRST), ids=str)
 def test_rows_of_every_flag_that_changes_sums(case: Case) -> None:
     cuts = {shape: ROWS[shape][0] for shape in ((130, 300), (9001,), (5,))}
     check_rows(case, {}, cuts)
@@ -239,14 +242,17 @@ def test_batches_cut_along_other_axes_than_the_first() -> None:
         case.load().bind([w], [g], pieces=[rows], exchange=lambda _, numbers: None)
 
 
-def test_codes_cut_between_blocks_of_columns() -> None:
-    for name, mode in (("adam", "int8"), ("lamb", "int8"), ("adam", "int4"), ("lamb", "int4")):
-        problem = Problem(by_name(name), MODES[mode], [(70, 512)])
-        cells = grid((70, 512), {1: (0, 256, 512)})
-        boxes = [[Box((70, 512), cells, rank)] for rank in range(2)]
-        (whole,), _ = problem.whole()
-        (left, right), _, _ = problem.in_boxes(boxes)
-        assert same_bits(np.concatenate([left[0], right[0]], axis=1), whole)
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    swept(itertools.product(("adam", "lamb"), ("int8", "int4")), [("adam", "int4"), ("lamb", "int8")]),
+)
+def test_codes_cut_between_blocks_of_columns(name: str, mode: str) -> None:
+    problem = Problem(by_name(name), MODES[mode], [(70, 512)])
+    cells = grid((70, 512), {1: (0, 256, 512)})
+    boxes = [[Box((70, 512), cells, rank)] for rank in range(2)]
+    (whole,), _ = problem.whole()
+    (left, right), _, _ = problem.in_boxes(boxes)
+    assert same_bits(np.concatenate([left[0], right[0]], axis=1), whole)
 
 
 # ---------------------------------------------------------------- the exchange

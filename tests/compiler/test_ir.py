@@ -17,7 +17,7 @@ from optgen.ir.verify import InvalidKernel, verify
 from optgen.model import Kind
 from optgen.passes.expand_math import expand_math
 from tests.compiler.features import EVERYTHING, FEATURES, KINDS
-from tests.compiler.harness import KERNELS
+from tests.compiler.harness import ALL, DIFFERENT, KERNELS, Case, kernels
 from tests.conftest import Golden
 
 HERE = Path(__file__).parent
@@ -172,12 +172,19 @@ def round_trip(kernel: ir.Kernel) -> None:
     assert to_text(from_text(text)) == text
 
 
-def test_text_round_trip() -> None:
-    for case, variant in KERNELS.values():
-        for dtype in ("float32", "float64"):
-            built = pipeline.build(case.spec, replace(variant, dtype=dtype))
-            round_trip(built)
-            round_trip(pipeline.plan(built))
+@pytest.mark.parametrize(
+    ("dtype", "cases"),
+    [("float32", ALL), ("float64", DIFFERENT), pytest.param("float64", ALL, marks=pytest.mark.stress)],
+    ids=lambda x: x if isinstance(x, str) else f"{len(x)} cases",
+)
+def test_text_round_trip(dtype: str, cases: tuple[Case, ...]) -> None:
+    for case, variant in kernels(*cases).values():
+        built = pipeline.build(case.spec, replace(variant, dtype=dtype))
+        round_trip(built)
+        round_trip(pipeline.plan(built))
+
+
+def test_text_round_trip_of_storages_and_constants() -> None:
     stored = {s.name: "int8_linear" for s in KINDS.states if s.kind is Kind.ELEM}
     for variant in (Variant({}, "bfloat16", True, stored), Variant({}, evaluate=True)):
         round_trip(pipeline.plan(pipeline.build(KINDS, variant)))

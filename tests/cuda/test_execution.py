@@ -282,17 +282,29 @@ def test_boxes_that_are_refused(gpu: Gpu) -> None:
             optgen.load(name, target="cuda").bind([part], [GpuArray(np.ones((3, 8), np.float32), gpu)], pieces=[box])
 
 
-@pytest.mark.parametrize("name", swept(["lamb", "adafactor"], ["adafactor"]))
+COLUMNS = """\
+optimizer Columns "values that depend on several rows, in a small kernel"
+state m      = 0
+state C: col = 0
+update:
+  m' = 0.9*m + g
+  C' = 0.5*C + mean(m'^2, per col)
+  w' = w - lr*m'/(1 + sqrt(C'))
+"""
+
+
+@pytest.mark.parametrize("name", swept(["lamb", "adafactor", "columns"], ["columns"]))
 def test_eight_bit_blocks_restart_at_rows(gpu: Gpu, name: str) -> None:
     """Also where values depend on several rows, and beside tensors whose blocks restart there by themselves."""
     options: dict[str, Any] = {"storage": "int8_dynamic", "blocks_by_row": True}
     if name == "adafactor":
         options["beta1"] = 0.9
+    spec = optgen.parse(COLUMNS) if name == "columns" else name
     shapes = [(17, 300), (20, 256), (40, 3)]
     weights, grads = ([numbers(RNG, s, "float32", special=False) for s in shapes] for _ in range(2))
     ours = [GpuArray(w, gpu) for w in weights]
-    step = optgen.load(name, target="cuda", **options).bind(ours, [GpuArray(g, gpu) for g in grads])
-    reference = optgen.load(name, **options).bind(weights, grads)
+    step = optgen.load(spec, target="cuda", **options).bind(ours, [GpuArray(g, gpu) for g in grads])
+    reference = optgen.load(spec, **options).bind(weights, grads)
     for _ in range(2):
         step()
         reference()

@@ -20,6 +20,7 @@ from tests.sweeps import swept
 
 GOLDEN = Path(__file__).parent / "golden"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+OF_SPECS = tuple(case for case in DIFFERENT if case.spec not in FEATURES)
 
 
 @pytest.mark.parametrize("name", ["adam", "sgd-heavy", "lion", "lamb-bias_correction"])
@@ -65,13 +66,15 @@ def ptx_of(*symbols: str) -> str:
 @pytest.mark.parametrize(
     ("arch", "symbols"),
     [
-        *((arch, tuple(kernels(*DIFFERENT))) for arch in (ARCHITECTURES[0], ARCHITECTURES[-1])),
+        (ARCHITECTURES[0], tuple(kernels(*DIFFERENT))),
+        (ARCHITECTURES[-1], tuple(kernels(*OF_SPECS, by_name("kinds")))),
         *(pytest.param(arch, tuple(KERNELS), marks=pytest.mark.stress) for arch in ARCHITECTURES),
     ],
     ids=lambda x: x if isinstance(x, str) else f"{len(x)} kernels",
 )
 def test_kernels_assemble_without_spills(arch: str, symbols: tuple[str, ...]) -> None:
-    """PTX for the oldest GPU on the oldest and the newest, on all of them in `make stress`, as drivers do it."""
+    """PTX for the oldest GPU on the oldest, and that of specs and of the feature that needs most registers on the
+    newest; all of it on all of them in `make stress`, as drivers do it."""
     usages = assemble(ptx_of(*symbols), arch)
     assert len(usages) > len(symbols)
     assert [name for name, usage in usages.items() if spills(usage)] == []

@@ -37,8 +37,11 @@ class Group:
 
     def ballot(self, own: np.ndarray, members: np.ndarray) -> np.ndarray:
         """For each thread, the bits of those of its warp and with its mask whose `own` holds; uint32."""
-        keys = self.machine.warp[self.threads] << 32 | members.astype(np.int64)
-        _, at = np.unique(keys, return_inverse=True)
+        warps = self.machine.warp[self.threads]
+        if (members == members[0]).all():
+            at = warps - warps[0]
+        else:
+            _, at = np.unique(warps << 32 | members.astype(np.int64), return_inverse=True)
         # Powers of two below 2**32, each once: exact in float64.
         return np.bincount(at, weights=np.ldexp(own.astype(np.float64), self.lane))[at].astype(np.uint32)
 

@@ -111,17 +111,21 @@ def _pieces(text: str) -> Iterator[tuple[int, str, re.Match[str]]]:
     position, line = 0, 1
     blank = re.compile(r"\s*")
     directive = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
-    kinds = (("header", _HEADER), ("open", re.compile(r"\{")), ("close", re.compile(r"\}")), ("label", _LABEL))
+    braces = (("open", re.compile(r"\{")), ("close", re.compile(r"\}")))
+    # By the first character of each: a label, which few lines are, has a colon behind its name.
+    dotted = (("header", _HEADER), ("statement", _STATEMENT))
+    others = (*braces, ("label", _LABEL), ("statement", _STATEMENT))
     while True:
         end = blank.match(text, position).end()  # type: ignore[union-attr]
         line += text.count("\n", position, end)
         position = end
         if position == len(text):
             return
-        if skipped := directive.match(text, position):
+        is_dotted = text[position] == "."
+        if is_dotted and (skipped := directive.match(text, position)):
             position = skipped.end()
             continue
-        for kind, pattern in (*kinds, ("statement", _STATEMENT)):
+        for kind, pattern in dotted if is_dotted else others:
             if match := pattern.match(text, position):
                 yield line, kind, match
                 break
@@ -193,7 +197,10 @@ def _statement(
         given = match["operands"]
         if inner:
             given = re.sub(_NAME, lambda m: inner.get(m[0], m[0]), given)
-        operands = tuple(m[1] for m in _OPERAND.finditer(given))
+        if any(x in given for x in "{[("):
+            operands = tuple(m[1] for m in _OPERAND.finditer(given))
+        else:
+            operands = tuple(x.strip() for x in given.split(",")) if given else ()
         function.statements.append(Statement(line, text, match["guard"] or "", match["opcode"], operands))
         return
     raise PtxError(f"line {line}: {text[:80]!r} is not known here")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import numpy as np
@@ -27,12 +28,13 @@ _LITERAL = re.compile(
 )
 
 
+@functools.cache
 def literal(text: str, dtype: np.dtype) -> np.ndarray | None:
-    """An array of one element, or None where the text is no literal of that type.
+    """An array of one element, which stays as it is, or None where the text is no literal of that type.
 
     Integers wrap to the type; floats are written as their bits, 0f... for f32 and 0d... for f64.
     """
-    match = _LITERAL.match(text)
+    match = None if text.startswith("%") else _LITERAL.match(text)
     if match is None:
         return None
     number = match["int"]

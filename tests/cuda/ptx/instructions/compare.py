@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ ORDERED: dict[str, Compare] = {
 UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # "or unordered": true where the opposite ordered comparison is false.
 UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
-COMBINE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+COMBINE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
 def _comparison(i: Instruction, name: str, type: str) -> Compare:
@@ -59,13 +58,14 @@ def setp(i: Instruction, name: str, combine: str | None, type: str) -> Step:
     a, b = i.source(1, type), i.source(2, type)
     other = i.predicate(i.operands[3]) if combine else None
     p, *q = (i.target(x.strip(), "pred") for x in i.operands[0].split("|"))
-    if other is None and not q:
+    mix = COMBINE[combine] if combine else None
+    if not q:
 
         def plain(registers: Registers, group: Group) -> None:
-            registers[p] = compare(a(registers), b(registers))
+            result = compare(a(registers), b(registers))
+            registers[p] = result if mix is None or other is None else mix(result, other(registers))
 
         return plain
-    mix = COMBINE[combine] if combine else None
 
     def step(registers: Registers, group: Group) -> None:
         result = compare(a(registers), b(registers))
@@ -73,9 +73,7 @@ def setp(i: Instruction, name: str, combine: str | None, type: str) -> Step:
         if mix is not None and other is not None:
             c = other(registers)
             both = (mix(both[0], c), mix(both[1], c))
-        registers[p] = both[0]
-        if q:
-            registers[q[0]] = both[1]
+        registers[p], registers[q[0]] = both
 
     return step
 

@@ -174,7 +174,18 @@ def permute(i: Instruction) -> Step:
             result = result | (byte << np.uint32(8 * k))
         return result
 
+    selector = literal(i.operands[3], UNSIGNED[4]) if len(i.operands) == 4 else None
+    if selector is not None and not int(selector[0]) & 0x8888:
+        chosen = [int(selector[0]) >> 4 * k & 7 for k in range(4)]
+        i.operands = i.operands[:3]
+        return function(i, lambda a, b: _bytes(a, b, chosen), "b32", "b32", "b32")
     return function(i, f, "b32", "b32", "b32", "b32")
+
+
+def _bytes(a: Array, b: Array, chosen: list[int]) -> Array:
+    """Four bytes of the pair (b, a) as one number, the lowest first."""
+    pair = np.stack(np.broadcast_arrays(a, b), axis=1).view(np.uint8)
+    return pair.take(chosen, axis=1).view(np.uint32)[:, 0]
 
 
 def extract(i: Instruction, type: str) -> Step:
