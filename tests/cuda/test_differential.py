@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
-from tests.compiler.features import BATCHES, FEATURES, ROWS
+from tests.compiler.features import BATCHES, EVERYTHING, FEATURES, ROWS
 from tests.compiler.harness import ALL, DIFFERENT, Array, Case, Shape, by_name, covering
 from tests.compiler.test_differential import CODES, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
@@ -60,6 +60,8 @@ def compare(gpu: Gpu, *args: Any, steps: int = 1, **how: Any) -> None:
 @pytest.mark.parametrize("case", EACH, ids=str)
 def test_every_spec_and_flag(gpu: Gpu, case: Case) -> None:
     shapes = SMALL if case.spec in FEATURES else SHAPES  # they take long
+    if case.spec is EVERYTHING:  # which has no rows
+        shapes = [shape for shape in SMALL if shape != (70, 33)]
     compare(gpu, case, shapes, special=True)
 
 
@@ -96,7 +98,7 @@ def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
 
 @pytest.mark.parametrize("mode", swept(["float32", "float64", "mixed"], ["float32"]))
 def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
-    compare(gpu, by_name("batch"), BATCHES, MODES.get(mode), special=True, steps=2)
+    compare(gpu, by_name("batch"), BATCHES, MODES.get(mode), special=True)
 
 
 MOST = ("float64", "float16", "bfloat16-master", "int8_dynamic", "int4_dynamic", "mixed-master", "scaled")
@@ -139,8 +141,9 @@ FEW_SPARSE = {
 
 @pytest.mark.parametrize(("name", "mode"), swept(pairs(SPARSE), pairs(FEW_SPARSE)))
 def test_row_sparse(gpu: Gpu, name: str, mode: str) -> None:
+    shapes = [shape for shape in SHAPES if shape != (4097,)]  # there are rows of one element without these
     for special, lazy in ((True, True), (False, False)):
-        compare(gpu, by_name(name), SHAPES, MODES.get(mode), special=special, sparse=True, lazy=lazy)
+        compare(gpu, by_name(name), shapes, MODES.get(mode), special=special, sparse=True, lazy=lazy)
 
 
 @pytest.mark.parametrize("mode", ["bfloat16", "int8_dynamic", "int4_dynamic", "mixed-master"])
@@ -158,14 +161,19 @@ def test_any_alignment(gpu: Gpu, mode: str) -> None:
     for offset in (1, 2, 4):  # 4: aligned for float32, not for 16 bits
         compare(gpu, by_name("sgd"), SIZES, MODES.get(mode), offset=offset)
         compare(gpu, by_name("lamb-bias_correction"), ((4097,), (3, 4)), MODES.get(mode), offset=offset)
+
+
+@pytest.mark.parametrize("mode", swept(["float32", "float64", "bfloat16", "int8_dynamic", "int4_dynamic"], ["float32"]))
+def test_any_alignment_of_rows(gpu: Gpu, mode: str) -> None:
+    for offset in (1, 2, 4):
         compare(gpu, by_name("adafactor"), ((2, 0), (3, 0, 2), (0, 3), (3, 5)), MODES.get(mode), offset=offset)
 
 
 @pytest.mark.parametrize(
     ("name", "count"),
     swept(
-        [("adam", 2), ("adam", 3), ("lamb-bias_correction", 3), ("adafactor", 2)],
-        [("adam", 2), ("adam", 3), ("adafactor", 2)],
+        [("adam", 2), ("adam", 3), ("lamb-bias_correction", 3), ("adafactor", 2), ("groupadagrad", 2)],
+        [("adam", 3), ("groupadagrad", 2)],
     ),
 )
 def test_gradients_are_summed_as_they_are_read(gpu: Gpu, name: str, count: int) -> None:
