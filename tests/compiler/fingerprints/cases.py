@@ -12,7 +12,7 @@ from optgen import pipeline, specfiles
 from optgen.backends.target import CpuTarget
 from optgen.cli.common import flags_text
 from optgen.diagnostics import Source
-from optgen.ir import Variant
+from optgen.ir import Kernel, Variant
 from optgen.model import Flags, Optimizer
 from tests.floats import ARM
 
@@ -56,6 +56,11 @@ class Case:
     def is_staged(self) -> bool:
         """Whether it is several kernels with calls between them."""
         return not self.variant.evaluate and read(self.spec).is_staged(self.variant.flags)
+
+    @functools.cached_property
+    def planned(self) -> Kernel:
+        """The planned kernel of a variant that is one."""
+        return pipeline.plan(pipeline.build(read(self.spec), self.variant))
 
     def __str__(self) -> str:
         """`adam | amsgrad=false bfloat16 master`."""

@@ -70,7 +70,7 @@ def kernels(case: Case, *, folds: bool = True) -> dict[str, list[Kernel]]:
     """The planned kernels of a variant, by the names of its lines."""
     if case.is_staged:
         return {name: list(sections(case, plan).values()) for name, plan in plans(case, folds=folds).items()}
-    return {str(case): [pipeline.plan(pipeline.build(read(case.spec), case.variant))]}
+    return {str(case): [case.planned]}
 
 
 # ---------------------------------------------------------------- counts
