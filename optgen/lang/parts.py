@@ -53,8 +53,14 @@ class Part:
         return {line[1].text for line in self.declarations if line[0].type == "PARAM"}
 
     def reads(self, name: str) -> bool:
-        """Whether a line reads a name."""
-        return any(t.text == name for line in (*self.declarations, *self.update, *self.evaluate) for t in line[1:])
+        """Whether a line reads a name; that of an argument, as in `use base(wd = 0)`, is not read."""
+        lines = (*self.declarations, *self.update, *self.evaluate)
+        return any(
+            t.text == name and not (k + 1 < len(line) and line[k + 1].type == "EQUAL")
+            for line in lines
+            for k, t in enumerate(line)
+            if k
+        )
 
     def goes_by_rows(self) -> bool:
         """Whether a line reads rows or columns, which `axes last two` gives another meaning."""

@@ -237,7 +237,9 @@ class Splicing:
         add = (self.of_base if use.of_base else self.result.declarations).append
         if kind == "PARAM" and own in RESERVED_PARAMS:
             here = self.result.params() | self.host.params()
-            if own not in use.fields and own not in here and (use.of_base or own != "lr"):
+            # A transform that gives its base another value, as `use base(wd = 0)`, may read the base's own.
+            needed = own not in use.fields or (use.of_base and self.host.reads(own))
+            if needed and own not in here and (use.of_base or own != "lr"):
                 add(line)
         elif kind == "PARAM" and own in numbers:
             add(_without_alias(renaming.line(with_default(line, numbers[own])), use))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -430,3 +431,19 @@ def test_the_word_between_dimensions_is_no_name(tmp_path: Path) -> None:
     w, g = np.zeros((4, 3), np.float32), np.ones((4, 3), np.float32)
     optgen.load(tmp_path / "outer.opt", lr=1).bind([w], [g])()
     assert np.linalg.matrix_rank(w) == 2
+
+
+def own_decay(name: str) -> str | None:
+    """The default that a spec gives wd."""
+    found = re.search(r"^param wd\s*= (\S+)", specfiles.spec_path(name).read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found and float(found[1]) else None
+
+
+@pytest.mark.parametrize("name", [name for name in specfiles.all_available() if own_decay(name)])
+def test_a_base_keeps_its_default_where_a_transform_reads_it(name: str) -> None:
+    """`use base(wd = 0)` gives the base another value; the transform decays by the base's own."""
+    try:
+        text = pipeline.chain(f"{name} with decoupled").text
+    except SpecErrors as errors:  # it has weights to evaluate with, or a flag of the transform's name
+        pytest.skip(str(errors).split("\n")[0])
+    assert re.findall(r"^param wd\s*= (\S+)", text, re.MULTILINE) == [own_decay(name)]
