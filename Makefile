@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 # Tests that run a second time with arrays on a stand-in for a GPU (tests/cuda/standin): operators, layers, training,
-# kvstores, files. The slowest tests, and tests of the CPU alone, are left out. `make test` leaves those to `make stress`
-# that are long, and run no code for GPUs that the others do not run.
+# kvstores, files. The slowest tests, and tests of the CPU alone, are left out. `make test` also leaves to `make stress`
+# the long ones whose code for GPUs other tests run, too.
 ALL_ON_GPU := tests/ndarray $(foreach name,gradients native updates,--ignore tests/ndarray/test_$(name).py) \
   tests/gluon/layers $(foreach name,files gpus loss model_zoo nn parameter trainer,tests/gluon/test_$(name).py) \
   tests/kvstore/test_store.py tests/kvstore/test_compression.py tests/runtime/test_autograd.py
@@ -33,7 +33,8 @@ help:
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
 	@echo "make stress   run the long tests"
-	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices"
+	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices (a minute"
+	@echo "              each; the first time, make test is run before)"
 	@echo "make format   format the Python sources and the specs"
 	@echo "make clean    remove what was built, except $(VENV)"
 
@@ -61,9 +62,9 @@ test: lint types
 	$(PYTEST)
 	$(PYTEST) --on-gpu $(ON_GPU)
 
-PART := lang ir symbolic cli counts
+PART := lang ir symbolic cli
 test-quick: lint types
-	$(PYTEST) $(addprefix tests/,$(PART)) tests/test_imports.py
+	$(PYTEST) -rs $(addprefix tests/,$(PART)) tests/counts tests/test_imports.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

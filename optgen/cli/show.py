@@ -56,7 +56,7 @@ def show(args: argparse.Namespace) -> int:
     from optgen.lang import format_text
 
     if args.arch and args.stage != "ptx":
-        raise Usage("--arch is for --stage ptx")
+        raise Usage("--arch is for --stage ptx" + ("; --times compiles for this CPU" if args.times else ""))
     oldest, given = arch(args), settings(args.set)
     source = source_named(args.spec)
     optimizer = read(source)

@@ -15,9 +15,9 @@ from optgen.stages.plan import KernelStage, LoopStage
 
 COLUMNS = ("operations", "sweeps", "LLVM instructions", "bytes")
 NOTE = """\
-times: of a second compilation; the first of a process imports and makes tables
-operations: equations, stages of a plan with products, then those of kernels
-bytes: of the arrays between kernels (layout), then of machine code"""
+times: of a second compilation; they vary from run to run, the counts do not
+operations: of check, equations; up to fold, stages; from build on, of kernels
+bytes: of layout, the arrays between kernels; of object code, machine code"""
 
 
 @dataclass

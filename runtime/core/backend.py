@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from optgen import extras
+
 
 @functools.cache
 def devices() -> tuple[int, str]:
@@ -22,7 +24,7 @@ def devices() -> tuple[int, str]:
     try:
         cupy = importlib.import_module("cupy")
     except ModuleNotFoundError:
-        return 0, "CuPy, which computes there, is not installed: pip install 'optgen[cuda]'"
+        return 0, f"CuPy, which computes there, is not installed: {extras.install('cuda')}"
     except Exception as error:  # CUDA libraries that do not load; the class depends on CuPy's version
         return 0, f"CuPy, which computes there, cannot be imported: {error}"
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen import extras
 from runtime.base import ArgumentError, MXNetError
 
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
@@ -20,7 +21,7 @@ def _pillow() -> ModuleType:
     try:
         from PIL import Image, ImageOps  # noqa: F401 (ImageOps becomes an attribute of the package)
     except ModuleNotFoundError:
-        raise ImportError("pictures are read and written by Pillow: pip install 'optgen[image]'") from None
+        raise ImportError(f"pictures are read and written by Pillow: {extras.install('image')}") from None
     import PIL
 
     return PIL

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, get_args
 
+from optgen import extras
 from runtime.base import count
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def plot(schedule: Schedule, steps: int, ax: Axes | None = None) -> Axes:
         try:
             import matplotlib.pyplot as plt
         except ModuleNotFoundError as error:
-            raise ImportError("plot needs matplotlib: pip install 'optgen[plot]'") from error
+            raise ImportError(f"plot needs matplotlib: {extras.install('plot')}") from error
         ax = plt.figure(layout="constrained").add_subplot(xlabel="update", ylabel="learning rate")
         ax.grid(alpha=0.3)
     ax.plot(updates, [schedule(n) for n in updates])

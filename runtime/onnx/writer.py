@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from optgen import extras
 from runtime.base import MXNetError, __version__
 
 OPSET = 17
@@ -26,7 +27,7 @@ def library(name: str = "export_model") -> Any:
         import onnx.printer
         import onnx.shape_inference
     except ImportError as error:
-        raise ImportError(f"{name} needs ONNX: pip install 'optgen[onnx]' ({error})") from error
+        raise ImportError(f"{name} needs ONNX: {extras.install('onnx')}; {error}") from error
     return onnx
 
 

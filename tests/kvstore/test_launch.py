@@ -170,4 +170,4 @@ def test_ray_must_be_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert main(["-n", "2", str(JOBS / "launch_half.py")]) == 1
-    assert "pip install 'optgen[ray]'" in capsys.readouterr().err
+    assert "pip install 'ray" in capsys.readouterr().err

@@ -61,7 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     if not any(FOLDER.glob("*.jsonl")):
+        print(f"{FOLDER} does not say which tests run what: all of make test is run first", flush=True)
         note()
+    print(f"{len(old)} mutants; the tests are collected, and the tree is copied", flush=True)
     new = show(old, tests_now(), options.processes)
     if options.output:
         write_verdicts(options.output, drawn, new)
@@ -132,9 +134,9 @@ def show(old: list[Verdict], known: set[str], processes: int) -> list[Verdict]:
             for verdict in judged(waiting, of, trees):
                 new[verdict.mutant] = verdict
                 progress.update()
-                if verdict.verdict != "killed":
-                    reason = f" ({verdict.why})" if verdict.why else ""
-                    progress.write(f"{verdict.verdict}: {verdict.mutant.described()}{reason}")
+                reason = f" ({verdict.why})" if verdict.why else ""
+                by = f" by {verdict.by}" if verdict.by else ""
+                progress.write(f"{verdict.verdict}: {verdict.mutant.described()}{reason}{by}")
             judges = {verdict.by for verdict in new.values()} - {"", *unsound}
             unsound |= (wrong := set(failing(trees[0], sorted(judges))))
             waiting = [verdict for verdict in new.values() if verdict.by in wrong]

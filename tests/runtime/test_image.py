@@ -377,5 +377,5 @@ except ImportError as error:
 
 def test_a_missing_extra_is_named() -> None:
     assert run([sys.executable, "-c", WITHOUT], timeout=60).stdout == (
-        "pictures are read and written by Pillow: pip install 'optgen[image]'\n"
+        "pictures are read and written by Pillow: pip install 'pillow' (the extra 'image')\n"
     )

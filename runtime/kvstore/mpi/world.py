@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from optgen import extras
 from runtime.base import MXNetError
 from runtime.kvstore import environment
 
@@ -50,7 +51,7 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
-        raise ImportError(f"the kvstore 'dist_sync' needs MPI: pip install 'optgen[mpi]' ({error})") from None
+        raise ImportError(f"the kvstore 'dist_sync' needs MPI: {extras.install('mpi')}; {error}") from None
     finally:
         faulthandler.cancel_dump_traceback_later()
     return MPI

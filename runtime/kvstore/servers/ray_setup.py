@@ -7,6 +7,8 @@ import os
 import signal
 from typing import Any
 
+from optgen import extras
+
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Every process that connects would print Ray's remarks on what died into its own output.
@@ -23,7 +25,7 @@ def load() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError(f"the kvstore 'dist_async' needs Ray: pip install 'optgen[ray]' ({error})") from None
+        raise ImportError(f"the kvstore 'dist_async' needs Ray: {extras.install('ray')}; {error}") from None
     return ray
 
 

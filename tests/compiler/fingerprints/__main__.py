@@ -53,9 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--compare", type=Path, metavar="OLD", help="a file made before; say what differs")
     args = parser.parse_args(arguments)
     known = all_specs()
+    args.spec = [spec if spec in known else f"matrix/{spec}" for spec in args.spec]
     for spec in args.spec:
         if spec not in known:
-            parser.error(f"no spec {spec!r}; names are as in 'optgen list', matrix/muon or 'sgd with lookahead'")
+            name = spec.removeprefix("matrix/")
+            parser.error(f"no spec {name!r}; names are as in 'optgen list', or 'sgd with lookahead'")
     if args.output.is_dir() or not args.output.parent.is_dir():
         parser.error(f"{args.output} cannot be written: it must be a file in a folder that is there")
     old = None

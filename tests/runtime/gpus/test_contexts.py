@@ -63,7 +63,7 @@ NO_DEVICE = "class cuda:\n    class runtime:\n        def getDeviceCount(): retu
 @pytest.mark.parametrize(
     ("library", "missing"),
     [
-        (ABSENT, "CuPy, which computes there, is not installed: pip install 'optgen[cuda]'"),
+        (ABSENT, "CuPy, which computes there, is not installed: pip install 'cupy-cuda13x>=14' (the extra 'cuda')"),
         (BROKEN, "CuPy, which computes there, cannot be imported: libcudart.so.13: cannot open shared object file"),
         (
             NO_DRIVER,
