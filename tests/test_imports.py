@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics facts files forks groups observer shapes",
+        "diagnostics extras facts files forks groups observer shapes",
         "expressions",
         "truth",
         "model",
