@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 
-from optgen import extras
-
 OLDEST = (2, 13)
 """The oldest PyTorch (major, minor) that this is tested with."""
 
@@ -15,9 +13,12 @@ def check() -> None:
     try:
         found = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        raise ImportError(f"optgen.torch needs PyTorch, which is not installed; {extras.install('torch')}") from None
+        raise _missing("PyTorch, which is not installed") from None
     if tuple(int(x) for x in found.split("+")[0].split(".")[:2]) < OLDEST:
-        needed = ".".join(map(str, OLDEST))
-        raise ImportError(
-            f"optgen.torch needs PyTorch {needed} or newer, and this is {found}; {extras.install('torch')}"
-        )
+        raise _missing(f"PyTorch {'.'.join(map(str, OLDEST))} or newer, and this is {found}")
+
+
+def _missing(what: str) -> ImportError:
+    from optgen import extras
+
+    return ImportError(f"optgen.torch needs {what}; {extras.install('torch')}")

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from optgen import extras
-
 
 @functools.cache
 def devices() -> tuple[int, str]:
@@ -24,6 +22,8 @@ def devices() -> tuple[int, str]:
     try:
         cupy = importlib.import_module("cupy")
     except ModuleNotFoundError:
+        from optgen import extras
+
         return 0, f"CuPy, which computes there, is not installed: {extras.install('cuda')}"
     except Exception as error:  # CUDA libraries that do not load; the class depends on CuPy's version
         return 0, f"CuPy, which computes there, cannot be imported: {error}"

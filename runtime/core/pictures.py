@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from optgen import extras
 from runtime.base import ArgumentError, MXNetError
 
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
@@ -21,6 +20,8 @@ def _pillow() -> ModuleType:
     try:
         from PIL import Image, ImageOps  # noqa: F401 (ImageOps becomes an attribute of the package)
     except ModuleNotFoundError:
+        from optgen import extras
+
         raise ImportError(f"pictures are read and written by Pillow: {extras.install('image')}") from None
     import PIL
 

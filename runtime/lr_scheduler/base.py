@@ -7,7 +7,6 @@ from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, get_args
 
-from optgen import extras
 from runtime.base import count
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ def plot(schedule: Schedule, steps: int, ax: Axes | None = None) -> Axes:
         try:
             import matplotlib.pyplot as plt
         except ModuleNotFoundError as error:
+            from optgen import extras
+
             raise ImportError(f"plot needs matplotlib: {extras.install('plot')}") from error
         ax = plt.figure(layout="constrained").add_subplot(xlabel="update", ylabel="learning rate")
         ax.grid(alpha=0.3)

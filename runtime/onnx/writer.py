@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from optgen import extras
 from runtime.base import MXNetError, __version__
 
 OPSET = 17
@@ -27,6 +26,8 @@ def library(name: str = "export_model") -> Any:
         import onnx.printer
         import onnx.shape_inference
     except ImportError as error:
+        from optgen import extras
+
         raise ImportError(f"{name} needs ONNX: {extras.install('onnx')}; {error}") from error
     return onnx
 

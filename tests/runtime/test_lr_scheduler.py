@@ -206,7 +206,7 @@ class TestPlot:
             return plain(name, *rest)
 
         monkeypatch.setattr(builtins, "__import__", without)
-        with pytest.raises(ImportError, match=r"pip install 'optgen\[plot\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'matplotlib'"):
             FactorScheduler(3).plot(5)
 
 

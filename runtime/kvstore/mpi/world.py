@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from optgen import extras
 from runtime.base import MXNetError
 from runtime.kvstore import environment
 
@@ -51,6 +50,8 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
+        from optgen import extras
+
         raise ImportError(f"the kvstore 'dist_sync' needs MPI: {extras.install('mpi')}; {error}") from None
     finally:
         faulthandler.cancel_dump_traceback_later()

@@ -7,8 +7,6 @@ import os
 import signal
 from typing import Any
 
-from optgen import extras
-
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Every process that connects would print Ray's remarks on what died into its own output.
@@ -25,6 +23,8 @@ def load() -> Any:
     try:
         import ray
     except ImportError as error:
+        from optgen import extras
+
         raise ImportError(f"the kvstore 'dist_async' needs Ray: {extras.install('ray')}; {error}") from None
     return ray
 
