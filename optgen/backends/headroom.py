@@ -30,8 +30,9 @@ def check(text: str = "") -> None:
 
 
 def _split(memory: mmap.mmap) -> None:
-    """Make MAPPINGS of the memory at least: a page that differs from the next one is a mapping of its own. The first
-    and the last one may be parts of what lies beside the memory, as the system joins neighbours that are alike."""
+    """Make MAPPINGS of the memory at least: a page that differs from the next one is a mapping of its own. The system
+    joins neighbours that are alike, so two more are made, as the first and the last one may be parts of what lies
+    beside the memory."""
     if hasattr(mmap, "MADV_DONTFORK"):  # elsewhere, only memory is limited
-        for page in range(1, MAPPINGS + 1, 2):
+        for page in range(1, MAPPINGS + 2, 2):
             memory.madvise(mmap.MADV_DONTFORK, page * mmap.PAGESIZE, mmap.PAGESIZE)

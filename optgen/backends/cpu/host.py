@@ -54,9 +54,9 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """f(n, t, hyper, scalars, buffers), none of which overlap: what `host` does."""
     body, b = m.function(name, ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
     body.attributes.add("noinline")
-    # What is computed once is not worth the time to optimise it. Elsewhere the second one keeps the vectoriser away: a
-    # pow is hundreds of instructions.
-    body.attributes.add("optnone" if not _has_states(phase) else "noimplicitfloat")
+    # What is computed once for all tensors is not worth the time to optimise it. With states it is computed for each,
+    # by code that is optimised, but not for vectors: a pow is hundreds of instructions.
+    body.attributes.add("noimplicitfloat" if _has_states(phase) else "optnone")
     for arg in body.args[1:]:
         arg.add_attribute("noalias")
     n, t, hyper, scalars, buffers = body.args
