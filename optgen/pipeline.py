@@ -203,7 +203,7 @@ def lower_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     return cpu.emit_host(_for_gpu(kernel, cpu.calls_math), symbol, machine)
 
 
-def _for_gpu(kernel: Kernel, calls_math: Callable[[Phase], bool] = lambda phase: False) -> Kernel:
+def _for_gpu(kernel: Kernel, calls_math: Callable[[Phase], bool] | None = None) -> Kernel:
     """The form that both parts are made from, so that they agree on the values that the CPU hands over."""
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math

@@ -25,11 +25,11 @@ PHASE_OF_KIND: dict[Kind, PhaseKind] = {
 }
 
 
-def expand_math(kernel: Kernel, calls: Callable[[Phase], bool] = lambda phase: False) -> Kernel:
-    """The kernel without elementary functions, except for those needed twice in a phase that `calls` them."""
+def expand_math(kernel: Kernel, calls: Callable[[Phase], bool] | None = None) -> Kernel:
+    """The kernel without elementary functions, except for those needed twice in a phase of which `calls` is true."""
     phases: list[Phase] = []
     for phase in kernel.phases:
-        left = {None, *(_needed_twice(phase) if calls(phase) else ())}
+        left = {None, *(_needed_twice(phase) if calls is not None and calls(phase) else ())}
         instrs = [x for i in phase.instrs for x in ([i] if _function(i) in left else expand(i))]
         if phase.kind != "update":
             # In a power of elements, the part that depends only on a smaller exponent (or base) is computed before the
@@ -48,6 +48,7 @@ def _function(instr: Instr) -> str | None:
 
 
 def _needed_twice(phase: Phase) -> set[str]:
+    """The elementary functions that several instructions of a phase are."""
     uses = Counter(_function(i) for i in phase.instrs)
     return {name for name, count in uses.items() if name is not None and count > 1}
 

@@ -51,7 +51,7 @@ SPECS = {name: spec for name, spec in EVERY.items() if name not in PLAIN}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
 """Of every rank; no multiples of a vector, of a block of the reductions or of a block of 8-bit codes."""
-MORE: tuple[Shape, ...] = ((1,), (31,), (127,), (128,), (4095,), (4096,), (4097,), (20001,), (64, 33), (3, 5000))
+MORE: tuple[Shape, ...] = ((1,), (31,), (127,), (128,), (4095,), (4096,), (4097,), (20001,), (64, 33), (7, 5000))
 """And some that are such multiples, or one off; with rows longer than a block, too."""
 
 

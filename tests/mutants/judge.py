@@ -30,11 +30,9 @@ TESTS = 40
 SECONDS = 180.0
 _OF_THE_LIMIT = 0.4
 """The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*")
-
-
 _programs: set[Program] = set()
 """Those that run tests now."""
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def write_verdicts(path: Path, drawn: dict[str, Any], verdicts: Iterable[Verdict
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, Any], list[Verdict]]:
-    """What `write_verdicts` was given. OSError, ValueError if the file is missing or is another one."""
+    """What `write_verdicts` was given. OSError if the file is missing, ValueError if it is no file of verdicts."""
     try:
         drawn, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         found = [Verdict(Mutant(*list(row.values())[:5]), row["verdict"], row["by"], row["why"]) for row in rows]

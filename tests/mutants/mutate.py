@@ -65,7 +65,7 @@ class Mutant:
 def chosen(root: Path, files: Iterable[str], number: int, seed: int) -> list[Mutant]:
     """That many mutants of the files and folders, drawn with a seed: each of the kinds as often, then each place.
 
-    FileNotFoundError for one that is not there; ValueError for one that is outside of `root`, or not in Python.
+    FileNotFoundError if a file is not there; ValueError if one is outside of `root`, or is not in Python.
     """
     paths = sorted({path for name in files for path in _sources(root / name)})
     found: dict[str, list[Mutant]] = {kind: [] for kind in KINDS}

@@ -41,7 +41,8 @@ def host(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def calls_math(phase: Phase) -> bool:
-    """Whether elementary functions are called in a phase: where they are seldom needed, once for all tensors."""
+    """Whether a phase calls elementary functions, and does not have them inline: the host phase, if its values are
+    computed once for all tensors."""
     return phase.kind == "host" and not _has_states(phase)
 
 

@@ -177,8 +177,7 @@ def permute(i: Instruction) -> Step:
     selector = literal(i.operands[3], UNSIGNED[4]) if len(i.operands) == 4 else None
     if selector is not None and not int(selector[0]) & 0x8888:
         chosen = [int(selector[0]) >> 4 * k & 7 for k in range(4)]
-        i.operands = i.operands[:3]
-        return function(i, lambda a, b: _bytes(a, b, chosen), "b32", "b32", "b32")
+        return function(i, lambda a, b, _: _bytes(a, b, chosen), "b32", "b32", "b32", "b32")
     return function(i, f, "b32", "b32", "b32", "b32")
 
 
