@@ -46,10 +46,17 @@ def _least(interval: object) -> float:
 
 
 def check_phases(optimizer: Optimizer, scope: Scope) -> None:
-    """Report entries that are read in another phase than the one that adds an entry: the oldest may be gone."""
-    for state in optimizer.states if optimizer.phases else ():
-        adding = {e.phase for e in optimizer.update if e.target.id == state.name}
-        for equation in optimizer.update if state.entries else ():
+    """Report entries that are added in several phases, and those that are read in another phase than that: the oldest
+    one may be gone."""
+    for state in (s for s in optimizer.states if s.entries) if optimizer.phases else ():
+        setting = [e for e in optimizer.update if e.target.id == state.name]
+        adding = {e.phase for e in setting[:1]}
+        later = next((e for e in setting if e.phase not in adding), None)
+        if later is not None:
+            help = f"an update adds one entry; set it in phase '{later.phase}' alone, or keep the value in a state"
+            scope.report("E308", f"{state.name}' is set in phase '{setting[0].phase}', too", later.target.span, help)
+            continue
+        for equation in optimizer.update:
             for x in walk(equation.value):
                 if isinstance(x, Name) and x.id == state.name and equation.phase not in adding:
                     help = "read it in that phase, and hand it over in a state"

@@ -27,6 +27,7 @@ from optgen.expressions import (
     Transpose,
     Unary,
     children,
+    walk,
 )
 from optgen.groups import is_group, lines_of
 from optgen.lang import matrices
@@ -87,8 +88,12 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             help = "an array has numbers; keep what is larger in a history"
             what = "a condition" if value.condition else value.meaning
             report("E308", f"{target.key} is a number, but this is {what}", equation.value.span, help)
+        if target.id in carried and not target.primed and value is not None and value.condition:
+            message = f"{target.id} is a number in the loop, but this is a condition"
+            report("E305", message, equation.value.span, "write where(condition, 1, 0)")
+            value = None
         if not target.primed:
-            names[target.array_key] = value
+            names[target.array_key] = value if target.at is None or value is None else _computed(value, program)
             continue
         if value is not None and kind is not None:
             _check_new(target, kind, value, equation.value, names, report, is_state=target.id in declared)
@@ -103,6 +108,15 @@ def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[st
     if not carried:
         return carried
     known = dict(names)
+    _join_turns(carried, known, program)
+    for name, value in carried.items():
+        known[name] = carried[name] = None if value is None else _computed(value, program)
+    _join_turns(carried, known, program)
+    return carried
+
+
+def _join_turns(carried: dict[str, ValueKind | None], known: dict[str, ValueKind | None], program: Program) -> None:
+    """Give carried values the kinds that they have together with those of later turns."""
     for _ in range(len(carried) + 1):
         before = dict(carried)
         for e in program.equations:
@@ -116,7 +130,17 @@ def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[st
             known[e.target.array_key] = value
         if carried == before:
             break
-    return carried
+
+
+def _computed(value: ValueKind, program: Program) -> ValueKind:
+    """The kind of a value that a loop computes: no number of it is known before the kernels of the loop have run."""
+    if value.kind is not Kind.HOST:
+        return value
+    values = [*(e.value for e in program.equations), *(s.init for s in program.states)]
+    joins = any(s.kind is Kind.SHARED for s in program.states) or any(
+        isinstance(x, Call) and x.scope == "params" for each in values for x in walk(each)
+    )
+    return ValueKind(Kind.SHARED if value.uniform and joins else Kind.TENSOR)
 
 
 def _silent(*error: object) -> None:

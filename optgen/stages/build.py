@@ -46,13 +46,25 @@ def plan(
 ) -> Plan:
     """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
     sweeps that only add to them, which changes no bit."""
-    return _Builder(optimizer, variant, due, first=first, folds=folds).plan(observe)
+    builder = _Builder(optimizer, variant, due, first=first, folds=folds)
+    made = builder.plan(observe)
+    if any(builder.is_condition(array.key) for array in made.arrays):
+        return _Builder(optimizer, variant, due, first=first, folds=folds, numeric=True).plan(observe)
+    return made
 
 
 class _Builder:
     def __init__(
-        self, optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool
+        self,
+        optimizer: Optimizer,
+        variant: Variant,
+        due: Collection[Timing],
+        *,
+        first: bool,
+        folds: bool,
+        numeric: bool = False,
     ) -> None:
+        """`numeric`: named conditions are numbers, which stages can hand to each other."""
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
         self.known_numbers = {*optimizer.all_params, *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
@@ -66,7 +78,10 @@ class _Builder:
         self.aliases = conflicts(self.program.equations)
         own: dict[str, ValueKind | None] = {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
         known = base_names(optimizer, program.states) | own
-        self.kinds = infer_values(self.program, known, _never) | own
+        self.kinds = infer_values(self.program, dict(known), _never) | own
+        if numeric:
+            self.program = replace(self.program, equations=tuple(map(self._numeric, self.program.equations)))
+            self.kinds = infer_values(self.program, dict(known), _never) | own
         self.kinds |= {x.key: self.kinds[x.id] for x in entries_read(self.program.equations)}
         self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
         self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
@@ -112,6 +127,23 @@ class _Builder:
         if isinstance(expr, Name):
             return _started(expr) if expr.id in self.started and not expr.primed else expr
         return with_children(expr, [self._after_start(x) for x in children(expr)])
+
+    def is_condition(self, key: str) -> bool:
+        value = self.kinds.get(key)
+        return value is not None and value.condition
+
+    def _numeric(self, equation: Equation) -> Equation:
+        """An equation in which conditions that have names are numbers: 1 where they hold, and 0 elsewhere."""
+        value = self._compared(equation.value)
+        if self.is_condition(equation.target.key):
+            one, zero = (Number(x, f"{x:g}", _NOWHERE) for x in (1.0, 0.0))
+            value = Call("where", (value, one, zero), None, _NOWHERE)
+        return replace(equation, value=value)
+
+    def _compared(self, expr: Expr) -> Expr:
+        if isinstance(expr, Name) and self.is_condition(expr.key):
+            return Binary("!=", expr, Number(0.0, "0", expr.span), expr.span)
+        return with_children(expr, [self._compared(x) for x in children(expr)])
 
     def is_exact(self, name: str) -> bool:
         """Whether a buffer is one array that keeps every bit of its values: numbers, and elements in the dtype of the

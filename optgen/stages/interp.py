@@ -119,14 +119,17 @@ class _TensorRun:
         return replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)
 
     def call(self, stage: CallStage, call: CallFunction) -> None:
-        operands = [self.matrix(x.key) for x in stage.operands]
+        vectors = range(len(stage.operands)) if stage.function != "product" else stage.vectors
+        operands = [self.matrix(x.key, wanted=k not in vectors) for k, x in enumerate(stage.operands)]
         numbers = [arguments.number(x, self.values) for x in stage.numbers]
         call(stage, operands, numbers, self.matrix(stage.target))
 
-    def matrix(self, key: str) -> Array:
-        """An array as a call takes it: that of a parameter is a matrix."""
-        found = self.array(key)
-        is_param = key not in self.arrays and self.plan.places.get(key, key) in self.elements
+    def matrix(self, key: str, *, wanted: bool = False) -> Array:
+        """An array as a call takes it: that of a parameter is a matrix. One that no sweep reads is known by its shape,
+        or as a matrix is `wanted`."""
+        found, own = self.array(key), self.tensor.buffers["w"].shape
+        is_like = found.shape == own and (wanted or len(own) > 2)
+        is_param = key not in self.arrays and (self.plan.places.get(key, key) in self.elements or is_like)
         return found.reshape(self.shape(PARAMETER)) if is_param else found
 
 
