@@ -42,6 +42,11 @@ class Attribute:
     def required(self) -> bool:
         return self.default is None
 
+    @property
+    def default_value(self) -> Any:
+        """The value that it has where it is not given; None if it is required."""
+        return None if self.default is None else self.value(self.default)
+
     def value(self, text: str) -> Any:
         """The value of a string; ValueError says what it must be."""
         kind = self.kind.removesuffix("?")
