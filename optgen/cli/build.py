@@ -139,7 +139,7 @@ def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Prod
     build = emit.Build(package_version(), llvm_version(), target.description())
     text = emit.manifest(optimizer, build, [product.entry for product in products])
     for name, data in (files | {target.MANIFEST: text.encode()}).items():
-        write(folder / name, data)
+        write(folder / name, data, follow=False)
     for old in folder.glob("optgen_*"):
         if target.owns(old.name) and old.name not in files:
             old.unlink()

@@ -162,8 +162,8 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file atomically: a reader sees the old or the new contents, never a part."""
+def write(path: Path, data: bytes, *, follow: bool = True) -> None:
+    """Write a file atomically: a reader sees the old or the new contents, never a part. `follow`: as in `replacing`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(path) as file:
+    with files.replacing(path, follow=follow) as file:
         file.write(data)

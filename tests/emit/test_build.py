@@ -173,3 +173,12 @@ def test_variants_with_products_are_left_out_and_counted(
     assert note in shown.out + shown.err
     manifests = list(tmp_path.rglob("manifest.json"))
     assert [len(json.loads(path.read_text())["variants"]) for path in manifests] == [kernels] * (kernels > 0)
+
+
+def test_nothing_is_written_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "out" / "sgd").mkdir(parents=True)
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "out" / "sgd" / "manifest.json").symlink_to(tmp_path / "precious")
+    assert main(["build", "sgd", "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert "variants" in json.loads((tmp_path / "out" / "sgd" / "manifest.json").read_text())
