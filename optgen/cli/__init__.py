@@ -29,7 +29,7 @@ examples:
   optgen language guards          a section on the spec language, as errors name it
   optgen language E405            the section about an error's code
   optgen explain mine.opt         its equations, and what a step costs on this machine
-  optgen build                    compile every spec to generated/
+  optgen build adam -o kernels    compile a spec to kernels/adam/
   optgen cache                    where compiled kernels are kept, how many and how large
 """
 

@@ -15,6 +15,7 @@ from optgen.cli.common import (
     Commands,
     Usage,
     command,
+    in_checkout,
     package_version,
     paths_of,
     read,
@@ -40,13 +41,15 @@ def register(commands: Commands) -> None:
         "build",
         build,
         "compile specs for this machine's CPU or for GPUs: object files or PTX, C headers, LLVM IR, manifests",
-        "  optgen build                               all specs that come with the package, to generated/\n"
+        "  optgen build                               all specs that come along, to generated/ of a checkout\n"
         "  optgen build adam mine.opt -o out          two specs, to out/adam and out/mine\n"
         "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n"
         "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
-    parser.add_argument("-o", "--output", default="generated", type=Path, metavar="FOLDER", help="default: generated")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="default: generated/ of a checkout of optgen"
+    )
     parser.add_argument(
         "--all",
         action="store_true",
@@ -64,6 +67,7 @@ def build(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     target = _target(args)
+    output = args.output or in_checkout("generated", "name the folder to write to with -o FOLDER")
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
@@ -80,7 +84,7 @@ def build(args: argparse.Namespace) -> int:
             for product in islice(made, len(jobs[path])):
                 products.append(product)
                 bar.update()
-            folder = args.output / specfiles.name_of(path)
+            folder = output / specfiles.name_of(path)
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))

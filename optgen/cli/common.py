@@ -162,6 +162,17 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
+def in_checkout(name: str, otherwise: str) -> Path:
+    """A file or folder of this project, which commands may write to without its name being given.
+
+    Usage, which says what to give `otherwise`, where the package is installed.
+    """
+    root = specfiles.checkout()
+    if root is None:
+        raise Usage(f"{otherwise}: without it only a checkout of optgen is written to, and this one is installed")
+    return root / name
+
+
 def write(path: Path, data: bytes, *, follow: bool = True) -> None:
     """Write a file atomically: a reader sees the old or the new contents, never a part. `follow`: as in `replacing`."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@ them when installed."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,46 @@ def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
     code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.all_available())"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.all_available()]
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("optgen doc", "name the file to write with -o FILE"),
+        ("optgen doc --check", "name the file to write with -o FILE"),
+        ("optgen fmt", "name the files to format"),
+        ("optgen build", "name the folder to write to with -o FOLDER"),
+        ("optgen build adam", "name the folder to write to with -o FOLDER"),
+        ("optgen.torch.stub", "only a checkout of it is written to"),
+        ("optgen.objectcode.generate", "only a checkout of it is written to"),
+        ("runtime.optimizer.stub", "only a checkout of it is written to"),
+    ],
+)
+def test_an_installed_package_writes_nothing_that_is_not_named(
+    command: str, wanted: str, wheel: Path, tmp_path: Path
+) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    own = tmp_path / "own"
+    (own / "docs").mkdir(parents=True)
+    (own / "docs" / "optimizers.md").write_text("# Mine\n")
+
+    def everything() -> dict[str, int]:
+        paths = [path for path in tmp_path.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        return {str(path): path.stat().st_mtime_ns for path in paths}
+
+    spec = tmp_path / "site" / "optgen" / "specs" / "adam.opt"
+    spec.write_text(spec.read_text().replace("  ", "   "))  # something to format
+    before = everything()
+    line = [sys.executable, "-m", *command.split()]
+    run = subprocess.run(line, cwd=own, env=os.environ | {"PYTHONPATH": str(tmp_path / "site")}, capture_output=True)
+    assert run.returncode and wanted in run.stderr.decode()
+    assert everything() == before
+
+
+def test_specs_that_are_named_are_formatted_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    check = [sys.executable, "-m", "optgen", "fmt", "--check"]
+    subprocess.run(check, cwd=tmp_path, check=True, capture_output=True)
 
 
 def test_the_language_is_described_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
