@@ -7,29 +7,42 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import optgen
 from optgen import specfiles
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built without the network from a copy of the sources, so that nothing is left in the checkout."""
-    setuptools = pytest.importorskip("setuptools", minversion="77", reason="older ones need the wheel package")
-    assert setuptools
-    tree = tmp_path_factory.mktemp("tree")
+def copied(tree: Path) -> Path:
+    """A copy of the sources, so that nothing is left in the checkout."""
     for name in ("optgen", "runtime", "specs", "docs"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
+    (tree / "tests").mkdir()
+    shutil.copy(__file__, tree / "tests" / "test_x.py")
+    return tree
+
+
+def built(kind: str, tree: Path, out: Path) -> str:
+    """What is said while a wheel, or an sdist, is built without the network."""
+    code = f"from setuptools.build_meta import build_{kind}; build_{kind}({str(out)!r})"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True, text=True)
+    return run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    setuptools = pytest.importorskip("setuptools", minversion="77", reason="older ones need the wheel package")
+    assert setuptools
     out = tmp_path_factory.mktemp("wheel")
-    code = f"from setuptools.build_meta import build_wheel; build_wheel({str(out)!r})"
-    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
+    assert "is absent from" not in built("wheel", copied(tmp_path_factory.mktemp("tree")), out)
     return next(out.glob("*.whl"))
 
 
@@ -45,6 +58,24 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     assert {f"optgen/specs/{name}.opt" for name in specfiles.all_available()} <= shipped
     assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
     assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
+
+
+def test_the_version_is_that_of_the_module(wheel: Path) -> None:
+    assert wheel.name.startswith(f"optgen-{optgen.__version__}-")
+
+
+def test_the_source_distribution(tmp_path: Path) -> None:
+    """It has what wheels are made of, and the changelog, and no test."""
+    pytest.importorskip("setuptools", minversion="77")
+    (tmp_path / "tree").mkdir()
+    said = built("sdist", copied(tmp_path / "tree"), tmp_path)
+    assert "warning" not in said.lower() and "is absent from" not in said
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert {"CHANGELOG.md", "README.md", "setup.py", "docs/language.md", "optgen/lang/spec.lark"} <= names
+    assert {f"specs/{name}.opt" for name in specfiles.all_available()} <= names
+    assert not any(name.startswith("tests") for name in names)
 
 
 def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
