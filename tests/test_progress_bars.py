@@ -14,7 +14,7 @@ def test_bars_do_not_go_into_pipes() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
             for node in ast.walk(ast.parse(text)) if "tqdm" in text else ():
-                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("tqdm", "trange"):
-                    if not any(keyword.arg == "disable" for keyword in node.keywords):
-                        shown.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+                bar = isinstance(node, ast.Call) and ast.unparse(node.func) in ("tqdm", "trange")
+                if bar and not any(keyword.arg == "disable" for keyword in node.keywords):
+                    shown.append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert not shown
