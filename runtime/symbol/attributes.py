@@ -12,6 +12,7 @@ import numpy as np
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.dtypes import element_type
 from runtime.initializer import Initializer
+from runtime.ndarray.shape.reshape import old_target
 
 _ITEM = re.compile(r"((?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf|nan|None))L?")
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
@@ -101,12 +102,8 @@ def parse_shape(text: str) -> tuple[int | None, ...]:
 
 
 def reshape_target(values: Mapping[str, Any]) -> tuple[int, ...]:
-    """What the `target_shape` of Reshape in files of old versions says as `shape`.
-
-    There, 0 stands for what is left, and `keep_highest` keeps the first length.
-    """
-    target = tuple(n or -1 for n in values["target_shape"])
-    return (0, *target[1:]) if values["keep_highest"] else target
+    """What the `target_shape` of Reshape in files of old versions says as `shape`."""
+    return old_target(values["target_shape"], values["keep_highest"])
 
 
 # ---------------------------------------------------------------- from strings, by type
