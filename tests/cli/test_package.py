@@ -119,7 +119,7 @@ def test_an_installed_package_writes_nothing_that_is_not_named(
     assert everything() == before
 
 
-def test_specs_that_are_named_are_formatted_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_specs_are_checked_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     check = [sys.executable, "-m", "optgen", "fmt", "--check"]
     subprocess.run(check, cwd=tmp_path, check=True, capture_output=True)
