@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from optgen.execute.step import BoundStep
     from optgen.threads.pool import num_threads, set_num_threads
 
+__version__ = "0.1.0"
+
 __all__ = [
     "BoundStep",
     "Box",

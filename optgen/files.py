@@ -28,21 +28,22 @@ _LONGEST = 100
 
 @contextmanager
 def replacing(
-    path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = False, clear: bool = True
+    path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = False, clear: bool = True, follow: bool = True
 ) -> Iterator[BinaryIO]:
     """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
 
     Until then, and after an error, the file that was there stays. Its owner, group and mode are kept, as far as the
     system lets; where a symbolic link leads, there the file is replaced. A pipe or a device is written to as it is.
     `mode`: that of a new file, before the umask. `durable`: the content survives a failure of power. `clear`: what
-    killed writers have left in the folder is removed, for which all its names are read.
+    killed writers have left in the folder is removed, for which all its names are read. `follow=False`: for names that
+    the user did not choose, in a folder that others may have filled: a link, a pipe or a device is itself replaced.
 
     Raises OSError that names `path`.
     """
     with _naming(path):
-        before = _status(path)
+        before = _status(path, follow)
         regular = before is None or stat.S_ISREG(before.st_mode)
-        target = Path(os.path.realpath(path))
+        target = Path(os.path.realpath(path) if follow else os.path.abspath(path))
         file = _temporary(target, mode if before is None else 0o600) if regular else _as_it_is(path)
         if not regular:
             with file:
@@ -81,11 +82,13 @@ def _of_connections(error: OSError) -> bool:
     return isinstance(error, (ConnectionError, TimeoutError)) and not isinstance(error, BrokenPipeError)
 
 
-def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+def _status(path: str | os.PathLike[str], follow: bool) -> os.stat_result | None:
+    """What is at `path`, or where it leads; None for nothing, and for what is replaced without a look at it."""
     try:
-        return os.stat(path)
+        found = os.stat(path, follow_symlinks=follow)
     except FileNotFoundError:
         return None
+    return found if follow or stat.S_ISREG(found.st_mode) else None
 
 
 def _as_it_is(path: str | os.PathLike[str]) -> BinaryIO:

@@ -25,6 +25,11 @@ def _shipped(name: str) -> Path:
     return inside if inside.is_dir() else _HERE.parent / name
 
 
+def checkout() -> Path | None:
+    """The folder of this project, if the package lies in a checkout of it; None if it is installed elsewhere."""
+    return None if (_HERE / "specs").is_dir() else _HERE.parent
+
+
 def folder() -> Path:
     """The folder of the specs that come with the package."""
     return _shipped("specs")

@@ -228,3 +228,32 @@ def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(files.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(95, "not supported")))
     write(tmp_path / "states")
     assert names(tmp_path) == {"states", left}
+
+
+# ---------------------------------------------------------------- names that no user chose
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_link_that_is_not_followed_is_replaced(dangling: bool, tmp_path: Path) -> None:
+    target, path = tmp_path / "precious", tmp_path / "link"
+    if not dangling:
+        target.write_bytes(b"old")
+    path.symlink_to(target)
+    with files.replacing(path, follow=False) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new" and not path.is_symlink()
+    assert not target.exists() if dangling else target.read_bytes() == b"old"
+
+
+def test_a_pipe_that_is_not_followed_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with files.replacing(tmp_path / "pipe", follow=False) as file:
+        file.write(b"new")
+    assert (tmp_path / "pipe").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "pipe").stat().st_mode) == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

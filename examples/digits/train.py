@@ -173,7 +173,7 @@ def train_and_report(args: argparse.Namespace) -> None:
 
     losses, accuracies, start = [], [], time.perf_counter()
     for epoch in range(1, args.epochs + 1):
-        progress = tqdm(batches, f"epoch {epoch}/{args.epochs}", unit="batch", leave=False)
+        progress = tqdm(batches, f"epoch {epoch}/{args.epochs}", unit="batch", leave=False, disable=None)
         losses.append(train_epoch(net, trainer, progress))
         accuracies.append(accuracy(net, test_batches))
         print(f"epoch {epoch:3}  loss {losses[-1]:.4f}  test accuracy {accuracies[-1]:.2%}", flush=True)

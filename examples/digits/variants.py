@@ -49,7 +49,7 @@ def main() -> None:
     args = arguments()
     runs = [(name, seed) for seed in range(args.seeds) for name in VARIANTS]
     outcomes: dict[str, list[Outcome]] = {name: [] for name in VARIANTS}
-    with tqdm(runs, unit="training") as bar:
+    with tqdm(runs, unit="training", disable=None) as bar:
         for name, seed in bar:
             bar.set_description(f"seed {seed}, {name}")
             words = [*VARIANTS[name], "--optimizer", args.optimizer, "--epochs", str(args.epochs), "--seed", str(seed)]

@@ -118,7 +118,7 @@ def train(
     rates = []
     iteration = 1
     for epoch in range(1, EPOCHS + 1):
-        for batch, (images, labels) in enumerate(tqdm(loader, f"epoch {epoch}", leave=False), start=1):
+        for batch, (images, labels) in enumerate(tqdm(loader, f"epoch {epoch}", leave=False, disable=None), start=1):
             with autograd.record():
                 loss = softmax_cross_entropy(net(images), labels)
             loss.backward()

@@ -81,7 +81,7 @@ def main(words: Sequence[str] | None = None) -> None:
         state = net.lstm.begin_state(batch_size)
         total = count = 0.0
         batches = list(pieces(numbers, batch_size, length))
-        for data, label in tqdm(batches, f"epoch {epoch}/{args.epochs}", unit="piece", leave=False):
+        for data, label in tqdm(batches, f"epoch {epoch}/{args.epochs}", unit="piece", leave=False, disable=None):
             state = [s.detach() for s in state]
             with autograd.record():
                 scores, state = net(data, state)

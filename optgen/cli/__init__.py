@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from optgen import __version__
 from optgen.cli import build, cache, doc, explain, language, show, specs
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
@@ -29,7 +30,7 @@ examples:
   optgen language guards          a section on the spec language, as errors name it
   optgen language E405            the section about an error's code
   optgen explain mine.opt         its equations, and what a step costs on this machine
-  optgen build                    compile every spec to generated/
+  optgen build adam -o kernels    compile a spec to kernels/adam/
   optgen cache                    where compiled kernels are kept, how many and how large
 """
 
@@ -42,7 +43,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    top.add_argument("--version", action="version", version=f"optgen {__version__}")
+    top.set_defaults(run=None)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for module in (build, specs, language, show, explain, doc, cache):
         module.register(commands)
     return top
@@ -53,7 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # equations are Unicode, terminals are not always
-    args = parser().parse_args(arguments)
+    line = parser()
+    args = line.parse_args(arguments)
+    if args.run is None:
+        line.print_help()
+        return 0
     try:
         check_environment()
         code: int = args.run(args)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optgen import specfiles
+from optgen import __version__, specfiles
 from optgen.cli import common, workers
 from optgen.cli.common import (
     Commands,
     Usage,
     command,
-    package_version,
+    in_checkout,
     paths_of,
     read,
     shown,
@@ -40,13 +41,15 @@ def register(commands: Commands) -> None:
         "build",
         build,
         "compile specs for this machine's CPU or for GPUs: object files or PTX, C headers, LLVM IR, manifests",
-        "  optgen build                               all specs that come with the package, to generated/\n"
+        "  optgen build                               all specs that come along, to generated/ of a checkout\n"
         "  optgen build adam mine.opt -o out          two specs, to out/adam and out/mine\n"
         "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n"
         "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
-    parser.add_argument("-o", "--output", default="generated", type=Path, metavar="FOLDER", help="default: generated")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="default: generated/ of a checkout of optgen"
+    )
     parser.add_argument(
         "--all",
         action="store_true",
@@ -63,7 +66,10 @@ def register(commands: Commands) -> None:
 def build(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
+    from optgen import emit
+
     target = _target(args)
+    output = args.output or in_checkout("generated", "name the folder to write to with -o FOLDER")
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
@@ -72,7 +78,7 @@ def build(args: argparse.Namespace) -> int:
     # disable=None: no bar where stderr is no terminal.
     with (
         tqdm(total=len(work), unit="kernel", leave=False, disable=None) as bar,
-        workers.each(target.make, work) as made,
+        workers.each(partial(emit.made, target), work) as made,
     ):
         for path, optimizer in specs.items():
             bar.set_description(specfiles.name_of(path))
@@ -80,7 +86,7 @@ def build(args: argparse.Namespace) -> int:
             for product in islice(made, len(jobs[path])):
                 products.append(product)
                 bar.update()
-            folder = args.output / specfiles.name_of(path)
+            folder = output / specfiles.name_of(path)
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
@@ -130,16 +136,18 @@ def _chosen(optimizer: Optimizer, all_flags: bool) -> list[Flags]:
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:
-    """Write all files of a spec. The manifest, which names the others, comes last. Older files of this target are
-    removed."""
+    """Write all files of a spec but those that are as they should be. The manifest, which names the others, comes last.
+    Older files of this target are removed."""
     from optgen import emit
     from optgen.backends.target import llvm_version
 
     files = {name: data for product in products for name, data in product.files.items()}
-    build = emit.Build(package_version(), llvm_version(), target.description())
+    build = emit.Build(__version__, llvm_version(), target.description())
     text = emit.manifest(optimizer, build, [product.entry for product in products])
     for name, data in (files | {target.MANIFEST: text.encode()}).items():
-        write(folder / name, data)
+        path = folder / name
+        if path.is_symlink() or not path.is_file() or path.read_bytes() != data:
+            write(path, data, follow=False)
     for old in folder.glob("optgen_*"):
         if target.owns(old.name) and old.name not in files:
             old.unlink()

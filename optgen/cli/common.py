@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -116,9 +115,9 @@ def source_named(spec: str) -> Source:
 
 def read(source: Source) -> Optimizer:
     """Parse and check a spec, and print warnings to stderr. Raises SpecErrors."""
-    from optgen.pipeline import check
+    from optgen import pipeline
 
-    optimizer = check(source)
+    optimizer = pipeline.checked(source)
     if optimizer.warnings:
         print(render(optimizer.warnings, optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer
@@ -133,14 +132,6 @@ def flags_text(flags: Flags) -> str:
     """`amsgrad=false kind=linear`."""
     words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
     return " ".join(words) or "the only variant"
-
-
-def package_version() -> str:
-    """The installed version, `unknown` in a checkout that is not installed."""
-    try:
-        return version("optgen")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -162,8 +153,19 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file atomically: a reader sees the old or the new contents, never a part."""
+def in_checkout(name: str, otherwise: str) -> Path:
+    """A file or folder of this project, which commands may write to without its name being given.
+
+    Usage, which says what to give `otherwise`, where the package is installed.
+    """
+    root = specfiles.checkout()
+    if root is None:
+        raise Usage(f"{otherwise}: without it only a checkout of optgen is written to, and this one is installed")
+    return root / name
+
+
+def write(path: Path, data: bytes, *, follow: bool = True) -> None:
+    """Write a file atomically: a reader sees the old or the new contents, never a part. `follow`: as in `replacing`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(path) as file:
+    with files.replacing(path, follow=follow) as file:
         file.write(data)

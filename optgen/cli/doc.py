@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen import specfiles
-from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, source_of, variants, write
+from optgen.cli.common import Commands, Usage, command, in_checkout, paths_of, read, shown, source_of, variants, write
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
     from optgen.emit.doc import DocEntry
     from optgen.ir import Kernel
 
-_ALL = Path("docs/optimizers.md")
-"""The document about all specs that come with the package."""
+_ALL = "docs/optimizers.md"
+"""The document about all specs that come with the package, in a checkout of it."""
 
 
 def register(commands: Commands) -> None:
@@ -26,20 +26,25 @@ def register(commands: Commands) -> None:
         "doc",
         doc,
         "write the documentation of specs: equations, arguments, states, costs",
-        "  optgen doc                           write docs/optimizers.md, about all specs that come along\n"
+        "  optgen doc                           write docs/optimizers.md of a checkout of optgen\n"
+        "  optgen doc -o all.md                 write the same document, about all specs that come along\n"
         "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
         "  optgen doc mine.opt                  print the section about one spec\n"
         "  optgen doc mine.opt -o mine.md\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=f"where to write it (default: {_ALL}; with a SPEC: print it)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"where to write it (default: {_ALL} of a checkout; with a SPEC: print it)",
     )
     parser.add_argument("--check", action="store_true", help="only say whether the file would change")
 
 
 def doc(args: argparse.Namespace) -> int:
-    output = args.output or (None if args.spec else _ALL)
+    output = args.output or (None if args.spec else in_checkout(_ALL, "name the file to write with -o FILE"))
     if output is None and args.check:
         raise Usage("--check compares with a file: name it with -o FILE")
     for spec in args.spec:

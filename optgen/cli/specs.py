@@ -8,7 +8,19 @@ import sys
 from pathlib import Path
 
 from optgen import specfiles
-from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read, shown, source_named, source_of, write
+from optgen.cli.common import (
+    Commands,
+    Usage,
+    command,
+    in_checkout,
+    path_of,
+    paths_of,
+    read,
+    shown,
+    source_named,
+    source_of,
+    write,
+)
 from optgen.cli.templates import ELEMENTS, MATRIX
 from optgen.diagnostics import SpecErrors
 from optgen.model import Optimizer
@@ -29,6 +41,7 @@ def register(commands: Commands) -> None:
         fmt,
         "lay specs out anew: aligned, comments kept",
         "  optgen fmt mine.opt     rewrite one file\n"
+        "  optgen fmt              rewrite those of a checkout of optgen\n"
         "  optgen fmt --check      change nothing; exit code 1 if a file would change\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
@@ -66,6 +79,8 @@ def check(args: argparse.Namespace) -> int:
 def fmt(args: argparse.Namespace) -> int:
     from optgen.lang import format_text
 
+    if not args.spec and not args.check:
+        in_checkout("specs", "name the files to format")
     changed = failed = 0
     for path in paths_of(args.spec):
         source = source_of(path)

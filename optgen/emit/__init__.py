@@ -3,7 +3,7 @@ documentation."""
 
 from optgen.emit.doc import DocEntry, document, sections
 from optgen.emit.manifest_json import Build, manifest
-from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts
+from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts, made
 
 __all__ = [
     "Build",
@@ -13,6 +13,7 @@ __all__ = [
     "Product",
     "TargetProducts",
     "document",
+    "made",
     "manifest",
     "sections",
 ]

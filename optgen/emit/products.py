@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
-from optgen import ir, pipeline
+from optgen import ir, pipeline, serial
 from optgen.backends import target
 from optgen.emit.cuda_header import cuda_header
 from optgen.emit.header import header
 from optgen.emit.manifest_json import BuiltKernel, Json, entry
 from optgen.model import Optimizer
+from optgen.objectcode import cache
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,20 @@ class CudaProducts:
 
 
 TargetProducts: TypeAlias = CpuProducts | CudaProducts
+
+
+def made(products: TargetProducts, optimizer: Optimizer, variant: ir.Variant) -> Product:
+    """`products.make`, from the cache where it was made before."""
+
+    def packed() -> bytes:
+        product = products.make(optimizer, variant)
+        files = {name: b64encode(data).decode() for name, data in product.files.items()}
+        return zlib.compress(json.dumps([product.entry, files]).encode(), 1)
+
+    inputs = (type(products).__name__, json.dumps(products.description()), target.llvm_version(), target.host().triple)
+    key = cache.key("products", *inputs, serial.dumps(optimizer).decode(), json.dumps(asdict(variant), sort_keys=True))
+    entry, files = json.loads(zlib.decompress(cache.get(key, packed)))
+    return Product(entry, {name: b64decode(data) for name, data in files.items()})
 
 
 def _product(built: BuiltKernel, files: dict[str, tuple[str, bytes]], **more: object) -> Product:

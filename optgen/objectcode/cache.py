@@ -144,10 +144,7 @@ def _digest(name: str, data: bytes) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.lstat().st_mode):  # a link would be followed, and a pipe written to
-            path.unlink()
-    with replacing(path, mode=0o600, clear=False) as file:  # `_evict` clears, and is seldom called
+    with replacing(path, mode=0o600, clear=False, follow=False) as file:  # `_evict` clears, and is seldom called
         file.write(_digest(path.name, data) + data)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optgen.files import replacing
+from optgen.specfiles import checkout
 
 PACKAGE = Path(__file__).parents[1]
 SOURCES = tuple(
@@ -95,6 +96,8 @@ def _compiled(source: Path, clang: Sequence[str], target: str) -> str:
 
 
 def main() -> None:
+    if checkout() is None:
+        sys.exit("this optgen is installed, and only a checkout of it is written to")
     clang = sys.argv[1:] or find_clang()
     if clang is None:
         sys.exit(f"there is no clang {OLDEST} or newer on the PATH; name the command that calls one")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+from optgen.specfiles import checkout
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import by_source, class_names
 from optgen.torch.torch_classes import CLASSES, arguments_beside, equations
@@ -24,6 +26,7 @@ import torch
 from torch.optim.optimizer import ParamsT
 
 from optgen.model import Optimizer
+from optgen.specfiles import checkout
 from optgen.torch.base import SpecOptimizer as SpecOptimizer
 from optgen.torch.replacing import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
@@ -99,4 +102,6 @@ def _annotation(cls: type[SpecOptimizer], p: inspect.Parameter) -> str:
 
 
 if __name__ == "__main__":
+    if checkout() is None:
+        sys.exit("this optgen is installed, and only a checkout of it is written to")
     PATH.write_text(text())

@@ -118,7 +118,7 @@ class Checkpoint:
             "store": stores.counts(trainer._kvstore),
         }
         arrays = {f"{kind}/{key}": x for kind, of_kind in kinds.items() for key, x in of_kind.items()}
-        files.save(self._folder.file(number, f"rank{rank}"), arrays, header)
+        files.save(self._folder.new_file(number, f"rank{rank}"), arrays, header)
 
     def _complete(self, number: int, whats: list[str]) -> None:
         """Make what all ranks wrote the current checkpoint."""

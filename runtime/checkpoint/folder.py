@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ FORMAT, VERSION = "runtime.checkpoint", 1
 _TEMPORARY = r"\.(?:[0-9a-f]{8}-)?[0-9a-f]{16}\.tmp"
 """How temporary files end (`optgen.files`), those of earlier versions, too."""
 _OURS = re.compile(rf"(\d{{6,}})-[\w-]+\.safetensors(?:{_TEMPORARY})?|latest{_TEMPORARY}")
+_HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
+"""What `lock` holds."""
 _LOCK_WAIT_SECONDS = 10.0
 """A process waits so long for another one that holds the lock and may be about to end."""
 _TAKEN: dict[Path, int] = {}
@@ -57,16 +60,15 @@ class Folder:
         self._latest = self.path / "latest"
 
     def take(self) -> None:
-        """Have the folder until this process ends; MXNetError if another one has it.
+        """Have the folder until this process ends; MXNetError if another one has it, or if `lock` is no file of ours.
 
         Where files have no locks, and where the folder can only be read, all processes have it.
         """
-        path = (self.path / "lock").resolve()
+        path = self.path.resolve() / "lock"
         if fcntl is None or path in _TAKEN:
             return
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:
+        file = _lock_file(path)
+        if file is None:
             return
         deadline = time.monotonic() + _LOCK_WAIT_SECONDS
         while not _locked(file):
@@ -103,6 +105,10 @@ class Folder:
         """The file of a generation that holds `what`, in letters, digits and '-'."""
         return self.path / f"{number:06}-{what}.safetensors"
 
+    def new_file(self, number: int, what: str) -> Path:
+        """The path of a file that is to be written: no link in its place."""
+        return files.without_link(self.file(number, what))
+
     def read(self, generation: Generation, what: str) -> tuple[dict[str, np.ndarray], Any]:
         """The arrays and the header of a file that `files.save` wrote; MXNetError, naming it, if it is not that one."""
         path = self.checked(generation, what)
@@ -136,7 +142,7 @@ class Folder:
             "ranks": ranks,
             "files": {path.name: _metadata(path)["sha256"] for path in paths},
         }
-        files.write(self._latest, json.dumps(content, indent=1).encode())
+        files.write(self._latest, json.dumps(content, indent=1).encode(), follow=False)
         _sync(self.path)
         wanted = {number, before.number if before else 0}
         self._remove(lambda n: n not in wanted)
@@ -161,6 +167,21 @@ class Folder:
             if match and (match[1] is None or unwanted(int(match[1]))):
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
+
+
+def _lock_file(path: Path) -> int | None:
+    """The lock file, open; None where it cannot be written to. MXNetError for one that no checkpoint wrote."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise MXNetError(f"'{path}' is no file, as that of a checkpoint is; remove it") from None
+        return None
+    regular = stat.S_ISREG(os.fstat(file).st_mode)
+    if regular and _HOLDER.fullmatch(os.pread(file, 1000, 0)):
+        return file
+    os.close(file)
+    raise MXNetError(f"'{path}' is nothing that a checkpoint wrote; choose another folder, or remove it")
 
 
 def _locked(file: int) -> bool:

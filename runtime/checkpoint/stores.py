@@ -64,8 +64,8 @@ def kind(store: KVStoreBase | None) -> str:
 def save(trainer: Trainer, folder: Folder, number: int) -> None:
     """Write what the optimizer keeps and, where there are servers, all that is there: all ranks take part."""
     store = trainer._kvstore
-    path = folder.file(number, kind(store))
     first = place(store)[0] == 0
+    path = (folder.new_file if first else folder.file)(number, kind(store))
     if has_servers(store):
         if first:
             files.save(path, *store.snapshot())

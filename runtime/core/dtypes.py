@@ -17,7 +17,8 @@ _QUICK = {None: _NUMPY["float32"]} | {key: dtype for name, dtype in _NUMPY.items
 def element_type(dtype: Any = None) -> np.dtype:
     """The NumPy dtype of a name, a scalar type or a dtype; float32 for None.
 
-    'bfloat16' is the type of ml_dtypes, which is imported on first use. TypeError for types that no NDArray has.
+    'bfloat16' is the type of ml_dtypes, which is imported on first use; MXNet's spelling of it, a dtype with a field of
+    this name, is understood. An array stands for its own type. TypeError for types that no NDArray has.
     """
     try:
         return _QUICK[dtype]
@@ -31,10 +32,15 @@ def _read(dtype: Any) -> np.dtype:
         import ml_dtypes
 
         return np.dtype(ml_dtypes.bfloat16)
+    own = getattr(dtype, "dtype", None)
+    if isinstance(own, (type, np.dtype)):
+        return element_type(own)
     try:
         found = np.dtype(dtype)
     except TypeError:
         found = None
+    if found is not None and found.names == ("bfloat16",) and found.itemsize == 2:
+        return _read("bfloat16")
     if found is not None and found.name == "bfloat16":
         return found
     if found is None or found.name not in _NUMPY:

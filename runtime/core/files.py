@@ -80,20 +80,28 @@ def read(path: str | os.PathLike[str]) -> bytes:
     return Path(path).read_bytes()
 
 
-def write(path: str | os.PathLike[str], content: bytes) -> None:
+def write(path: str | os.PathLike[str], content: bytes, follow: bool = True) -> None:
     """Write a file. A file that was at `path` stays until the new one is complete."""
-    with replacing(path) as file:
+    with replacing(path, follow) as file:
         file.write(content)
 
 
-def replacing(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
+def without_link(path: Path) -> Path:
+    """The path of a file to write, whose name no user chose: a symbolic link that is there is removed, so that it leads
+    nowhere else."""
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
+    return path
+
+
+def replacing(path: str | os.PathLike[str], follow: bool = True) -> AbstractContextManager[BinaryIO]:
     """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
 
     It then survives a power failure. See `optgen.files.replacing`.
     """
     from optgen import files  # here: a program that writes nothing need not import optgen
 
-    return files.replacing(path, durable=True)
+    return files.replacing(path, durable=True, follow=follow)
 
 
 def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:

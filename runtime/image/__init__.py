@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.image import detection as _detection
+from runtime.image import image as _image
 from runtime.image.augmenters import (
     Augmenter,
     BrightnessJitterAug,
@@ -95,3 +97,6 @@ __all__ = [
     "resize_short",
     "scale_down",
 ]
+
+for _name in __all__:  # MXNet has them in these two modules
+    setattr(_detection if "Det" in _name else _image, _name, globals()[_name])

@@ -21,6 +21,9 @@ from runtime.io.io import DataBatch, DataDesc, MXDataIter
 from runtime.ndarray import NDArray
 from runtime.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
 
+_log = logging.getLogger(__name__)
+"""Not the root logger's functions, which would keep a later `logging.basicConfig` from doing anything."""
+
 _MEANINGLESS = {
     *("preprocess_threads", "prefetch_buffer", "shuffle_chunk_size", "shuffle_chunk_seed"),
     *("verbose", "ctx", "device_id"),
@@ -219,7 +222,7 @@ class RecordsIter(MXDataIter, ImageIter):
             return _colours(normal, "mean", self.data_shape[0])
         path = Path(normal["mean_img"])
         if not path.is_file():
-            logging.info("%s: the mean of all images is computed, and written to '%s'", type(self).__name__, path)
+            _log.info("%s: the mean of all images is computed, and written to '%s'", type(self).__name__, path)
             nd.save(os.fspath(path), {"mean_img": nd.array(self._mean_of_all())})
         loaded = nd.load(os.fspath(path))
         found = loaded.get("mean_img") if isinstance(loaded, dict) else next(iter(loaded), None)

@@ -182,12 +182,12 @@ class NDArrayIter(DataIter):
 
     @property
     def cursor(self) -> int:
-        """Where the batch begins, -batch_size before the first; a `reset` of your own sets it to that."""
+        """Where the batch begins, -batch_size before the first; a `reset` of your own sets it to that, or to None."""
         return self._next - self.batch_size
 
     @cursor.setter
-    def cursor(self, place: int) -> None:
-        self._next = max(place + self.batch_size, 0)
+    def cursor(self, place: int | None) -> None:
+        self._next = 0 if place is None else max(place + self.batch_size, 0)
 
     @property
     def provide_data(self) -> list[DataDesc]:

@@ -30,7 +30,7 @@ def main() -> None:
             importlib.import_module(f"{native.__name__}.{module.name}")
     start = time.perf_counter()
     jobs = [(kernel, np.dtype(dtype)) for kernel in KERNELS for dtype in (np.float32, np.float64)]
-    for kernel, dtype in tqdm(jobs, "compiling", unit="kernel", leave=False):
+    for kernel, dtype in tqdm(jobs, "compiling", unit="kernel", leave=False, disable=None):
         code.build(kernel.text(dtype))
         for function in shared_by(kernel):
             code.build(shared_text(function, dtype))

@@ -29,6 +29,7 @@ SPARSE_MAKERS: dict[str, Callable[..., NDArray]] = {}
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array with the values of `source_array`: an NDArray, a NumPy array, a number, or numbers in nested sequences.
+    Numbers may be written as strings.
 
     `dtype` is by default that of an NDArray, and float32 for everything else, NumPy arrays of other types included.
     """
@@ -39,6 +40,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     wanted = element_type(dtype)
     try:
         data = source_array if type(source_array) is np.ndarray else np.array(source_array, order="C")
+        if data.dtype.kind in "SU":
+            data = data.astype(np.float64 if wanted.kind not in "iu" else wanted)
         if data.dtype.kind not in "biufVO":  # V: bfloat16; O: integers of more than 64 bits
             raise TypeError(f"{data.dtype} is no type of numbers")
         if data.dtype != wanted:

@@ -71,7 +71,7 @@ class _Reader:
         self.model, self.parameters = model, dict[str, np.ndarray]()
         self._values: dict[str, Value] = {"": None}
         self._opset = next((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), 1)
-        self._made: dict[str, Symbol] = {}
+        self._variables: dict[str | tuple[str, str], Symbol] = {}
         self._computed = 0  # elements of constants that were computed
 
     def graph(self) -> Symbol:
@@ -80,6 +80,8 @@ class _Reader:
             raise MXNetError("import_model: the file has no graph with outputs")
         with _named("the shapes of the ONNX file"):
             self._known = self._inferred()
+        listed = (value.name for value in (*proto.input, *proto.initializer))
+        self._names = {*listed, *(name for node in proto.node for name in node.output)}
         for tensor in proto.initializer:
             with _named(f"the constant '{tensor.name}' of the ONNX file"):
                 self._values[tensor.name] = to_array(tensor)
@@ -111,12 +113,23 @@ class _Reader:
 
     def _parameter(self, array: np.ndarray, name: str) -> Symbol:
         """The variable of a constant; MXNet has no arrays without axes, nor of truth values."""
-        found = self._made.get(name)
-        if found is None:
-            array = array.astype(np.float32) if array.dtype == bool else array
-            self.parameters[name] = array.reshape(array.shape or (1,))
-            found = self._made[name] = sym.var(name, shape=self.parameters[name].shape, dtype=array.dtype)
-        return found
+        if name not in self._variables:
+            self._variables[name] = self._variable(array, name)
+        return self._variables[name]
+
+    def _made_of(self, array: np.ndarray, name: str, ending: str) -> Symbol:
+        """The variable of a constant that is made of the value `name`; it is called so that no other has its name."""
+        if (name, ending) not in self._variables:
+            own = f"{name}_{ending}"
+            while own in self._names or own in self.parameters:
+                own += "_"
+            self._variables[name, ending] = self._variable(array, own)
+        return self._variables[name, ending]
+
+    def _variable(self, array: np.ndarray, name: str) -> Symbol:
+        array = array.astype(np.float32) if array.dtype == bool else array
+        self.parameters[name] = array.reshape(array.shape or (1,))
+        return sym.var(name, shape=self.parameters[name].shape, dtype=array.dtype)
 
     def _inferred(self) -> dict[str, Known]:
         """What ONNX knows of the values."""
@@ -143,14 +156,25 @@ class _Reader:
                 f"import_model: the operator {node.domain and node.domain + '.'}{node.op_type} of node "
                 f"'{node.name}' cannot be read{did_you_mean(node.op_type, READINGS)}"
             )
-        found = reading(self._node(node, values))
+        given = self._node(node, values)
+        found = reading(given)
+        for key in given.attributes.keys() - given.read - HARMLESS:
+            if given.attributes[key] != self._default(node.op_type, key):
+                given.fail(f"nothing computes its attribute {key}={given.attributes[key]}")
         return found if isinstance(found, list) else [found]
+
+    def _default(self, operator: str, key: str) -> Any:
+        """The default of an attribute; None if it has none."""
+        schema = self.onnx.defs.get_schema(operator, self._opset, "")
+        known = schema.attributes.get(key)
+        value = known and self.onnx.helper.get_attribute_value(known.default_value)
+        return value.decode() if isinstance(value, bytes) else value
 
     def _node(self, node: Any, values: list[Value]) -> Node:
         known = {name: self._known.get(name, Known(None, None)) for name in (*node.input, *node.output)}
         return Node(
             node.op_type, node.name, _attributes(self.onnx, node), node.input, node.output, values, known,
-            self._opset, self._parameter,
+            self._opset, self._parameter, self._made_of,
         )  # fmt: skip
 
     def _folded(self, node: Any, values: list[Value]) -> list[np.ndarray] | None:
@@ -212,6 +236,15 @@ def _named(what: str) -> Iterator[None]:
         raise MXNetError(f"{what} cannot be read: {reason}") from error
 
 
+HARMLESS = frozenset(
+    (
+        *("broadcast", "consumed_inputs", "is_test"),  # of first versions: shapes broadcast, and graphs predict
+        *("num_outputs", "sorted", "storage_order", "stash_type", "seed"),  # TopK's results are sorted
+        *("saturate", "round_mode"),  # of casts to types that are not there
+        *("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value"),  # of sizes that are refused
+    )
+)
+"""Attributes that change nothing of what can be read; any other one that no reading asks for must have its default."""
 MAX_COMPUTED = 1 << 27
 """The most elements of constants that are computed while a file is read: no few bytes are to fill the memory."""
 _MAX_LENGTHS = 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import textwrap
 from pathlib import Path
 
@@ -60,4 +61,8 @@ def _attribute(cls: type[SpecOptimizer], name: str) -> str:
 
 
 if __name__ == "__main__":
+    from optgen.specfiles import checkout
+
+    if checkout() is None:
+        sys.exit("this runtime is installed, and only a checkout of it is written to")
     PATH.write_text(text())

@@ -5,7 +5,7 @@
     ...
     profiler.stop()
     print(profiler.dumps())
-    profiler.dump()  # open trace.json in chrome://tracing, or in ui.perfetto.dev
+    profiler.dump()  # or the end of the program writes it; open trace.json in chrome://tracing, or in ui.perfetto.dev
 
 While it runs, each call of an operator, each gradient in `backward` and each update of an optimizer is timed; on GPUs a
 call is waited for. Hybridized blocks and executors then call their operators one by one, and not what was compiled of

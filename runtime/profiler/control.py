@@ -22,11 +22,12 @@ def set_config(**kwargs: Any) -> None:
 
     Parameters
     ----------
-    filename: the file that `dump` writes, by default 'profile.json'.
+    filename: the file that `dump` writes, and the end of the program, if more was recorded since; by default
+        'profile.json'.
     profile_all, profile_symbolic, profile_imperative: whether operators are; by default they are, unless one of these
         is given and none is true.
     profile_memory, profile_api, continuous_dump, dump_period, aggregate_stats, profile_process: accepted. Memory is not
-        recorded, `dumps` can always be called, and nothing is written before `dump`.
+        recorded, `dumps` can always be called, and nothing is written before these two.
     """
     check_process(kwargs.pop("profile_process", "worker"))
     for key in kwargs:
@@ -44,6 +45,8 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     if state not in ("run", "stop"):
         raise ArgumentError(f"profiler.set_state: state is 'run' or 'stop', not {state!r}")
     records.state.running, records.state.paused = state == "run", False
+    if state == "run":
+        records.state.process = os.getpid()
     _install()
 
 

@@ -22,9 +22,11 @@ records: list[Record] = []
 
 
 class _State:
-    """`set_state` sets `running`, and `pause` and `resume` set `paused`."""
+    """`set_state` sets `running`, and `pause` and `resume` set `paused`. `process` is the one that began to record, and
+    `written` the number of records that a file has."""
 
     running = paused = False
+    process = written = 0
 
 
 state = _State()

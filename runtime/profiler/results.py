@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from runtime.base import ArgumentError
 from runtime.core import files
 from runtime.profiler.control import check_process, config, set_state
-from runtime.profiler.records import records
+from runtime.profiler.records import records, state
 
 _SORTS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
 
@@ -38,6 +39,14 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
             event["s"] = record.value
         events.append(event)
     files.write(config["filename"], json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}).encode())
+    state.written = len(records)
+
+
+@atexit.register
+def _dump_at_exit() -> None:
+    """Write what was recorded and not written, as MXNet does; not in processes that were forked since."""
+    if len(records) > state.written and state.process == os.getpid():
+        dump()
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
@@ -53,6 +62,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     statistics = _statistics(_SORTS[sort_by], not ascending)
     if reset:
         records.clear()
+        state.written = 0
     if format == "json":
         return json.dumps({"Memory": {}, "Time": statistics, "Unit": {"Memory": "kB", "Time": "ms"}}, indent=4)
     return _table(statistics)

@@ -14,6 +14,9 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.io import DataBatch, DataDesc, DataIter
 
+_log = logging.getLogger(__name__)
+"""Not the root logger's functions, which would keep a later `logging.basicConfig` from doing anything."""
+
 
 def encode_sentences(
     sentences: Sequence[Sequence[Hashable]],
@@ -107,7 +110,7 @@ class BucketSentenceIter(DataIter):
             row[: len(sentence)] = sentence
             rows[i].append(row)
         if longer:
-            logging.warning("%d sentences are longer than the longest bucket, and dropped", longer)
+            _log.warning("%d sentences are longer than the longest bucket, and dropped", longer)
         return [np.array(x, self.dtype).reshape(-1, n) for x, n in zip(rows, self.buckets, strict=True)]
 
     def _described(self, name: str, length: int) -> DataDesc:

@@ -12,6 +12,7 @@ import numpy as np
 from runtime.base import MXNetError, did_you_mean
 from runtime.core.dtypes import element_type
 from runtime.initializer import Initializer
+from runtime.ndarray.shape.reshape import old_target
 
 _ITEM = re.compile(r"((?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf|nan|None))L?")
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
@@ -41,6 +42,11 @@ class Attribute:
     @property
     def required(self) -> bool:
         return self.default is None
+
+    @property
+    def default_value(self) -> Any:
+        """The value that it has where it is not given; None if it is required."""
+        return None if self.default is None else self.value(self.default)
 
     def value(self, text: str) -> Any:
         """The value of a string; ValueError says what it must be."""
@@ -96,12 +102,8 @@ def parse_shape(text: str) -> tuple[int | None, ...]:
 
 
 def reshape_target(values: Mapping[str, Any]) -> tuple[int, ...]:
-    """What the `target_shape` of Reshape in files of old versions says as `shape`.
-
-    There, 0 stands for what is left, and `keep_highest` keeps the first length.
-    """
-    target = tuple(n or -1 for n in values["target_shape"])
-    return (0, *target[1:]) if values["keep_highest"] else target
+    """What the `target_shape` of Reshape in files of old versions says as `shape`."""
+    return old_target(values["target_shape"], values["keep_highest"])
 
 
 # ---------------------------------------------------------------- from strings, by type

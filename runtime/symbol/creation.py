@@ -164,4 +164,12 @@ _ORDERED = ("Minus", "Div", "Mod", "Power")
 maximum = _either("Maximum", max, "The larger of two, element by element.")
 minimum = _either("Minimum", min, "The smaller of two, element by element.")
 hypot = _either("Hypot", lambda a, b: (a * a + b * b) ** 0.5, "The root of the sum of two squares.")
-power = pow = _either("Power", lambda a, b: a**b, "The first to the power of the second.")
+_power = _either("Power", lambda a, b: a**b, "The first to the power of the second.")
+
+
+def power(base: Any, exp: Any) -> Any:
+    """The first to the power of the second, each a symbol or a number."""
+    return _power(base, exp)
+
+
+pow = power

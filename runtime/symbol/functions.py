@@ -17,9 +17,9 @@ from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.ndarray import NDArray, custom
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph
-from runtime.symbol.attributes import reshape_target
+from runtime.symbol.attributes import dtype_of_variable, reshape_target
 from runtime.symbol.graph import Node
-from runtime.symbol.table import Operator
+from runtime.symbol.table import Operator, find
 
 _PREFIXES: tuple[tuple[str, ModuleType], ...] = (
     ("_contrib_", nd.contrib),
@@ -46,6 +46,9 @@ def compute(node: Node, inputs: Sequence[NDArray]) -> list[NDArray]:
         result = custom.of_node(node, inputs, own.pop("op_type"), own)
     else:
         function, accepted = _function(node.operator.name)
+        for key in refused(node.operator.name):
+            if node.values[key] != node.operator.attributes[key].default_value:
+                raise MXNetError(f"{node.operator.name}: {key}={node.attributes[key]} is not computed here")
         attributes = {key: x for key, x in node.values.items() if key in accepted}
         names = [name for name, _ in node.input_names]
         if accepted.issuperset(names):  # some inputs may be left out
@@ -65,6 +68,26 @@ def _function(name: str) -> tuple[Callable[..., Any], frozenset[str]]:
     if function is None:
         raise MXNetError(f"the operator '{name}' has no function in runtime.ndarray")
     return function, frozenset(inspect.signature(function).parameters)
+
+
+@cache
+def refused(name: str) -> tuple[str, ...]:
+    """The attributes of an operator that must have their default, as its function does not take them."""
+    _, accepted = _function(name)
+    return tuple(key for key in find(name).attributes if key not in accepted and f"{name} {key}" not in HARMLESS)
+
+
+HARMLESS = frozenset(
+    {
+        *("add_n num_args", "khatri_rao num_args", "_rnn_param_concat num_args"),  # inputs are there to be counted
+        *("BatchNorm min_calib_range", "BatchNorm max_calib_range"),  # for 8 bits, which are another operator
+        *("_contrib_BatchNormWithReLU min_calib_range", "_contrib_BatchNormWithReLU max_calib_range"),
+        "_contrib_gradientmultiplier is_int",  # gradients are floats
+        "RNN lstm_state_clip_nan",  # of bounds, which are refused
+        *(f"_contrib_SparseEmbedding {key}" for key in ("dtype", "deterministic", "sparse_grad")),  # always so
+    }
+)
+"""Attributes of operators that change nothing, and that their functions do not take."""
 
 
 def documentation(operator: Operator) -> str:
@@ -125,7 +148,8 @@ def _stored_quotient(x: NDArray, y: NDArray) -> NDArray:
 def _square_sum(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
     """The sum of squares. Of the rows of a row-sparse array it is one, if the axis is kept."""
     x = inputs[0]
-    if x.stype != "row_sparse" or values["axis"] != (1,) or not values["keepdims"] or in_graph(x):
+    rows = values["axis"] == (1,) and values["keepdims"] and not values["exclude"]
+    if x.stype != "row_sparse" or not rows or in_graph(x):
         return nd.sum(nd.square(x), **values)
     if not len(x.indices):
         return nd.sparse.zeros("row_sparse", (len(x), 1), x.context, x.dtype)
@@ -205,6 +229,18 @@ def _linspace(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
     )  # fmt: skip
 
 
+def _zeros_without_dtype(inputs: Sequence[NDArray], values: Mapping[str, Any]) -> NDArray:
+    """Zeros of the type that has MXNet's number `dtype`; float32 for -1."""
+    dtype = None if values["dtype"] == -1 else dtype_of_variable(str(values["dtype"]))
+    return nd.zeros(values["shape"], ctx=_context(values["ctx"]), dtype=dtype)
+
+
+def _like(name: str) -> Spelled:
+    """Draws of the shape, type and context of an array."""
+    function = getattr(nd.random, f"{name}_like")
+    return lambda inputs, values: function(inputs[0], **values)
+
+
 def _interleaved(function: Callable[..., Any], arrays: int, count: str) -> Spelled:
     """An update of several weights, whose inputs are the `arrays` of the first weight, of the second, and so on.
 
@@ -248,6 +284,10 @@ _SYMBOLS = {
     "logical_xor": nd.logical_xor,
 }
 
+_DISTRIBUTIONS = (
+    "uniform", "normal", "gamma", "exponential", "poisson", "negative_binomial", "generalized_negative_binomial"
+)  # fmt: skip
+
 _SPELLED: dict[str, Spelled] = {
     **{f"_{name}_scalar": _scalar(function) for name, function in _SYMBOLS.items()},
     **{f"_{name}": _binary(function) for name, function in _SYMBOLS.items() if name[0] != "r"},
@@ -260,7 +300,7 @@ _SPELLED: dict[str, Spelled] = {
     "_copy": lambda inputs, values: nd.identity(inputs[0]),
     "_copyto": lambda inputs, values: nd.identity(inputs[0]),
     "_onehot_encode": lambda inputs, values: nd.one_hot(inputs[0], inputs[1].shape[1], dtype=inputs[1].dtype),
-    "_zeros_without_dtype": lambda inputs, values: nd.zeros(values["shape"], ctx=_context(values["ctx"])),
+    "_zeros_without_dtype": _zeros_without_dtype,
     "_identity_with_attr_like_rhs": lambda inputs, values: nd.identity(inputs[0]),
     "_zeros": _made(nd.zeros, "shape"),
     "_ones": _made(nd.ones, "shape"),
@@ -278,19 +318,8 @@ _SPELLED: dict[str, Spelled] = {
     "_random_negative_binomial": _drawn(nd.random.negative_binomial, "k", "p"),
     "_random_generalized_negative_binomial": _drawn(nd.random.generalized_negative_binomial, "mu", "alpha"),
     "_random_randint": _drawn(nd.random.randint, "low", "high"),
-    **{
-        f"_sample_{name}": _sampled(getattr(nd, f"sample_{name}"))
-        for name in [
-            "uniform",
-            "normal",
-            "gamma",
-            "exponential",
-            "poisson",
-            "negative_binomial",
-            "generalized_negative_binomial",
-            "multinomial",
-        ]
-    },
+    **{f"_random_{name}_like": _like(name) for name in _DISTRIBUTIONS},
+    **{f"_sample_{name}": _sampled(getattr(nd, f"sample_{name}")) for name in (*_DISTRIBUTIONS, "multinomial")},
     "_shuffle": lambda inputs, values: nd.random.shuffle(inputs[0]),
     "_ravel_multi_index": lambda inputs, values: nd.ravel_multi_index(inputs[0], shape=values["shape"]),
     "_unravel_index": lambda inputs, values: nd.unravel_index(inputs[0], shape=values["shape"]),

@@ -24,6 +24,10 @@ MOST_OUTPUTS = 1 << 16
 """Of a node: more can only be a mistake, and would fill the memory with names."""
 
 
+BATCH_NORMS = ("BatchNorm", "BatchNorm_v1", "_contrib_BatchNormWithReLU", "_contrib_SyncBatchNorm")
+"""Operators with data, a scale, a shift and two statistics of each channel."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """Clauses that attributes must meet: `(name, value, equal)`; a value of None stands for what is true."""

@@ -14,6 +14,7 @@ import numpy as np
 from runtime.core.dtypes import element_type
 from runtime.ndarray.custom import inferred
 from runtime.symbol.graph import Node
+from runtime.symbol.table import BATCH_NORMS
 
 Types = list[np.dtype | None]
 Groups = Callable[[Mapping[str, Any], int, int], tuple[Sequence[Any], Sequence[Any]]]
@@ -23,7 +24,7 @@ def type_rule(node: Node, inputs: Types, outputs: Types) -> tuple[Types, Types]:
     """The types that follow for the inputs and outputs of a node."""
     assert node.operator is not None
     name = node.operator.name
-    if name in ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"):
+    if name in BATCH_NORMS:
         return _batch_norm(inputs, outputs)
     if name == "_contrib_quantized_concat":
         return _concatenated(inputs, outputs)

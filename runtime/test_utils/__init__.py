@@ -57,6 +57,7 @@ from runtime.test_utils.compare import (
 from runtime.test_utils.consistency import check_consistency
 from runtime.test_utils.data import (
     DummyIter,
+    download_model,
     get_bz2_data,
     get_cifar10,
     get_mnist,

@@ -7,11 +7,12 @@ import bz2
 import os
 import shutil
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from runtime.base import MissingFileError
 from runtime.core import files, idx_file
 from runtime.io import DataBatch, DataIter, MNISTIter
 from runtime.test_utils.settings import download
@@ -84,6 +85,26 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
         download(url, dirname=data_dir)
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(data_dir)
+
+
+def download_model(
+    model_name: str, dst_dir: str = "./", meta_info: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[str, int]:
+    """The prefix and the epoch, 0, of the files `MODEL_NAME-symbol.json` and `MODEL_NAME-0000.params` in `dst_dir`.
+
+    `meta_info` has the urls 'symbol' and 'params' of models by name; they are asked for files that are not there.
+    MissingFileError names a file that is not there, and has no url.
+    """
+    prefix = os.path.join(dst_dir, model_name)
+    urls = (meta_info or {}).get(model_name, {})
+    for kind, ending in (("symbol", "-symbol.json"), ("params", "-0000.params")):
+        if not os.path.exists(prefix + ending):
+            if kind not in urls:
+                raise MissingFileError(
+                    f"download_model: '{prefix}{ending}' is not there; put the file there, or give its url as meta_info"
+                )
+            download(urls[kind], model_name + ending, dst_dir)
+    return prefix, 0
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:

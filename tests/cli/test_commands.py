@@ -65,6 +65,20 @@ def test_help_names_every_command(capsys: Capture) -> None:
     assert all(f"    {name} " in text for name in COMMANDS) and "examples:" in text
 
 
+def test_no_command_is_help(capsys: Capture) -> None:
+    assert main([]) == 0
+    bare = capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert bare == capsys.readouterr() and "usage: optgen" in bare.out
+
+
+def test_version(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0 and capsys.readouterr().out == f"optgen {optgen.__version__}\n"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_examples(name: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stop:
@@ -77,7 +91,6 @@ def test_help_has_examples(name: str, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "",
         "compile adam",
         "build --target abacus",
         "show adam --stage soul",

@@ -80,6 +80,20 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert main([*line, "--check"]) == 1 and path.read_text() == "# Old\n"
 
 
+def test_the_document_of_a_checkout_is_written_wherever_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("optgen.cli.doc.document", lambda specs: "# Optimizers\n")
+    monkeypatch.setattr("optgen.specfiles.checkout", lambda: tmp_path / "optgen")
+    own = tmp_path / "own" / "docs" / "optimizers.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("# Mine\n")
+    monkeypatch.chdir(tmp_path / "own")
+    assert main(["doc"]) == 0
+    assert (tmp_path / "optgen" / "docs" / "optimizers.md").read_text() == "# Optimizers\n"
+    assert own.read_text() == "# Mine\n"
+
+
 def test_some_specs(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One's own specs are printed, or go where one says: never over the document about all."""
     text = sections([mine, *paths_of(["sgd"])])

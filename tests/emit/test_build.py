@@ -173,3 +173,35 @@ def test_variants_with_products_are_left_out_and_counted(
     assert note in shown.out + shown.err
     manifests = list(tmp_path.rglob("manifest.json"))
     assert [len(json.loads(path.read_text())["variants"]) for path in manifests] == [kernels] * (kernels > 0)
+
+
+def test_nothing_is_written_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "out" / "sgd").mkdir(parents=True)
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "out" / "sgd" / "manifest.json").symlink_to(tmp_path / "precious")
+    assert main(["build", "sgd", "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert "variants" in json.loads((tmp_path / "out" / "sgd" / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize("target_name", ["cpu", "cuda"])
+def test_what_is_current_is_not_made_again(target_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither compiled nor written; a file that is gone, or another, is written again."""
+    (tmp_path / "cache").mkdir(mode=0o700)
+    monkeypatch.setenv("OPTGEN_CACHE_DIR", str(tmp_path / "cache"))
+    line = ["build", "sgd", "adam", "--target", target_name, "-o", str(tmp_path / "out")]
+    assert main(line) == 0
+    files = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "out").rglob("*.*")}
+
+    def compiled(*args: object, **kwargs: object) -> None:
+        raise AssertionError("it is compiled again")
+
+    monkeypatch.setattr(target, "compile_ir", compiled)
+    monkeypatch.setattr(target, "compile_ptx", compiled)
+    assert main(line) == 0
+    assert files == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "out").rglob("*.*")}
+    gone, other = sorted(files)[:2]
+    gone.unlink()
+    other.write_text("other")
+    assert main(line) == 0
+    assert {path: text for path, (text, _) in files.items()} == {path: path.read_bytes() for path in files}

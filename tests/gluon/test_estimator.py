@@ -264,3 +264,15 @@ def test_what_fit_and_handlers_refuse() -> None:
         contrib.LoggingHandler(log_interval="batch")
     with pytest.raises(ValueError, match="monitor must be one metric"):
         contrib.EarlyStoppingHandler(metric.create(["acc"]))
+
+
+def test_checkpoints_do_not_go_where_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    for name in ("model-epoch0batch4.params", "model-epoch0batch4.states", "model-symbol.json"):
+        (tmp_path / name).symlink_to(tmp_path / "precious")
+    net = nn.Dense(2, in_units=3)
+    net.hybridize()
+    quiet(net=net).fit(loader(), epochs=1, event_handlers=[contrib.CheckpointHandler(str(tmp_path))])
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert files(tmp_path) == {"model-epoch0batch4"}
+    assert len(symbol.load(str(tmp_path / "model-symbol.json")).list_arguments()) == 3

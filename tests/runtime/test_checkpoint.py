@@ -530,3 +530,45 @@ def test_residuals_of_several_ranks_keep_their_sum() -> None:
         '["w", 0]': [2, 2, 2],
         '["v", 0]': [1, 1],
     }
+
+
+# ---------------------------------------------------------------- a folder that somebody else has filled
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "foreign file", "pipe", "folder"])
+def test_a_lock_that_no_checkpoint_wrote_is_refused_and_kept(kind: str, tmp_path: Path) -> None:
+    lock, precious = tmp_path / "lock", tmp_path / "precious"
+    if kind == "link":
+        precious.write_text("process and no lock")
+    if kind.endswith("link"):
+        lock.symlink_to(precious)
+    elif kind == "foreign file":
+        lock.write_text("process and no lock")
+    elif kind == "pipe":
+        os.mkfifo(lock)
+    else:
+        lock.mkdir()
+    net, trainer, _ = make({})
+    for use in (lambda x: x.load(), lambda x: x.save()):
+        with pytest.raises(MXNetError, match=r"lock' is (no file, as|nothing that a checkpoint wrote)"):
+            use(Checkpoint(tmp_path, net, trainer))
+    if kind in ("link", "foreign file"):
+        assert lock.read_text() == "process and no lock"
+    assert precious.exists() is (kind == "link")
+
+
+def test_a_lock_of_a_process_that_has_ended_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("process 1 on another-host")
+    folder.Folder(tmp_path).take()
+    assert (tmp_path / "lock").read_text().startswith(f"process {os.getpid()} on ")
+
+
+def test_files_of_a_checkpoint_do_not_go_where_links_lead(tmp_path: Path) -> None:
+    for name in ("000001-rank0.safetensors", "000001-states.safetensors", "latest"):
+        (tmp_path / name).symlink_to(tmp_path / f"precious-{name}")
+    (tmp_path / "precious-000001-rank0.safetensors").write_text("precious")
+    with pytest.raises(Killed):
+        train(tmp_path, {}, stop=3)
+    assert {x.name for x in tmp_path.glob("precious-*")} == {"precious-000001-rank0.safetensors"}
+    assert (tmp_path / "precious-000001-rank0.safetensors").read_text() == "precious"
+    assert folder.Folder(tmp_path).latest() is not None

@@ -172,6 +172,92 @@ def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
     assert list(mx.onnx.import_model(path)[1]) == ["wt"]
 
 
+@pytest.mark.parametrize("name", ["", "n", "y"])
+def test_constants_that_reading_makes_have_names_of_their_own(name: str, tmp_path: Path) -> None:
+    """Nodes may have no name, or the same; and the file may have an array of the name that a constant would get."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    w, other = np.arange(12, dtype=np.float32).reshape(3, 4), np.ones((2, 4), np.float32)
+    nodes = [
+        helper.make_node("Expand", ["x", "long"], ["a"], name),
+        helper.make_node("Expand", ["x", "short"], ["b"], name),
+        helper.make_node("Gemm", ["b", "w"], ["c"], name),
+        helper.make_node("Gemm", ["b", "w"], ["d"], name),
+        helper.make_node("Add", ["c", "w_T"], ["e"], name),
+        helper.make_node("Sum", ["e", "d", "a_sum"], ["y"], name),
+    ]
+    nodes.insert(1, helper.make_node("ReduceSum", ["a"], ["a_sum"], name, keepdims=0))
+    path = saved(tmp_path / "x.onnx", nodes, (2, 3), long=[5, 2, 3], short=[2, 1], w=w, w_T=other)
+    np.testing.assert_allclose(computed(path, x)[0], 2 * x @ w + other + 5 * x.sum())
+    assert {"w_T", "w_T_"} <= mx.onnx.import_model(path)[1].keys()  # one constant for both products
+
+
+@pytest.mark.parametrize(
+    ("operator", "function"),
+    [("L1", np.abs), ("L2", np.abs), ("SumSquare", np.square), ("LogSum", np.log), ("LogSumExp", None), ("Sum", None)],
+)
+def test_reductions_of_no_axes(operator: str, function: Any, tmp_path: Path) -> None:
+    """The elements are not added up, but what is computed of each, and of the sum, is."""
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3) - (0 if "Log" in operator else 4)
+    node = helper.make_node(f"Reduce{operator}", ["x", "axes"], ["y"], noop_with_empty_axes=1)
+    model = onnx.load(saved(tmp_path / "x.onnx", [node], axes=np.zeros(0, np.int64)))
+    model.opset_import[0].version = 18
+    onnx.save(model, tmp_path / "x.onnx")
+    np.testing.assert_allclose(computed(tmp_path / "x.onnx", x)[0], function(x) if function else x, 1e-6)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("length", [5, None])
+def test_windows_that_begin_in_the_padding_are_left_out(operator: str, length: int | None, tmp_path: Path) -> None:
+    """Where lengths are rounded up: of 5 elements between padding, windows begin before 0, 2 and 4, and not 6."""
+    x = np.arange(5, dtype=np.float32).reshape(1, 1, 5)
+    node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[1, 1], ceil_mode=1)
+    path = saved(tmp_path / "x.onnx", [node], (1, 1, length))
+    if length is None:
+        with pytest.raises(mx.MXNetError, match="the length of axis 2 of 'x' must be known"):
+            mx.onnx.import_model(path)
+    else:
+        expected = [0, 2, 4] if operator == "MaxPool" else [0, 1.5, 3.5]
+        np.testing.assert_array_equal(computed(path, x)[0], [[expected]])
+
+
+def test_windows_of_open_lengths_are_rounded_up(tmp_path: Path) -> None:
+    """No window can begin in padding that is not there."""
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3], strides=[2], ceil_mode=1)
+    (y,) = computed(saved(tmp_path / "x.onnx", [node], (1, 1, None)), np.arange(6, dtype=np.float32).reshape(1, 1, 6))
+    np.testing.assert_array_equal(y, [[[2, 4, 5]]])
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "opset"),
+    [
+        ("Add", ["x", "w"], {"axis": 0, "broadcast": 1}, 6),
+        ("BatchNormalization", ["x", "w", "w", "w", "w"], {"spatial": 0}, 8),
+        ("Resize", ["x", "", "", "sizes"], {"keep_aspect_ratio_policy": "not_larger"}, 18),
+    ],
+)
+def test_attributes_that_nothing_computes_are_errors(
+    operator: str, inputs: list[str], attributes: dict[str, Any], opset: int, tmp_path: Path
+) -> None:
+    node = helper.make_node(operator, inputs, ["y"], **attributes)
+    model = onnx.load(saved(tmp_path / "x.onnx", [node], (1, 1, 2, 2), w=np.ones(1, "f"), sizes=[1, 1, 4, 4]))
+    model.opset_import[0].version = opset
+    onnx.save(model, tmp_path / "x.onnx")
+    with pytest.raises(
+        mx.MXNetError, match=f"{operator} 'y' .*: nothing computes its attribute {next(iter(attributes))}="
+    ):
+        mx.onnx.import_model(tmp_path / "x.onnx")
+
+
+def test_a_part_of_an_open_shape(tmp_path: Path) -> None:
+    path = saved(tmp_path / "x.onnx", [helper.make_node("Shape", ["x"], ["y"], start=-2, end=9)], ("n", 3, 4))
+    np.testing.assert_array_equal(computed(path, np.ones((2, 3, 4), "f"))[0], [3, 4])
+
+
+def test_global_norms_are_of_absolute_values(tmp_path: Path) -> None:
+    path = saved(tmp_path / "x.onnx", [helper.make_node("GlobalLpPool", ["x"], ["y"], p=3)], (1, 1, 2))
+    np.testing.assert_allclose(computed(path, np.array([[[-1, 2]]], "f"))[0], [[[9 ** (1 / 3)]]], 1e-6)
+
+
 def test_the_features_before_a_classifier_have_mxnets_name(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Reshape", ["x", "to"], ["features"]),

@@ -17,6 +17,7 @@ from runtime.contrib.amp import casting, lists
 from runtime.contrib.amp.graphs import convert_model as convert_model  # programs take it from this module
 from runtime.contrib.amp.graphs import convert_symbol
 from runtime.contrib.amp.loss_scaler import LossScaler
+from runtime.core.dtypes import element_type
 from runtime.gluon import HybridBlock, SymbolBlock, Trainer
 from runtime.symbol import Symbol
 from runtime.symbol.graph import Entry, inputs_of
@@ -25,10 +26,13 @@ _loss_scaler: LossScaler | None = None
 """That of the first trainer, which scales `lists.LOSS_OUTPUTS` too."""
 
 
-def __getattr__(name: str) -> bool:
-    """`_amp_initialized`, whether `init` was called: layers written for MXNet read it to choose numbers that fit."""
+def __getattr__(name: str) -> Any:
+    """`_amp_initialized`, whether `init` was called: layers written for MXNet read it to choose numbers that fit; and
+    `bfloat16`, the type."""
     if name == "_amp_initialized":
         return casting._everywhere is not None
+    if name == "bfloat16":
+        return element_type("bfloat16")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

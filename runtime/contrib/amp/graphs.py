@@ -30,7 +30,8 @@ def convert_symbol(
     data_names: Iterable[str] | None = None,
     cast_optional_params: bool = False,
 ) -> Symbol:
-    """The graph with casts, of variables in float32, as mixed precision has them; the lists are as for `init`.
+    """The graph with casts, of variables in float32, as mixed precision has them; the lists are as for `init`. Outputs
+    are float32.
 
     Parameters
     ----------
@@ -52,7 +53,10 @@ def convert_symbol(
     converter = _Converter(chosen, excluded)
     low = _read_low(nodes, converter) & parameters if cast_optional_params else set()
     types = {x: chosen.low if x in low else _FLOAT32 for x in parameters}
-    return Symbol(rebuilt(sym._entries, lambda node, inputs: converter.changed(node, inputs, types)))
+    return Symbol(
+        converter.in_float32(x)
+        for x in rebuilt(sym._entries, lambda node, inputs: converter.changed(node, inputs, types))
+    )
 
 
 def convert_model(
@@ -121,6 +125,10 @@ class _Converter:
         made = node.reading(self._inputs(node, inputs))
         self._record(made)
         return made
+
+    def in_float32(self, x: Entry) -> Entry:
+        """An output of the graph, with a cast behind it if it has 16 bits."""
+        return self._in_type(x, _FLOAT32) if x in self._types and self._types[x] == self._chosen.low else x
 
     def _inputs(self, node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """The inputs of a node as it is to have them."""

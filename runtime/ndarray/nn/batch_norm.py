@@ -207,6 +207,22 @@ def BatchNorm(
     return y
 
 
-def BatchNormWithReLU(*args: Any, **kwargs: Any) -> NDArray:
-    """`relu` of `BatchNorm` with these arguments, without `output_mean_var`."""
-    return relu(BatchNorm(*args, **kwargs))
+def BatchNormWithReLU(
+    data: NDArray,
+    gamma: NDArray,
+    beta: NDArray,
+    moving_mean: NDArray,
+    moving_var: NDArray,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+) -> NDArray | list[NDArray]:
+    """`relu` of `BatchNorm` with these arguments; with `output_mean_var` a list of it and of what that returns."""
+    y = BatchNorm(
+        data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis
+    )
+    return [relu(y[0]), *y[1:]] if isinstance(y, list) else relu(y)

@@ -21,8 +21,8 @@ def FullyConnected(
 ) -> NDArray:
     """`data weight^T + bias`.
 
-    `weight` is (num_hidden, n), `bias` (num_hidden,). `data` is (batch, ...) with n values a sample if `flatten`,
-    giving (batch, num_hidden); otherwise (..., n), giving (..., num_hidden).
+    `weight` is (num_hidden, n), `bias` (num_hidden,) or (num_hidden, 1). `data` is (batch, ...) with n values a sample
+    if `flatten`, giving (batch, num_hidden); otherwise (..., n), giving (..., num_hidden).
     """
     if not no_bias and bias is None:
         _check(data, weight, None, num_hidden, flatten)  # what does not fit is worse than what is missing
@@ -41,6 +41,8 @@ def linear(
     """`FullyConnected`, of dense arrays; where there is a bias, also with `relu` in the same operator."""
     units, n = _check(data, weight, bias, num_hidden, flatten)
     x = data if data.ndim == 2 else data.reshape((-1, n))
+    if bias is not None and bias._data.ndim == 2:
+        bias = bias.reshape((units,))
     y = _matmul(x, weight, tb=True) if bias is None else _linear(x, weight, bias, relu=relu)
     if data.ndim == 2 or flatten:
         return y
@@ -61,7 +63,7 @@ def _check(
         )
     if num_hidden is not None and count("FullyConnected: num_hidden", num_hidden) != units:
         raise MXNetError(f"FullyConnected: num_hidden is {num_hidden}, but weight has shape {weight.shape}")
-    if bias is not None and bias.shape != (units,):
+    if bias is not None and bias.shape != (units,) and bias.shape != (units, 1):
         raise MXNetError(f"FullyConnected: bias of shape {bias.shape} does not fit weight {weight.shape}")
     if data._data.dtype != weight._data.dtype:
         raise MXNetError(

@@ -72,13 +72,23 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
     return _reshape(g, shape=x.shape)
 
 
-def reshape(data: NDArray, *args: Axes, shape: Axes | None = None, reverse: bool = False) -> NDArray:
+def reshape(
+    data: NDArray,
+    *args: Axes,
+    shape: Axes | None = None,
+    reverse: bool = False,
+    target_shape: Axes | None = None,
+    keep_highest: bool = False,
+) -> NDArray:
     """The same elements, in the same memory, as an array of `shape`: `reshape(2, 3)`, `reshape((2, 3))`.
 
     In `shape`, 0 keeps the length of that axis, one -1 stands for whatever is left, -2 for all axes that are left, -3
     joins two axes, and -4 splits one into the two lengths behind it, one of which may be -1. With `reverse`, shapes are
-    read from right to left.
+    read from right to left. `target_shape` is what old versions of MXNet had for `shape`: there, 0 stands for whatever
+    is left, and `keep_highest` keeps the first length.
     """
+    if target_shape and not args and not shape:
+        shape = old_target(target_shape, keep_highest)
     wanted = args if shape is None else (shape,)
     if len(wanted) == 1 and not isinstance(wanted[0], (int, np.integer)):
         wanted = tuple(wanted[0])
@@ -96,6 +106,12 @@ def reshape(data: NDArray, *args: Axes, shape: Axes | None = None, reverse: bool
         counts("reshape: shape", wanted, None)
         size = data.size
         raise ArgumentError(f"an array of shape {own} has {size} elements and cannot be reshaped to {wanted}") from None
+
+
+def old_target(target_shape: Axes, keep_highest: bool) -> Shape:
+    """The `shape` of `reshape` that a `target_shape` stands for."""
+    target = tuple(n or -1 for n in ((target_shape,) if isinstance(target_shape, int) else target_shape))
+    return (0, *target[1:]) if keep_highest else target
 
 
 def reshaped(own: Shape, wanted: Shape, reverse: bool) -> Shape:

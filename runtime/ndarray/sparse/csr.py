@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
@@ -150,7 +150,7 @@ class CSRNDArray(BaseSparseNDArray):
     @classmethod
     def _from_dense(cls, dense: np.ndarray, ctx: Context) -> CSRNDArray:
         if dense.ndim != 2:
-            raise MXNetError(f"a csr array is a matrix: an array of shape {dense.shape} cannot be one")
+            raise ArgumentError(f"a csr array is a matrix: an array of shape {dense.shape} cannot be one")
         rows, indices = np.nonzero(dense != 0)
         return cls(dense[rows, indices], indices, _starts(rows, len(dense)), dense.shape, ctx)
 

@@ -63,7 +63,7 @@ def _mod(node: Node) -> Symbol:
     x, y = node.x, node.symbol(1)
     if not node.get("fmod", 0):
         return sym.broadcast_mod(x, y)
-    return x - y * sym.trunc(x / y) if node.shape(0) == node.shape(1) else node.fail("fmod broadcasts")
+    return sym.broadcast_sub(x, sym.broadcast_mul(y, sym.trunc(sym.broadcast_div(x, y))))
 
 
 def _leaky(kind: str, slope: float) -> Reading:

@@ -31,7 +31,7 @@ def _gemm(node: Node) -> Symbol:
         units = weight.shape[0 if right else 1]
         bias = node.shape(2) == (units,) if node.has(2) else True
         if bias:
-            w = node.symbol(1) if right else node.parameter(np.ascontiguousarray(weight.T), f"{node.input_names[1]}_T")
+            w = node.symbol(1) if right else node.made(np.ascontiguousarray(weight.T), node.input_names[1], "T")
             given = [node.symbol(2)] if node.has(2) else []
             return sym.FullyConnected(x, w, *given, num_hidden=units, no_bias=not given, name=node.name or None)
     product = sym.dot(x, node.symbol(1), transpose_a=left, transpose_b=right)
@@ -143,7 +143,8 @@ def _pool(kind: str) -> Reading:
         if any(n != 1 for n in w["dilate"]) or len([name for name in node.output_names if name]) > 1:
             node.fail("windows with gaps, and places of maxima, are not there")
         options = {"kernel": w["kernel"], "stride": w["stride"]}
-        if node.get("ceil_mode", 0):
+        up = bool(node.get("ceil_mode", 0))
+        if up:
             options["pooling_convention"] = "full"
         if kind == "lp":
             options["p_value"] = node.get("p", 2)
@@ -157,18 +158,23 @@ def _pool(kind: str) -> Reading:
             if kind == "avg" and not counted:
                 ones = padded(sym.ones_like(node.x), *sides, 0.0)
                 pooled = (sym.Pooling(one, pool_type="sum", **options) for one in (x, ones))
-                return _as_known(node, operator.truediv(*pooled))
+                y = operator.truediv(*pooled)
+                return _inside(node, w, y) if up else y
         y = sym.Pooling(x, pool_type=kind, count_include_pad=counted, name=node.name or None, **options)
-        return _as_known(node, y) if node.get("ceil_mode", 0) else y
+        return _inside(node, w, y) if up else y
 
     return reading
 
 
-def _as_known(node: Node, y: Symbol) -> Symbol:
-    """Without windows that begin beyond the plane, which MXNet has where lengths are rounded up."""
-    shape = node.known[node.output_names[0]].shape or ()
-    for axis, length in enumerate(shape[2:], 2):
-        y = y if length == -1 else sym.slice_axis(y, axis=axis, begin=0, end=length)
+def _inside(node: Node, w: dict[str, tuple[int, ...]], y: Symbol) -> Symbol:
+    """Without windows that begin in the padding behind the plane, which MXNet has where lengths are rounded up."""
+    for i, (k, s, begin, end) in enumerate(zip(w["kernel"], w["stride"], w["begin"], w["end"], strict=True)):
+        if s + end <= k:
+            continue  # a window that begins there would be beyond the padding
+        length = node.length(i + 2)
+        last = -(-(length + begin + end - k) // s)
+        if last * s >= length + begin:
+            y = sym.slice_axis(y, axis=i + 2, begin=0, end=last)
     return y
 
 
@@ -176,7 +182,8 @@ def _global(kind: str) -> Reading:
     def reading(node: Node) -> Symbol:
         kernel = (1,) * (node.rank() - 2)
         p = {"p_value": node.get("p", 2)} if kind == "lp" else {}
-        return sym.Pooling(node.x, kernel=kernel, global_pool=True, pool_type=kind, name=node.name or None, **p)
+        x = sym.abs(node.x) if kind == "lp" else node.x
+        return sym.Pooling(x, kernel=kernel, global_pool=True, pool_type=kind, name=node.name or None, **p)
 
     return reading
 

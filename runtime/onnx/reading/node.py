@@ -6,7 +6,7 @@ A reading is a function of a Node, one node of a file: it returns the Symbol, or
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,7 +29,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a file, of the version `opset` of ONNX's operators. `parameter(array, name)` makes a variable."""
+    """A node of a file, of the version `opset` of ONNX's operators.
+
+    `parameter(array, name)` is the variable of a value of the file that is a constant. `made(array, name, ending)` is
+    one of an array that is made of the value called `name`, which has the same ending whenever it is made. `read` are
+    the attributes that were asked for.
+    """
 
     operator: str
     name: str
@@ -40,6 +45,8 @@ class Node:
     known: Mapping[str, Known]
     opset: int
     parameter: Callable[[np.ndarray, str], Symbol]
+    made: Callable[[np.ndarray, str, str], Symbol]
+    read: set[str] = field(default_factory=set)
 
     # ------------------------------------------------------------ inputs
 
@@ -74,7 +81,7 @@ class Node:
         """Whole numbers that are an attribute, or in later versions the input `i`; None if neither is there."""
         if i is not None and self.has(i):
             return tuple(int(n) for n in self.array(i, name).ravel())
-        found = self.attributes.get(name)
+        found = self.get(name)
         if found is None:
             return None
         numbers = np.atleast_1d(found)
@@ -84,6 +91,7 @@ class Node:
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""
+        self.read.add(name)
         return self.attributes.get(name, default)
 
     # ------------------------------------------------------------ what is known
@@ -101,6 +109,14 @@ class Node:
     def closed(self, i: int = 0) -> tuple[int, ...]:
         """The shape of an input, of which all lengths must be known."""
         return self._closed(self.shape(i), self.input_names[i])
+
+    def length(self, axis: int) -> int:
+        """The length of the first input along an axis, which must be known."""
+        shape = self.shape()
+        found = -1 if shape is None else shape[axis]
+        return (
+            found if found != -1 else self.fail(f"the length of axis {axis} of '{self.input_names[0]}' must be known")
+        )
 
     def output_shape(self) -> tuple[int, ...]:
         """The shape of the first output, of which all lengths must be known."""
@@ -128,7 +144,7 @@ class Node:
         """An input in a shape that it is broadcast to."""
         found = self.constant(i)
         if found is not None:
-            return self.parameter(np.ascontiguousarray(np.broadcast_to(found, shape)), f"{self.name}_input{i}")
+            return self.made(np.ascontiguousarray(np.broadcast_to(found, shape)), self.output_names[0], f"input{i}")
         x = self.symbol(i)
         for _ in range(len(shape) - self.rank(i)):
             x = sym.expand_dims(x, axis=0)

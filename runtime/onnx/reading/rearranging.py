@@ -103,7 +103,7 @@ def _pad(node: Node) -> Symbol:
 
 def _expand(node: Node) -> Symbol:
     ones = np.ones(node.ints("shape", 1) or (1,), node.dtype())
-    return sym.broadcast_mul(node.x, node.parameter(ones, f"{node.name}_ones"))
+    return sym.broadcast_mul(node.x, node.made(ones, node.output_names[0], "ones"))
 
 
 def _gather(node: Node) -> Symbol:
@@ -147,6 +147,16 @@ def _space_to_depth(node: Node) -> Symbol:
     return sym.space_to_depth(node.x, block_size=node.get("blocksize"))
 
 
+def _shape(node: Node) -> Symbol:
+    found, start, end = sym.shape_array(node.x), node.get("start", 0), node.get("end")
+    if start == 0 and end is None:
+        return found
+    begin, stop, _ = slice(start, end).indices(node.rank())
+    if begin >= stop:
+        node.fail("it asks for no lengths")
+    return sym.slice_axis(found, axis=0, begin=begin, end=stop)
+
+
 READINGS: dict[str, Reading] = {
     "Reshape": _reshape,
     "Flatten": _flatten,
@@ -164,6 +174,6 @@ READINGS: dict[str, Reading] = {
     "OneHot": _one_hot,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
-    "Shape": lambda node: sym.shape_array(node.x),
+    "Shape": _shape,
     "Size": lambda node: sym.size_array(node.x),
 }

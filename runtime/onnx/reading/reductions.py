@@ -15,19 +15,24 @@ def _reduced(
     """A reduction by a function of `sym`, of what `before` makes of the elements."""
 
     def reading(node: Node) -> Symbol:
-        axes, x = node.ints("axes", 1), node.x
-        if not axes and node.get("noop_with_empty_axes", 0):
-            return sym.identity(x)
+        axes, keep, x = node.ints("axes", 1), bool(node.get("keepdims", 1)), node.x
+        none = node.get("noop_with_empty_axes", 0) and not axes
         x = x if before is None else before(x)
-        found = getattr(sym, name)(x, axis=axes or (), keepdims=bool(node.get("keepdims", 1)))
-        return found if after is None else after(found)
+        if not none:
+            x = getattr(sym, name)(x, axis=axes or (), keepdims=keep)
+        elif before is after is None:
+            return sym.identity(x)
+        return x if after is None else after(x)
 
     return reading
 
 
 def _log_sum_exp(node: Node) -> Symbol:
     """The logarithm of a sum of exponentials, less the largest exponent, so that none is infinite."""
-    axes, keep = node.ints("axes", 1) or tuple(range(node.rank())), bool(node.get("keepdims", 1))
+    axes, keep = node.ints("axes", 1), bool(node.get("keepdims", 1))
+    if node.get("noop_with_empty_axes", 0) and not axes:
+        return sym.identity(node.x)
+    axes = axes or tuple(range(node.rank()))
     most = sym.max(node.x, axis=axes, keepdims=True)
     rest = sym.log(sym.sum(sym.exp(sym.broadcast_sub(node.x, most)), axis=axes, keepdims=keep))
     return rest + (most if keep else sym.max(node.x, axis=axes, keepdims=False))

@@ -22,11 +22,14 @@ def _turned(call: Call, i: int, transposed: bool) -> Given:
 
 
 def _fully_connected(call: Call) -> str:
+    bias = [] if call.values["no_bias"] else call.inputs[2:]
+    if bias and call.rank(2) == 2:
+        bias = [call.reshape(bias[0], (-1,))]
     if call.values["flatten"]:
         x = call.x if call.rank() == 2 else call.add("Flatten", call.x)
-        return call.add("Gemm", x, *call.inputs[1:], transB=1)
+        return call.add("Gemm", x, call.inputs[1], *bias, transB=1)
     y = call.add("MatMul", call.x, _turned(call, 1, True))
-    return y if call.values["no_bias"] else call.add("Add", y, call.inputs[2])
+    return call.add("Add", y, *bias) if bias else y
 
 
 def _batch_dot(call: Call) -> str:

@@ -18,8 +18,10 @@ def _rnn(call: Call) -> list[str]:
     parameters = call.constant(1)
     if parameters is None:
         call.fail("its parameters depend on the inputs")
-    if values["projection_size"] or values["lstm_state_clip_min"] is not None:
-        call.fail("ONNX has no projection_size and no lstm_state_clip_min")
+    if values["projection_size"]:
+        call.fail("ONNX has no projection_size")
+    if values["lstm_state_clip_min"] is not None or values["lstm_state_clip_max"] is not None:
+        call.fail("ONNX has no lstm_state_clip_min, and no lstm_state_clip_max")
     mode, directions = values["mode"], 2 if values["bidirectional"] else 1
     states = call.inputs[2:]  # none where they are zeros
     lengths = None

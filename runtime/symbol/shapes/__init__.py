@@ -10,6 +10,7 @@ from runtime.symbol.graph import Node
 from runtime.symbol.shapes import custom, detection, elementwise, layers, quantized, views
 from runtime.symbol.shapes.common import Rule, Shapes
 from runtime.symbol.shapes.trial import output_shapes
+from runtime.symbol.table import BATCH_NORMS
 
 _SAME_NAMES = """
 abs Activation add_n amp_cast arccos arccosh arcsin arcsinh arctan arctanh BlockGrad Cast cast_storage cbrt ceil clip
@@ -23,10 +24,10 @@ _linalg_potri _linalg_inverse _copyto adam_update ftml_update ftrl_update lamb_u
 mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars nag_mom_update rmsprop_update rmspropalex_update
 sgd_mom_update sgd_update signsgd_update signum_update _sparse_adagrad_update
 """
-_SAME = frozenset(_SAME_NAMES.split())
-"""Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
-
 _SAMPLED = "uniform normal gamma exponential poisson negative_binomial generalized_negative_binomial"
+
+_SAME = frozenset([*_SAME_NAMES.split(), *(f"_random_{name}_like" for name in _SAMPLED.split())])
+"""Operators whose inputs and outputs are of one shape, besides those of an array and a number."""
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
@@ -39,7 +40,7 @@ RULES: dict[str, Rule] = {
     "Deconvolution": layers.deconvolution,
     **dict.fromkeys(("Pooling", "Pooling_v1"), layers.pooling),
     "IdentityAttachKLSparseReg": layers.with_sparseness,
-    **dict.fromkeys(("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "InstanceNorm"), layers.normalization),
+    **dict.fromkeys((*BATCH_NORMS, "InstanceNorm"), layers.normalization),
     "GroupNorm": layers.group_norm,
     "LayerNorm": layers.layer_norm,
     "LeakyReLU": layers.leaky,

@@ -20,7 +20,8 @@ def fully_connected(values: Values, inputs: Shapes, outputs: Shapes) -> tuple[Sh
     assert weight is not None
     if weight[1] != -1 and (len(data) == 2 or not values["flatten"]):
         data = (*data[:-1], weight[1])
-    return [data, weight, *[merged(bias, (units,)) for bias in inputs[2:]]], [y]
+    biases = [bias if bias == (units, 1) else merged(bias, (units,)) for bias in inputs[2:]]
+    return [data, weight, *biases], [y]
 
 
 def _channels_at(layout: str | None) -> int:

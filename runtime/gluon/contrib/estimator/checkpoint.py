@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.base import ArgumentError, count, optional_count
+from runtime.core.files import without_link
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.contrib.estimator.events import BatchEnd, EpochEnd, TrainBegin, TrainEnd
 from runtime.gluon.contrib.estimator.protocols import EstimatorLike
@@ -203,19 +204,25 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self._log(estimator, f"{self.monitor.name} did not improve from {before:.5f}")
 
     def _save(self, estimator: EstimatorLike, prefix: str) -> None:
-        estimator.net.save_parameters(str(Path(self.model_dir, prefix + ".params")))
-        estimator.trainer.save_states(str(Path(self.model_dir, prefix + ".states")))
+        estimator.net.save_parameters(self._file(prefix + ".params"))
+        estimator.trainer.save_states(self._file(prefix + ".states"))
 
     def _save_graph(self, estimator: EstimatorLike) -> None:
-        net, file = estimator.net, str(Path(self.model_dir, f"{self.model_prefix}-symbol.json"))
+        net, name = estimator.net, f"{self.model_prefix}-symbol.json"
         try:
             if isinstance(net, HybridBlock) and net._active:
-                net._graph("saving its graph").save(file)
+                net._graph("saving its graph").save(self._file(name))
                 return
             reason = "only a HybridBlock that is hybridized before fit has one"
         except Exception as error:  # whatever makes a network no graph, it trains all the same
             reason = str(error)
-        estimator.logger.info("CheckpointHandler: the graph of the network is not saved to %s: %s", file, reason)
+        estimator.logger.info(
+            "CheckpointHandler: the graph of the network is not saved to %s: %s", Path(self.model_dir, name), reason
+        )
+
+    def _file(self, name: str) -> str:
+        """The path of a file to write."""
+        return str(without_link(Path(self.model_dir, name)))
 
     def _remove(self, prefix: str) -> None:
         for ending in (".params", ".states"):
