@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from runtime.core.sizes import of_sizes
+
 MAX_BYTES = 1 << 28
 """The most memory of all results together."""
 MAX_RESULTS = 1024
@@ -24,13 +26,14 @@ def kept(function: Callable[..., Tables]) -> Callable[..., Tables]:
     The bound is of bytes: the tables of large images are as large as these. There is no lock, which a fork
     could find taken: each access of `_kept` is one step for other threads.
     """
+    made = of_sizes(function)
 
     @functools.wraps(function)
     def call(*sizes: Any) -> Tables:
         key = (function, *sizes)
         found: Any = _kept.get(key)
         if found is None:
-            found = _kept[key] = function(*sizes)
+            found = _kept[key] = made(*sizes)
             while len(_kept) > MAX_RESULTS or (len(_kept) > 1 and _nbytes() > MAX_BYTES):
                 _kept.popitem(last=False)
         else:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd import Node, NoGradient, age
+from runtime.core.sizes import root
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan import draws, parts, products
 from runtime.plan.broadcast import groups_of
 from runtime.plan.capture import capture
 from runtime.plan.expressions import WORK, expression, literal
-from runtime.plan.places import Places, root
+from runtime.plan.places import Places
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
 from runtime.plan.tape import NotTraceable, Tape
 
@@ -96,7 +97,7 @@ class _Lowering:
         outputs = rule(self.steps, inputs, node.attrs, results) if rule else None
         if outputs is None:
             outputs = self._elements(operator.name, inputs, node.attrs, results)
-        if outputs is None and results and all(getattr(operator, what, True) for what in ("pure", "repeats")):
+        if outputs is None and results and operator.pure and operator.repeats:
             outputs = self._kernels(operator, node)
         if outputs is None:
             outputs = [None if x is None else new(x.shape, x.dtype) for x in results]
@@ -184,7 +185,7 @@ class _Lowering:
         if not isinstance(x, np.ndarray):
             return x
         found = self.places.find(x)
-        if found is None:  # nothing writes there: sizes and numbers that the operator gives its kernels
+        if found is None:  # what the operator has made of sizes
             self.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
             found = self.places.find(x)
             assert found is not None

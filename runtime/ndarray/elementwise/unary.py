@@ -21,7 +21,7 @@ from runtime.native import activation as native
 from runtime.native import arithmetic, error_function
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, repeating
 from runtime.ndarray.two_gradients import (
     DirectOperator,
     TwoGradientOperator,
@@ -138,11 +138,11 @@ def _threaded(kernel: LoopKernel, function: Forward) -> Forward:
     return lambda x: run_elementwise_kernel(kernel, x) if threads_pay(x) else function(x)
 
 
-identity = _operator("identity", _threaded(arithmetic.copy, np.copy), "A copy.", lambda g, y, x: g)
-negative = _operator("negative", _threaded(arithmetic.negate, np.negative), "`-x`.", lambda g, y, x: -g)
+identity = repeating(_operator("identity", _threaded(arithmetic.copy, np.copy), "A copy.", lambda g, y, x: g))
+negative = repeating(_operator("negative", _threaded(arithmetic.negate, np.negative), "`-x`.", lambda g, y, x: -g))
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
-square = _operator(
-    "square", _threaded(arithmetic.square, ignore_fp_errors(np.square)), "`x²`.", lambda g, y, x: g * x * 2
+square = repeating(
+    _operator("square", _threaded(arithmetic.square, ignore_fp_errors(np.square)), "`x²`.", lambda g, y, x: g * x * 2)
 )
 sign = _operator(
     "sign",
@@ -241,6 +241,9 @@ arccosh = _function("arccosh", np.arccosh, "The inverse of `cosh`.", lambda g, y
 arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y, x: g / (1 - x * x))
 
 
+tanh.repeats = True
+
+
 @tanh.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
     return (run_elementwise_kernel(native.tanh_back, y, g) if kernel_pays(y) else g * (1 - y * y),)
@@ -265,6 +268,9 @@ erf = _function(
     lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi)),
     TwoGradientOperator,
 )
+
+
+erf.repeats = True
 
 
 @erf.backward
@@ -304,6 +310,7 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- with parameters
 
 
+@repeating
 @DirectOperator
 @ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:

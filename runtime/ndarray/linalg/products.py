@@ -14,13 +14,14 @@ from runtime.core.blas import matmul
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import in_float32
+from runtime.ndarray.operator import in_float32, repeating
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.two_gradients import DirectOperator, TwoGradientOperator, lent, widen_half
 
 __all__ = ["batch_dot", "dot", "khatri_rao"]
 
 
+@repeating
 @DirectOperator
 @in_float32
 def _matmul(a: np.ndarray, b: np.ndarray, *, ta: bool = False, tb: bool = False) -> np.ndarray:

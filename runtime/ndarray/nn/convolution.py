@@ -29,7 +29,7 @@ from runtime.ndarray.nn.windows import (
     per_axis,
     window_of,
 )
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import Operator, in_float32, repeating
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.two_gradients import DirectOperator
 
@@ -46,6 +46,7 @@ SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
 # ---------------------------------------------------------------- three operators
 
 
+@repeating
 @DirectOperator
 @in_float32
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
@@ -78,6 +79,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     return y
 
 
+@repeating
 @Operator
 @in_float32
 def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
@@ -107,6 +109,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     return x
 
 
+@repeating
 @Operator
 @in_float32
 def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndarray:

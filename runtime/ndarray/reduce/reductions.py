@@ -14,7 +14,7 @@ from runtime.core.backend import is_host
 from runtime.core.threaded import takes
 from runtime.native import sums as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.shape.reshape import axes_of, axis_of, reshape
 from runtime.ndarray.two_gradients import MIN_KERNEL_ELEMENTS, widen_half
 
@@ -350,6 +350,7 @@ def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
 # ---------------------------------------------------------------- running sums
 
 
+@repeating
 @Operator
 @in_float32
 @ignore_fp_errors

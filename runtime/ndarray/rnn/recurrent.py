@@ -25,7 +25,7 @@ from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.fully_connected import FullyConnected
-from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.rnn import gpu_recurrent
 from runtime.ndarray.shape.slicing import split, stack
 
@@ -128,6 +128,7 @@ def _without(gradients: list, x: NDArray) -> list[NDArray | None]:
 # ---------------------------------------------------------------- Elman
 
 
+@repeating
 @Operator
 @in_float32
 @ignore_fp_errors
@@ -152,6 +153,7 @@ def _elman(
 _KINDS = {"relu": native.RELU, "tanh": native.TANH}
 
 
+@repeating
 @Operator
 @in_float32
 def _elman_gradient(
@@ -193,6 +195,7 @@ def _elman_steps(x, h, wi, wh, bi, bh, activation):  # type: ignore[no-untyped-d
 # ---------------------------------------------------------------- LSTM
 
 
+@repeating
 @Operator
 @in_float32
 def _lstm(
@@ -220,6 +223,7 @@ def _lstm(
     return y, last_h, last_c, cells, gates
 
 
+@repeating
 @Operator
 @in_float32
 def _lstm_gradient(
@@ -271,6 +275,7 @@ def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
 # ---------------------------------------------------------------- GRU
 
 
+@repeating
 @Operator
 @in_float32
 def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray) -> Arrays:
@@ -293,6 +298,7 @@ def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.nd
     return y, last, gates, kept
 
 
+@repeating
 @Operator
 @in_float32
 def _gru_gradient(
