@@ -107,8 +107,9 @@ def _together(*arrays: np.ndarray, kinds: int, places: tuple[int, ...], shape: t
     x = np.empty_like(arrays[0], shape=shape)
     others = [kind for kind in range(kinds) if kind not in places]
     nothing = [_zeros_like(arrays[0])] * len(others) if others else []
+    in_kernel = all(map(takes, arrays))
     for kind, y in zip((*places, *others), (*arrays, *nothing), strict=True):
-        if takes(y):
+        if in_kernel:
             native.put_kind(rows, y.size, y, x, kind, kinds, length, rows, size)
         else:
             x.reshape(length, rows, kinds, size)[:, :, kind] = y.swapaxes(0, 1)

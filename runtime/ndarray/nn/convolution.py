@@ -319,6 +319,7 @@ def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[
 # ---------------------------------------------------------------- matrices of windows
 
 
+@repeating
 @Operator
 @in_float32
 def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
