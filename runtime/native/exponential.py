@@ -121,13 +121,14 @@ def log_from_1(x: float) -> float:
 
 
 @function
-def sigmoid(x: float) -> float:
-    """`1/(1 + exp(-x))`; at least 1e-35."""
-    return 1.0 / (2.0 + expm1(-x))
+def sigmoid_value(x: float) -> float:
+    """`1/(1 + exp(-x))`."""
+    e = exp_nonpositive(-abs(x))
+    return (1.0 if x > 0.0 else e) / (1.0 + e)
 
 
 @function
-def tanh(x: float) -> float:
+def tanh_value(x: float) -> float:
     """`(exp(2x) - 1)/(exp(2x) + 1)`."""
     e = expm1(2.0 * x)
     return e / (e + 2.0)

@@ -140,7 +140,7 @@ class BackwardCall:
     """The gradients of a `TwoGradientOperator` as an operator of its own: of flows, outputs and inputs, one list."""
 
     of: TwoGradientOperator
-    outputs: int
+    outputs: int = 0
     """How many there are where they are a tuple, else 0."""
 
     pure: ClassVar[bool] = True

@@ -10,7 +10,10 @@ import numpy as np
 
 from runtime.autograd import Node, NoGradient, age
 from runtime.core.sizes import root
+from runtime.ndarray.elementwise import BlockGrad, identity
+from runtime.ndarray.nn.dropout import _dropout_factors
 from runtime.ndarray.operator import Operator
+from runtime.ndarray.shape.reshape import _reshape, _reshape_copy
 from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan import draws, parts, products
 from runtime.plan.broadcast import groups_of
@@ -20,9 +23,9 @@ from runtime.plan.places import Places
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
 from runtime.plan.tape import NotTraceable, Tape
 
-SAME = frozenset({"reshape", "reshape_copy", "identity", "BlockGrad"})
+SAME = frozenset({_reshape, _reshape_copy, identity, BlockGrad})
 """Operators whose result has the elements of the input in the same order."""
-RULES = products.RULES | parts.RULES | {"dropout_factors": draws.factors}
+RULES = products.RULES | parts.RULES | {_dropout_factors: draws.factors}
 
 
 @dataclass
@@ -87,16 +90,16 @@ class _Lowering:
         results = node.output if type(node.output) is tuple else () if node.output is None else (node.output,)
         if any(isinstance(x, np.ndarray) and not x.size for x in (*node.inputs, *results)):
             raise NotTraceable(f"{operator.name} has an array without elements")
-        if operator.name in SAME and not (self.has_effects and inputs[0].buffer.kind == "input"):
+        if operator in SAME and not (self.has_effects and inputs[0].buffer.kind == "input"):
             self._bind(results[0], inputs[0])
         elif not (results and self._are_views(results)):
             self._compute(operator, node, inputs, results)
 
     def _compute(self, operator: Any, node: Node, inputs: list[Any], results: Sequence[Any]) -> None:
-        rule = RULES.get(operator.name)
+        rule = RULES.get(operator)
         outputs = rule(self.steps, inputs, node.attrs, results) if rule else None
         if outputs is None:
-            outputs = self._elements(operator.name, inputs, node.attrs, results)
+            outputs = self._elements(operator, inputs, node.attrs, results)
         if outputs is None and results and operator.pure and operator.repeats:
             outputs = self._kernels(operator, node)
         if outputs is None:
@@ -137,10 +140,10 @@ class _Lowering:
     # ------------------------------------------------------------ kinds of steps
 
     def _elements(
-        self, name: str, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
+        self, operator: Any, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
     ) -> list[Array | None] | None:
         """An expression of single elements, if the operator is one."""
-        text = expression(name, attrs, len(inputs))
+        text = expression(operator, attrs, len(inputs))
         if text is None or results[0].dtype.char not in "fd":
             return None
         shape, dtype = results[0].shape, results[0].dtype
@@ -156,7 +159,7 @@ class _Lowering:
         if groups_of(shape, [x.shape for x in operands if isinstance(x, Array)]) is None:
             return None
         output = new(shape, dtype)
-        self.steps.append(ElementStep(output, operands, text, WORK.get(name.removesuffix("_backward"), 1)))
+        self.steps.append(ElementStep(output, operands, text, WORK.get(operator, 1)))
         return [output, *[None] * (len(results) - 1)]
 
     def _kernels(self, operator: Any, node: Node) -> list[Array | None] | None:

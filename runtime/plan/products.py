@@ -11,8 +11,11 @@ from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
 from runtime.core.blas import block_shape
 from runtime.native.sums import COLUMNS_PER_TASK, SUMS, sum_planes, sum_rows
+from runtime.ndarray.linalg import products
+from runtime.ndarray.reduce import reductions
+from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan.broadcast import groups_of
-from runtime.plan.expressions import EXPRESSIONS
+from runtime.plan.expressions import ADD, COPY, RELU, RELU_GRADIENT
 from runtime.plan.steps import Array, ElementStep, KernelStep, Step, new
 
 Result = list[Array | None] | None
@@ -50,7 +53,7 @@ def _linear(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], resu
         return None
     product = _product(steps, x, w, False, True)
     y = new(product.shape, product.dtype)
-    text = EXPRESSIONS["relu"].replace("{0}", "({0} + {1})") if attrs.get("relu") else EXPRESSIONS["add"]
+    text = RELU.replace("{0}", ADD) if attrs.get("relu") else ADD
     steps.append(ElementStep(y, [product, b], text))
     return [y]
 
@@ -61,8 +64,7 @@ def _linear_backward(steps: list[Step], inputs: list[Any], attrs: Mapping[str, A
         return None
     if attrs.get("relu"):
         flow = new(g.shape, g.dtype)
-        slope = EXPRESSIONS["relu_slope"].replace("{0}", "{1}")
-        steps.append(ElementStep(flow, [g, y], "{0} * " + slope))
+        steps.append(ElementStep(flow, [g, y], RELU_GRADIENT))
         g = flow
     dx = _product(steps, g, w, False, False) if results[0] is not None else None
     return [dx, _product(steps, g, x, True, False), _sum_of_rows(steps, g)]
@@ -91,7 +93,7 @@ def _spread(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], resu
     each = g.reshaped(tuple(1 if axis in attrs["axes"] else n for axis, n in enumerate(y.shape)))
     if g.dtype.char not in "fd" or groups_of(y.shape, [each.shape]) is None:
         return None
-    steps.append(ElementStep(y, [each], EXPRESSIONS["identity"]))
+    steps.append(ElementStep(y, [each], COPY))
     return [y]
 
 
@@ -103,11 +105,11 @@ def _sum_of_rows(steps: list[Step], x: Array) -> Array:
     return y
 
 
-RULES: dict[str, Callable[..., Result]] = {
-    "matmul": _matmul,
-    "linear": _linear,
-    "linear_backward": _linear_backward,
-    "sum": _sum,
-    "spread": _spread,
+RULES: dict[Any, Callable[..., Result]] = {
+    products._matmul: _matmul,
+    products._linear: _linear,
+    BackwardCall(products._linear): _linear_backward,
+    reductions._sum: _sum,
+    reductions._spread: _spread,
 }
-"""By the names of operators: functions that append the steps of a call and return its results, or None."""
+"""By operators: functions that append the steps of a call and return its results, or None."""

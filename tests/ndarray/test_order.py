@@ -83,6 +83,7 @@ NDARRAY = [
     "vision/gpu_multibox",
     "vision/multibox",
     "rnn/gpu_recurrent",
+    "rnn/steps",
     "rnn/recurrent",
     "rnn/stacked",
     "random/distributions",

@@ -412,9 +412,12 @@ elemwise_mul = _elementwise("elemwise_mul", multiply, "`lhs * rhs` of two arrays
 elemwise_div = _elementwise("elemwise_div", divide, "`lhs / rhs` of two arrays of one shape.")
 
 
+class Sum(Operator):
+    """The sum of some arrays, one rounding after the other."""
+
+
 @functools.cache
-def _sum_of(n: int) -> Operator:
-    """The sum of `n` arrays, one rounding after the other."""
+def _sum_of(n: int) -> Sum:
 
     @in_float32
     @ignore_fp_errors
@@ -424,7 +427,7 @@ def _sum_of(n: int) -> Operator:
             total += x
         return total
 
-    operator = Operator(forward, *[lambda g, *_: g] * n)
+    operator = Sum(forward, *[lambda g, *_: g] * n)
     operator.name = "add_n"
     return operator
 

@@ -14,6 +14,7 @@ from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
 from runtime.native import arithmetic
 from runtime.native.activation import DENSITY_AT_0
+from runtime.native.formulas import sigmoid_gradient
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
@@ -77,15 +78,12 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
     if kernel_pays(y):
         return (run_elementwise_kernel(native.sigmoid_back, y, g),)
-    dx = 1 - y
-    dx *= y
-    dx *= g
-    return (dx,)
+    return (sigmoid_gradient.python(g, y),)
 
 
 @sigmoid.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
-    return g * y * (1 - y)
+    return sigmoid_gradient.python(g, y)
 
 
 @repeating

@@ -27,6 +27,7 @@ from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.fully_connected import FullyConnected
 from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.rnn import gpu_recurrent
+from runtime.ndarray.rnn.steps import gru_step, lstm_step
 from runtime.ndarray.shape.slicing import split, stack
 
 Arrays = tuple[np.ndarray, ...]
@@ -263,9 +264,8 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
 def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
     states, cells = [], []
     for step in x:
-        i, f, g, o = split(FullyConnected(step, wi, bi) + FullyConnected(h, wh, bh), 4, axis=1)
-        c = sigmoid(f) * c + sigmoid(i) * ew.tanh(g)
-        h = sigmoid(o) * ew.tanh(c)
+        gates = split(FullyConnected(step, wi, bi) + FullyConnected(h, wh, bh), 4, axis=1)
+        h, c = lstm_step(gates, c, sigmoid, ew.tanh)
         h = h if wr is None else dot(h, wr, transpose_b=True)
         states.append(h)
         cells.append(c)
@@ -331,9 +331,7 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
 def _gru_steps(x, h, wi, wh, bi, bh):  # type: ignore[no-untyped-def]
     states = []
     for step in x:
-        ir, iz, inew = split(FullyConnected(step, wi, bi), 3, axis=1)
-        hr, hz, hnew = split(FullyConnected(h, wh, bh), 3, axis=1)
-        new = ew.tanh(inew + sigmoid(ir + hr) * hnew)
-        h = new + sigmoid(iz + hz) * (h - new)
+        products = split(FullyConnected(step, wi, bi), 3, axis=1), split(FullyConnected(h, wh, bh), 3, axis=1)
+        h = gru_step(*products, h, sigmoid, ew.tanh)
         states.append(h)
     return [stack(*states), h]
