@@ -11,6 +11,8 @@ from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core.backend import is_host
 from runtime.core.blas import matmul
+from runtime.core.threaded import takes
+from runtime.native.sums import summed
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
@@ -187,8 +189,12 @@ def _(
         g = g * widen_half(relu_slope.forward(y))
     of_data = matmul(g, w, places[0]) if wanted[0] else None
     of_weight = matmul(g.T, x, places[1]) if wanted[1] else None
-    gradients = of_data, of_weight, g.sum(axis=0) if wanted[2] else None
+    gradients = of_data, of_weight, _sum_of_rows(g) if wanted[2] else None
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
+
+
+def _sum_of_rows(g: np.ndarray) -> np.ndarray:
+    return summed(g, *g.shape, 1) if takes(g) and g.size else g.sum(axis=0)
 
 
 POSTPONED_ELEMENTS = 4

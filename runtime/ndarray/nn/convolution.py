@@ -17,7 +17,7 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
-from runtime.native.sums import SUMS, sum_planes
+from runtime.native.sums import summed
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import depthwise, gathered, gpu_windows, grouped, pointwise, winograd
 from runtime.ndarray.nn.windows import (
@@ -163,12 +163,10 @@ def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
 
 @in_float32
 def _sum_of_planes(g: np.ndarray) -> np.ndarray:
-    """(n, filters, ...): the sum of each filter's elements, (filters,), as plans compute it."""
+    """(n, filters, ...): the sum of each filter's elements, (filters,)."""
     if not is_host(g):
         return g.sum(axis=(0, *range(2, g.ndim)))
-    y = np.empty(g.shape[1], g.dtype)
-    sum_planes(g.shape[1], g.size, g, y, len(g), g.shape[1], math.prod(g.shape[2:]), scratch=SUMS)
-    return y
+    return summed(g, len(g), g.shape[1], math.prod(g.shape[2:]))
 
 
 @_convolve.backward
