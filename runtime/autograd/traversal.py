@@ -46,6 +46,8 @@ def walk(
             receive(node, gradient)
         elif gradient is not None and node not in ends:
             for parent, arrived in node.pull(gradient):
+                if parent in ends and (found is None or parent not in found):
+                    continue  # nobody asks for it, and what has no gradients may have no sums
                 known = gradients.get(parent)
                 gradients[parent] = arrived if known is None else _sum(known, arrived)
     return nodes

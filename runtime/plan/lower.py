@@ -83,6 +83,8 @@ class _Lowering:
         if not node.ctx.on_cpu:
             raise NotTraceable("its arrays are on a GPU")
         if not node.parents and any(isinstance(x, np.ndarray) and not self.places.find(x) for x in node.inputs):
+            if not operator.pure:
+                raise NotTraceable(f"{operator.name} draws numbers for what is not used")
             return  # nothing of this function's: whoever uses the result says so
         if not _is_plain(node.attrs):
             raise NotTraceable(f"{operator.name} depends on the values of an array")
@@ -104,7 +106,7 @@ class _Lowering:
             outputs = self._kernels(operator, node)
         if outputs is None:
             outputs = [None if x is None else new(x.shape, x.dtype) for x in results]
-            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs)))
+            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs), not operator.pure))
         for x, place in zip(results, outputs, strict=True):
             if x is not None:
                 self._bind(x, place)

@@ -242,9 +242,10 @@ def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, 
     """
     if normalization not in ("null", "batch", "valid"):
         raise MXNetError(f"MakeLoss: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
-    autograd.reads_values()
-    valid = int((data._data > valid_thresh).sum()) if normalization == "valid" else 0
-    count = {"null": 1, "batch": math.prod(data.shape[:-1]), "valid": max(1, valid)}[normalization]
+    count = math.prod(data.shape[:-1]) if normalization == "batch" else 1
+    if normalization == "valid":
+        autograd.reads_values()
+        count = max(1, int((data._data > valid_thresh).sum()))
     return _make_loss(data, slope=grad_scale / count)
 
 
