@@ -9,14 +9,18 @@ from __future__ import annotations
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, total
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
-from runtime.native.exponential import exp_nonpositive, expm1, log1p_of_fraction, sigmoid_value, tanh_value
 from runtime.native.formulas import (
+    exp_nonpositive,
+    expm1,
     leaky_gradient,
     leaky_value,
+    log1p_of_fraction,
     relu_gradient,
     relu_value,
     sigmoid_gradient,
+    sigmoid_value,
     tanh_gradient,
+    tanh_value,
 )
 from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import clear

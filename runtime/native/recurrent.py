@@ -12,8 +12,7 @@ from __future__ import annotations
 from optgen.linalg.matrices import SUMMED
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, packed_gemm
-from runtime.native.exponential import sigmoid_value, tanh_value
-from runtime.native.formulas import gru_state, lstm_memory, sigmoid_gradient, tanh_gradient
+from runtime.native.formulas import gru_state, lstm_memory, sigmoid_gradient, sigmoid_value, tanh_gradient, tanh_value
 from runtime.native.vectors import accumulate, clear, copy
 
 

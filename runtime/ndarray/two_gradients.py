@@ -15,7 +15,7 @@ from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again

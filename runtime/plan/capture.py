@@ -1,7 +1,8 @@
 """The calls of kernels that an operator consists of, which are seen while it is called once.
 
 Operators say of themselves, by `repeats`, that they consist of such calls, and that these follow from shapes, types and
-attributes. `tests/ndarray/test_repeats.py` has each of them called with other numbers.
+attributes. So no kernel needs to run: which arrays it is given is all there is to see. `tests/ndarray/test_repeats.py`
+has each of these operators called with other numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from optgen.loops import kernel as loops
 from optgen.loops.kernel import LoopKernel
 from optgen.loops.writes import written
-from runtime.core.sizes import is_of_sizes, root
+from runtime.core.kept import is_of_sizes, root
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ def capture(
     """The results of `forward(*inputs, **attrs)`, of an operator that `repeats`, and the calls that compute them.
 
     None where kernels compute no result, or take what something else has computed of the inputs. The results, and what
-    the calls write, are arrays of their own.
+    the calls write, are arrays of their own, to which nothing was written.
     """
-    outputs, calls = watched(forward, inputs, attrs)
+    outputs, calls = watched(forward, inputs, attrs, runs=False)
     known, made = roots(inputs), set()
     for call in calls:
         made |= roots(call.results(inputs))
@@ -76,18 +77,23 @@ def roots(arrays: Sequence[Any]) -> set[int]:
 
 
 def watched(
-    forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any]
+    forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any], runs: bool = True
 ) -> tuple[tuple[Any, ...], list[KernelCall]]:
-    """The results of `forward(*inputs, **attrs)`, and the calls of kernels that it has made on this thread."""
+    """The results of `forward(*inputs, **attrs)`, and the calls of kernels that it has made on this thread.
+
+    Unless it `runs`, these are only noted, and what NumPy computes of their results are numbers of no meaning.
+    """
     calls: list[KernelCall] = []
     thread = threading.get_ident()
 
     def watch(kernel: LoopKernel, tasks: int, work: int, arguments: tuple[Any, ...], scratch: int) -> None:
         call = KernelCall(kernel, tasks, work, arguments, scratch)
-        if threading.get_ident() == thread:
+        own = threading.get_ident() == thread
+        if own:
             calls.append(call)
-        call.run()
+        if runs or not own:
+            call.run()
 
-    with _watching, loops.instead(watch):
+    with _watching, loops.instead(watch), np.errstate(**({} if runs else {"all": "ignore"})):
         output = forward(*inputs, **attrs)
     return output if type(output) is tuple else (output,), calls

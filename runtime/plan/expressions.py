@@ -2,7 +2,7 @@
 
 {0}, {1}, ... are the inputs; words in braces are attributes. Of the gradient of an operator with two gradients, a
 `BackwardCall`, the inputs are the gradient of the output, the output, and the inputs. Functions are those of
-`native.formulas` and `native.exponential`, which the operators' own kernels call, too.
+`native.formulas`, which the operators' own kernels call, too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd import Node, NoGradient, age
-from runtime.core.sizes import root
+from runtime.core.kept import root
 from runtime.ndarray.elementwise import BlockGrad, identity
 from runtime.ndarray.nn.dropout import _dropout_factors
 from runtime.ndarray.operator import Operator

@@ -83,7 +83,6 @@ NDARRAY = [
     "vision/gpu_multibox",
     "vision/multibox",
     "rnn/gpu_recurrent",
-    "rnn/steps",
     "rnn/recurrent",
     "rnn/stacked",
     "random/distributions",

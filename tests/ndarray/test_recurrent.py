@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
 from runtime import MXNetError, autograd, nd
-from runtime.native.exponential import expm1, sigmoid_value, tanh_value
+from runtime.native.formulas import expm1, sigmoid_value, tanh_value
 from runtime.ndarray.rnn.stacked import GATES
 from tests.ndarray.gradients import Case
 

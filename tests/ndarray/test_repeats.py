@@ -17,7 +17,7 @@ import pytest
 from runtime import nd
 from runtime.base import MXNetError
 from runtime.core import threaded
-from runtime.core.sizes import is_of_sizes, root
+from runtime.core.kept import is_of_sizes, root
 from runtime.native import arithmetic as native
 from runtime.ndarray import two_gradients
 from runtime.ndarray.operator import Operator, repeating
@@ -52,6 +52,7 @@ def arithmetic(dtype: str) -> None:
         lambda a, b: nd.concat(a, b, dim=0)[2:4] + nd.stack(a, b, axis=0)[1, 1:], lambda a, b: nd.cumsum(a, axis=0) * b,
         lambda a, b: nd.add_n(*nd.split(a, 2)) + nd.slice_axis(b, axis=1, begin=1, end=5),
         lambda a, b: nd.transpose(a) * b.T, lambda a, b: nd.dot(a, b.T), lambda a, b: a[:, 1:3] * b[:, 4:6],
+        lambda a, b: a.sum(axis=0) + b.sum(axis=1).sum(),
         lambda a, b: nd.LogisticRegressionOutput(a, b) + nd.SoftmaxOutput(a, nd.softmax(b)),
         lambda a, b: nd.LinearRegressionOutput(a, b) + nd.MAERegressionOutput(a, b),
     ):  # fmt: skip

@@ -22,8 +22,8 @@ from runtime.gluon.rnn.sequences import (
 )
 from runtime.name import NameManager
 from runtime.ndarray import NDArray
+from runtime.ndarray.rnn.recurrent import gru_step, lstm_step
 from runtime.ndarray.rnn.stacked import GATES
-from runtime.ndarray.rnn.steps import gru_step, lstm_step
 
 States = list[NDArray]
 

@@ -16,7 +16,7 @@ import numpy as np
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError
 from runtime.core import backend, threaded
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.core.threaded import threads_pay
 from runtime.native import arithmetic as native
 from runtime.ndarray.elementwise.unary import floor, log

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from runtime.base import ArgumentError
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.core.threaded import takes
 from runtime.native import transpose as native
 from runtime.ndarray.linalg.products import batch_dot

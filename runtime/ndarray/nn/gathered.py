@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.kept import kept
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import kept, of_sizes
 from runtime.native import gathered as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width

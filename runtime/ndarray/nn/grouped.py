@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.native import grouped as native
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.channels_last import three

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.native import pointwise as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width

@@ -15,7 +15,7 @@ import numpy as np
 
 from runtime.base import MXNetError, did_you_mean, numeric_types
 from runtime.core.backend import is_host, to_device_of
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.native import pooling as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import gpu_windows

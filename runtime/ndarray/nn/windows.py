@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import MXNetError, count, numeric_types
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import of_sizes
 from runtime.ndarray.ndarray import NDArray
 
 Shape = tuple[int, ...]

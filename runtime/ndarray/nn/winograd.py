@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.kept import kept
-from runtime.core.sizes import of_sizes
+from runtime.core.kept import kept, of_sizes
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import channels_last, gathered

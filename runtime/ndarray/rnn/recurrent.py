@@ -10,7 +10,8 @@ has it).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS, matmul
 from runtime.native import panels
 from runtime.native import recurrent as native
+from runtime.native.formulas import gru_state, lstm_memory
 from runtime.ndarray import elementwise as ew
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
@@ -27,10 +29,10 @@ from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.fully_connected import FullyConnected
 from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.rnn import gpu_recurrent
-from runtime.ndarray.rnn.steps import gru_step, lstm_step
 from runtime.ndarray.shape.slicing import split, stack
 
 Arrays = tuple[np.ndarray, ...]
+Function = Callable[[Any], Any]
 
 
 def _project(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -261,6 +263,13 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
     return _without(_lstm_gradient(y[0], y[3], y[4], x, h0, c0, wi, wh, wr, *g[:4], of_data=given), x)
 
 
+def lstm_step(gates: Iterable[Any], c: Any, gate: Function, activation: Function) -> tuple[Any, Any]:
+    """The new h and c of long short-term memory; `gates` are the sums for input, forget, cell and output."""
+    i, f, g, o = gates
+    c = lstm_memory.python(gate(f), c, gate(i), activation(g))
+    return gate(o) * activation(c), c
+
+
 def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
     states, cells = [], []
     for step in x:
@@ -326,6 +335,13 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
         return differentiate_again(_gru_steps, g, inputs)
     x, h0, wi, wh, *_ = inputs
     return _without(_gru_gradient(y[0], y[2], y[3], x, h0, wi, wh, *g[:2], of_data=x._node is not None), x)
+
+
+def gru_step(i: Iterable[Any], h: Iterable[Any], before: Any, gate: Function, activation: Function) -> Any:
+    """The new state of gated recurrent units; `i` and `h` are the products of reset, update and new gate."""
+    (ir, iz, inew), (hr, hz, hnew) = i, h
+    new = activation(inew + gate(ir + hr) * hnew)
+    return gru_state.python(new, gate(iz + hz), before)
 
 
 def _gru_steps(x, h, wi, wh, bi, bh):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ from runtime.base import MXNetError, count
 from runtime.gluon.nn.layouts import per_axis
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States
 from runtime.ndarray import NDArray
-from runtime.ndarray.rnn.steps import gru_step, lstm_step
+from runtime.ndarray.rnn.recurrent import gru_step, lstm_step
 
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 

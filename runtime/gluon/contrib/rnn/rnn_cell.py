@@ -10,7 +10,7 @@ from runtime.gluon.rnn import BidirectionalCell, ModifierCell, RecurrentCell
 from runtime.gluon.rnn.basic_cell import States, _GatedCell
 from runtime.gluon.rnn.sequences import Steps
 from runtime.ndarray import NDArray
-from runtime.ndarray.rnn.steps import lstm_step
+from runtime.ndarray.rnn.recurrent import lstm_step
 
 
 class VariationalDropoutCell(ModifierCell):
