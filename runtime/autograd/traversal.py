@@ -46,6 +46,9 @@ def walk(
             receive(node, gradient)
         elif gradient is not None and node not in ends:
             for parent, arrived in node.pull(gradient):
+                last = parent in ends or not (parent.parents or type(parent) is Variable)
+                if last and (found is None or parent not in found):
+                    continue  # nobody asks for it, and truth values have no sums
                 known = gradients.get(parent)
                 gradients[parent] = arrived if known is None else _sum(known, arrived)
     return nodes

@@ -23,6 +23,8 @@ SERIAL_MAX_MULTIPLICATIONS = 1 << 18
 """Up to this size OpenBLAS uses one thread by itself; to have it do so would take longer."""
 BLOCKED_MIN_MULTIPLICATIONS = 1 << 20
 """From this size on, 15 us of one thread, a product is cut into blocks; the pool's overhead is 10 us."""
+VECTOR_MAX_MULTIPLICATIONS = 1 << 15
+"""Up to this size `gemm` multiplies by vectors, too: to ask NumPy for `gemv` would take longer."""
 MAX_BLOCKS = 8
 """The most blocks of a product, whatever the number of threads, so that the result does not depend on it."""
 MIN_BLOCK_LENGTH = 32
@@ -45,14 +47,22 @@ def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.nd
     if a.ndim >= 2 and a.shape[:-2] == b.shape[:-2] and a.dtype == b.dtype and a.dtype.char in "fd":
         m, k = a.shape[-2:]
         n = b.shape[-1]
+        count = math.prod(a.shape[:-2])
         if min(m, n) > 1:
-            count = math.prod(a.shape[:-2])
             if count == 1 and m * n * k <= SERIAL_MAX_MULTIPLICATIONS:
                 return np.matmul(a, b, out)
             if count * m * n * k >= BLOCKED_MIN_MULTIPLICATIONS:
                 return _in_blocks(a, b, out, count, m, n, k)
+        elif 0 < count * m * n * k <= VECTOR_MAX_MULTIPLICATIONS:
+            return _in_blocks(a, b, out, count, m, n, k)
     with single:
         return np.matmul(a, b, out)
+
+
+def is_of_gemm(m: int, n: int, k: int, count: int) -> bool:
+    """Whether products of matrices (m, k) and (k, n) are BLAS's `gemm`. NumPy has another function for larger vectors,
+    which adds up in another order."""
+    return min(m, n) > 1 or count * m * n * k <= VECTOR_MAX_MULTIPLICATIONS
 
 
 def _in_blocks(a: np.ndarray, b: np.ndarray, out: np.ndarray | None, count: int, m: int, n: int, k: int) -> np.ndarray:

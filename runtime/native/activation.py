@@ -1,7 +1,7 @@
 """Activations and their gradients, one pass each. n is the number of elements.
 
-x is the input, y the output, g the gradient with respect to y, and dx that with respect to x. tanh is left to NumPy,
-and relu of small arrays.
+x is the input, y the output, g the gradient with respect to y, and dx that with respect to x. relu of small arrays is
+left to NumPy.
 """
 
 from __future__ import annotations
@@ -9,44 +9,57 @@ from __future__ import annotations
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, total
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
-from runtime.native.exponential import exp_nonpositive, expm1, log1p_of_fraction
+from runtime.native.formulas import (
+    exp_nonpositive,
+    expm1,
+    leaky_gradient,
+    leaky_value,
+    log1p_of_fraction,
+    relu_gradient,
+    relu_value,
+    sigmoid_gradient,
+    sigmoid_value,
+    tanh_gradient,
+    tanh_value,
+)
 from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import clear
 
 
 @kernel
 def relu(task: int, x: Array, y: Array, n: int) -> None:
-    """Of NaN NaN."""
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        y[i] = max(x[i], 0.0)
+        y[i] = relu_value(x[i])
 
 
 @kernel
 def relu_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        # Where y is not positive, it is 0 or NaN, and so is the slope.
-        dx[i] = g[i] * (1.0 if y[i] > 0.0 else abs(y[i]))
+        dx[i] = relu_gradient(g[i], y[i])
+
+
+@kernel
+def tanh(task: int, x: Array, y: Array, n: int) -> None:
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        y[i] = tanh_value(x[i])
 
 
 @kernel
 def tanh_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        dx[i] = g[i] * (1.0 - y[i] * y[i])
+        dx[i] = tanh_gradient(g[i], y[i])
 
 
 @kernel
 def sigmoid(task: int, x: Array, y: Array, n: int) -> None:
-    """`1/(1 + exp(-x))`."""
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        v = x[i]
-        e = exp_nonpositive(-abs(v))
-        y[i] = (1.0 if v > 0.0 else e) / (1.0 + e)
+        y[i] = sigmoid_value(x[i])
 
 
 @kernel
 def sigmoid_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        dx[i] = (1.0 - y[i]) * y[i] * g[i]
+        dx[i] = sigmoid_gradient(g[i], y[i])
 
 
 @kernel
@@ -54,14 +67,14 @@ def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
     """`slope` is an array of one element."""
     below = slope[0]  # a number that only some elements read would keep the loop from being vector code
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        y[i] = x[i] * (1.0 if x[i] > 0.0 else below)
+        y[i] = leaky_value(x[i], below)
 
 
 @kernel
 def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
     below = slope[0]
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        dx[i] = g[i] * (1.0 if x[i] > 0.0 else below)
+        dx[i] = leaky_gradient(g[i], x[i], below)
 
 
 @kernel
@@ -94,9 +107,7 @@ def softrelu(task: int, x: Array, y: Array, n: int) -> None:
 @kernel
 def softrelu_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        v = x[i]
-        e = exp_nonpositive(-abs(v))
-        dx[i] = g[i] * ((1.0 if v > 0.0 else e) / (1.0 + e))
+        dx[i] = g[i] * sigmoid_value(x[i])
 
 
 @kernel
@@ -127,7 +138,7 @@ def prelu(task: int, x: Array, slopes: Array, y: Array, step: int, channels: int
 @function
 def prelu_row_back(dx: Array, products: Array, x: Array, g: Array, slope: float, n: int) -> None:
     for i in range(n):
-        dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope)
+        dx[i] = leaky_gradient(g[i], x[i], slope)
         products[i] = g[i] * min(x[i], 0.0)
 
 

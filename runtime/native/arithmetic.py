@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
+from runtime.native.formulas import clip_value
 
 ELEMENTS_PER_TASK = 1 << 13
 
@@ -86,9 +87,8 @@ def divide_by(task: int, x: Array, number: Array, to: Array, n: int) -> None:
 
 @kernel
 def clip(task: int, x: Array, ends: Array, to: Array, n: int) -> None:
-    """Of NaN NaN."""
     for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
-        to[i] = min(max(x[i], ends[0]), ends[1])
+        to[i] = clip_value(x[i], ends[0], ends[1])
 
 
 @kernel

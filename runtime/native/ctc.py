@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function
-from runtime.native.exponential import exp_nonpositive, log1p_of_fraction
+from runtime.native.formulas import exp_nonpositive, log1p_of_fraction
 from runtime.native.vectors import clear, copy, fill
 
 STEPS, BATCH, CLASSES, STATES, BLANK = 0, 1, 2, 3, 4

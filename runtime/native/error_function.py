@@ -8,7 +8,7 @@ from __future__ import annotations
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
-from runtime.native.exponential import exp_nonpositive
+from runtime.native.formulas import exp_nonpositive
 
 NEAR = 0.46875
 """Up to here, the series around 0 is used."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from optgen.linalg.matrices import SUMMED
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, packed_gemm
-from runtime.native.exponential import sigmoid, tanh
+from runtime.native.formulas import gru_state, lstm_memory, sigmoid_gradient, sigmoid_value, tanh_gradient, tanh_value
 from runtime.native.vectors import accumulate, clear, copy
 
 
@@ -47,7 +47,7 @@ def elman(
             line = at + r * n
             if activation == TANH:
                 for k in range(n):
-                    line[k] = tanh(line[k] + (bi[k] + bh[k]))
+                    line[k] = tanh_value(line[k] + (bi[k] + bh[k]))
             else:
                 for k in range(n):
                     line[k] = max(line[k] + (bi[k] + bh[k]), 0.0)
@@ -73,7 +73,7 @@ def elman_back(
         to = d + at
         if activation == TANH:
             for k in range(count * n):
-                to[k] = dstate[k] * (1.0 - line[k] * line[k])
+                to[k] = tanh_gradient(dstate[k], line[k])
         else:
             for k in range(count * n):
                 to[k] = dstate[k] * (1.0 if line[k] > 0.0 else 0.0)
@@ -90,12 +90,12 @@ def lstm_cell(
     """One step of one sequence. i, f, g and o hold the arguments of the gates without the biases, which their values
     replace."""
     for k in range(n):
-        i[k] = sigmoid(i[k] + (bi[k] + bh[k]))
-        f[k] = sigmoid(f[k] + (bi[n + k] + bh[n + k]))
-        g[k] = tanh(g[k] + (bi[2 * n + k] + bh[2 * n + k]))
-        o[k] = sigmoid(o[k] + (bi[3 * n + k] + bh[3 * n + k]))
-        cell[k] = f[k] * before[k] + i[k] * g[k]
-        hidden[k] = o[k] * tanh(cell[k])
+        i[k] = sigmoid_value(i[k] + (bi[k] + bh[k]))
+        f[k] = sigmoid_value(f[k] + (bi[n + k] + bh[n + k]))
+        g[k] = tanh_value(g[k] + (bi[2 * n + k] + bh[2 * n + k]))
+        o[k] = sigmoid_value(o[k] + (bi[3 * n + k] + bh[3 * n + k]))
+        cell[k] = lstm_memory(f[k], before[k], i[k], g[k])
+        hidden[k] = o[k] * tanh_value(cell[k])
 
 
 @kernel
@@ -139,12 +139,12 @@ def lstm_cell_back(
     """One step back: the gradients of the gates' arguments, from `dhidden` and `dc`, those of the hidden units and the
     cells. `dc` then holds the gradient of the cells of the step before."""
     for k in range(n):
-        c = tanh(cell[k])
-        d = dc[k] + dhidden[k] * o[k] * (1.0 - c * c)
-        di[k] = d * g[k] * (i[k] * (1.0 - i[k]))
-        df[k] = d * before[k] * (f[k] * (1.0 - f[k]))
-        dg[k] = d * i[k] * (1.0 - g[k] * g[k])
-        do[k] = dhidden[k] * c * (o[k] * (1.0 - o[k]))
+        c = tanh_value(cell[k])
+        d = dc[k] + tanh_gradient(dhidden[k] * o[k], c)
+        di[k] = sigmoid_gradient(d * g[k], i[k])
+        df[k] = sigmoid_gradient(d * before[k], f[k])
+        dg[k] = tanh_gradient(d * i[k], g[k])
+        do[k] = sigmoid_gradient(dhidden[k] * c, o[k])
         dc[k] = d * f[k]
 
 
@@ -198,11 +198,11 @@ def gru_cell(
     """One step of one sequence, from the products with its input (`r`, `z`, `new`), which the values of the gates
     replace, and those with the last state (`pr`, `pz`, `pnew`)."""
     for k in range(n):
-        r[k] = sigmoid(r[k] + pr[k] + (bi[k] + bh[k]))
-        z[k] = sigmoid(z[k] + pz[k] + (bi[n + k] + bh[n + k]))
+        r[k] = sigmoid_value(r[k] + pr[k] + (bi[k] + bh[k]))
+        z[k] = sigmoid_value(z[k] + pz[k] + (bi[n + k] + bh[n + k]))
         kept[k] = pnew[k] + bh[2 * n + k]
-        new[k] = tanh(new[k] + bi[2 * n + k] + r[k] * kept[k])
-        h[k] = new[k] + z[k] * (before[k] - new[k])
+        new[k] = tanh_value(new[k] + bi[2 * n + k] + r[k] * kept[k])
+        h[k] = gru_state(new[k], z[k], before[k])
 
 
 @kernel
@@ -240,9 +240,9 @@ def gru_cell_back(
     """One step back: the gradients of the products with the input (`dr`, `dz`, `dnew`) and with the last state (`pr`,
     `pz`, `pnew`). `dh` then holds the gradient of the last state, without the part through the product."""
     for k in range(n):
-        dnew[k] = dh[k] * (1.0 - z[k]) * (1.0 - new[k] * new[k])
-        dz[k] = dh[k] * (before[k] - new[k]) * (z[k] * (1.0 - z[k]))
-        dr[k] = dnew[k] * kept[k] * (r[k] * (1.0 - r[k]))
+        dnew[k] = tanh_gradient(dh[k] * (1.0 - z[k]), new[k])
+        dz[k] = sigmoid_gradient(dh[k] * (before[k] - new[k]), z[k])
+        dr[k] = sigmoid_gradient(dnew[k] * kept[k], r[k])
         pr[k] = dr[k]
         pz[k] = dz[k]
         pnew[k] = dnew[k] * r[k]

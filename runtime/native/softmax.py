@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, total
-from runtime.native.exponential import exp_nonpositive, log_from_1
+from runtime.native.formulas import exp_nonpositive, log_from_1
 from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import clear
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from optgen.loops.kernel import kernel
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from optgen.loops.kernel import LoopKernel, kernel
 from optgen.loops.language import Array, function, total
 from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import accumulate, clear, copy
@@ -32,6 +37,31 @@ def sum_planes(task: int, scratch: Array, x: Array, y: Array, images: int, chann
             at = (p * channels + task) * size + i
             add_compensated(scratch, total(x + at, min(BLOCK, size - i)))
     y[task] = scratch[0] + scratch[1]
+
+
+class Summing(NamedTuple):
+    """How kernels sum an array (before, channels, behind) over its first and last axes."""
+
+    kernel: LoopKernel
+    tasks: int
+    numbers: tuple[int, ...]
+    scratch: int
+
+
+@functools.lru_cache(maxsize=1024)
+def summing(before: int, channels: int, behind: int) -> Summing:
+    if behind == 1 < channels:
+        return Summing(sum_rows, -(-channels // COLUMNS_PER_TASK), (before, channels), 0)
+    if channels == 1:
+        before, behind = 1, before * behind
+    return Summing(sum_planes, channels, (before, channels, behind), SUMS)
+
+
+def summed(x: np.ndarray, before: int, channels: int, behind: int) -> np.ndarray:
+    """The sums, (channels,), of an array (before, channels, behind)."""
+    y, (run, tasks, numbers, scratch) = np.empty(channels, x.dtype), summing(before, channels, behind)
+    run(tasks, x.size, x, y, *numbers, scratch=scratch)
+    return y
 
 
 @function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.core import backend, optgen_bridge
 from runtime.ndarray.ndarray import NDArray
+
+AnyOperator = TypeVar("AnyOperator", bound="Operator")
 
 ignore_fp_errors = np.errstate(all="ignore")
 """Decorator for functions whose results may be infinite or NaN: NumPy does not warn of them."""
@@ -74,9 +76,10 @@ class Operator:
     pure = True
     """Whether `forward` does nothing but compute its result, the same one for the same arguments."""
 
-    repeats = True
-    """Whether its calls of kernels, if `forward` makes any, are the same for all values of its inputs: what it gives to
-    kernels besides inputs follows from sizes and attributes."""
+    repeats = False
+    """Whether `forward`, where a kernel computes its result, does nothing but call kernels, and which calls these are,
+    their integers included, follows from shapes, types and attributes alone. Plans then make the calls. Arrays that it
+    gives to kernels besides its inputs and what kernels have written come from functions `of_sizes`."""
 
     is_loss = False
     """Whether the gradient is one of its own, whatever flows into the output."""
@@ -164,6 +167,12 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
+
+
+def repeating(operator: AnyOperator) -> AnyOperator:
+    """Decorator: the operator `repeats`."""
+    operator.repeats = True
+    return operator
 
 
 def wrap(output: Any, ctx: Context, node: autograd.Node | None) -> Any:

@@ -7,7 +7,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
+from runtime.core.kept import of_sizes
 from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
@@ -33,6 +34,8 @@ class TwoGradientOperator(Operator):
     While the walk is recorded (`create_graph=True`), the gradients made of operators are used instead: those given by
     `gradient`, or those of the function given by `again`, which computes the first output with operators. Without
     either, differentiating twice is an error.
+
+    `repeats` says what it does of `backward`, too.
     """
 
     def __init__(self, forward: Callable[..., Any]) -> None:
@@ -137,12 +140,18 @@ class BackwardCall:
     """The gradients of a `TwoGradientOperator` as an operator of its own: of flows, outputs and inputs, one list."""
 
     of: TwoGradientOperator
-    outputs: int
+    outputs: int = 0
     """How many there are where they are a tuple, else 0."""
+
+    pure: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
         return f"{self.of.name}_backward"
+
+    @property
+    def repeats(self) -> bool:
+        return self.of.repeats
 
     def forward(self, *arrays: Any, **attrs: Any) -> tuple:
         n = self.outputs
@@ -156,6 +165,7 @@ def widen_half(x: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=1024)
+@of_sizes
 def constants(dtype: np.dtype, *values: float) -> np.ndarray:
     """An array of numbers for kernels to read; not to be written to."""
     return np.array(values, dtype)

@@ -1,8 +1,8 @@
-"""Operators that consist of kernel calls: which calls those are, found by watching one call of the operator.
+"""The calls of kernels that an operator consists of, which are seen while it is called once.
 
-Nothing in an operator says whether it does more than call kernels. So it is called once more, with other numbers, and
-the calls that were seen are made again in memory that holds NaN: where the results differ, the operator does something
-else between its calls of kernels, and stays a call of Python.
+Operators say of themselves, by `repeats`, that they consist of such calls, and that these follow from shapes, types and
+attributes. So no kernel needs to run: which arrays it is given is all there is to see. `tests/ndarray/test_repeats.py`
+has each of these operators called with other numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from optgen.loops import kernel as loops
 from optgen.loops.kernel import LoopKernel
 from optgen.loops.writes import written
-from runtime.plan.places import Places, root
+from runtime.core.kept import is_of_sizes, root
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,19 @@ class KernelCall:
     arguments: tuple[Any, ...]
     scratch: int
 
+    def arrays(self) -> list[np.ndarray]:
+        return [x for x in self.arguments if isinstance(x, np.ndarray)]
+
     def results(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """The arrays that are written to, none of which is an input."""
+        """The arrays that it may write to, none of which is an input."""
         names = [name for name, _ in self.kernel.parameters[-len(self.arguments) :]]
-        keys, given = written(self.kernel), {id(root(x)) for x in inputs if isinstance(x, np.ndarray)}
+        keys, given = written(self.kernel), roots(inputs)
         pairs = zip(names, self.arguments, strict=True)
         return [x for name, x in pairs if name in keys and isinstance(x, np.ndarray) and id(root(x)) not in given]
 
-    def run(self, arguments: Sequence[Any]) -> None:
-        job = self.kernel.prepared(self.tasks, self.work, *arguments, scratch=self.scratch)
-        self.kernel.code_for(arguments[0].dtype).run(job.arguments.buffer_info()[0], self.work)
+    def run(self) -> None:
+        job = self.kernel.prepared(self.tasks, self.work, *self.arguments, scratch=self.scratch)
+        self.kernel.code_for(self.arguments[0].dtype).run(job.arguments.buffer_info()[0], self.work)
         if job.arguments[0] < 0:
             self.kernel.no_memory(job.arguments[1])
 
@@ -48,132 +51,49 @@ class KernelCall:
 _watching = threading.RLock()
 """Kernels are called otherwise in all threads while one of them has it, so that a fork waits for it."""
 os.register_at_fork(before=_watching.acquire, after_in_parent=_watching.release, after_in_child=_watching.release)
-MAX_KNOWN = 10_000
-"""With more of them, `_known` is emptied."""
-_known: dict[Any, bool] = {}
-"""By operator, attributes and inputs: whether an operator consists of calls of kernels."""
 
 
 def capture(
     forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], list[KernelCall]] | None:
-    """The results of `forward(*inputs, **attrs)`, and the calls of kernels that compute them.
+    """The results of `forward(*inputs, **attrs)`, of an operator that `repeats`, and the calls that compute them.
 
-    None if these alone do not. The results, and what the calls write, are arrays of their own.
+    None where kernels compute no result, or take what something else has computed of the inputs. The results, and what
+    the calls write, are arrays of their own, to which nothing was written.
     """
-    key = _key(forward, inputs, attrs)
-    if key is not None and _known.get(key) is False:
-        return None
-    outputs, calls = _watched(forward, inputs, attrs)
-    pure = bool(calls) and _all_written(outputs, inputs, calls)
-    if pure and (key is None or key not in _known):
-        pure = _can_be_repeated(forward, inputs, attrs, outputs, calls)
-    if key is not None:
-        if len(_known) > MAX_KNOWN:
-            _known.clear()
-        _known[key] = pure
-    return (outputs, calls) if pure else None
+    outputs, calls = watched(forward, inputs, attrs, runs=False)
+    known, made = roots(inputs), set()
+    for call in calls:
+        made |= roots(call.results(inputs))
+        if not all(id(root(x)) in known | made or is_of_sizes(x) for x in call.arrays()):
+            return None
+    are_made = all(x is None or id(root(x)) in made for x in outputs)
+    return (outputs, calls) if calls and are_made else None
 
 
-def _key(forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    like = tuple((x.shape, x.dtype.char) if isinstance(x, np.ndarray) else x for x in inputs)
-    try:
-        key = (getattr(forward, "__self__", forward), like, tuple(sorted(attrs.items())))
-        hash(key)
-    except TypeError:
-        return None
-    return key
+def roots(arrays: Sequence[Any]) -> set[int]:
+    """What tells the memory of the arrays from other memory, as long as they are alive."""
+    return {id(root(x)) for x in arrays if isinstance(x, np.ndarray)}
 
 
-def _watched(
-    forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any]
+def watched(
+    forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any], runs: bool = True
 ) -> tuple[tuple[Any, ...], list[KernelCall]]:
+    """The results of `forward(*inputs, **attrs)`, and the calls of kernels that it has made on this thread.
+
+    Unless it `runs`, these are only noted, and what NumPy computes of their results are numbers of no meaning.
+    """
     calls: list[KernelCall] = []
     thread = threading.get_ident()
 
     def watch(kernel: LoopKernel, tasks: int, work: int, arguments: tuple[Any, ...], scratch: int) -> None:
         call = KernelCall(kernel, tasks, work, arguments, scratch)
-        if threading.get_ident() == thread:
+        own = threading.get_ident() == thread
+        if own:
             calls.append(call)
-        call.run(arguments)
+        if runs or not own:
+            call.run()
 
-    with _watching, loops.instead(watch):
+    with _watching, loops.instead(watch), np.errstate(**({} if runs else {"all": "ignore"})):
         output = forward(*inputs, **attrs)
     return output if type(output) is tuple else (output,), calls
-
-
-def _all_written(outputs: Sequence[Any], inputs: Sequence[Any], calls: Sequence[KernelCall]) -> bool:
-    """Whether each result is in memory that a kernel has written."""
-    results = {id(root(x)) for call in calls for x in call.results(inputs)}
-    return all(x is None or id(root(x)) in results for x in outputs)
-
-
-def _can_be_repeated(
-    forward: Callable[..., Any], inputs: Sequence[Any], attrs: dict[str, Any],
-    outputs: Sequence[Any], calls: Sequence[KernelCall],
-) -> bool:  # fmt: skip
-    """Whether the calls, with other inputs and in memory of NaN, give what `forward` gives for these, and leave the
-    inputs as they are."""
-    others = [_other(x) for x in inputs]
-    before = [x.tobytes() if isinstance(x, np.ndarray) else None for x in others]
-    try:
-        with np.errstate(all="ignore"):
-            expected, expected_calls = _watched(forward, others, attrs)
-    except Exception:  # of numbers that the operator refuses
-        return False
-    moved = Places()
-    for x, other in zip(inputs, others, strict=True):
-        if isinstance(x, np.ndarray):
-            moved.add(x, other, 0)
-    fresh = {id(root(x)): root(x) for call in calls for x in call.results(inputs)}
-    for x in fresh.values():
-        moved.add(x, np.full(x.nbytes, 0xFF, np.uint8), 0)  # NaN in every type of floats
-    if not _are_alike(calls, expected_calls, moved):
-        return False
-    for call in calls:
-        call.run([_moved(x, moved) for x in call.arguments])
-    if any(b is not None and x.tobytes() != b for x, b in zip(others, before, strict=True)):
-        return False
-    repeated = [None if x is None else _moved(x, moved) for x in outputs]
-    pairs = zip(repeated, expected, strict=True)
-    return all(a is b if a is None or b is None else _has_bits(a, b) for a, b in pairs)
-
-
-def _has_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether both are the same array, to the bits: NaN too."""
-    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-
-
-def _other(x: Any) -> Any:
-    """Other numbers of the kind; integers are those that were there, as they may be indices."""
-    if not isinstance(x, np.ndarray):
-        return x
-    if x.dtype.kind != "f":
-        return np.roll(x, 1)
-    with np.errstate(all="ignore"):  # factors that change 1, which is frequent, too: to 0.99
-        return np.ascontiguousarray(np.roll(x, 1) * x.dtype.type(0.72) + x.dtype.type(0.27))
-
-
-def _are_alike(calls: Sequence[KernelCall], others: Sequence[KernelCall], places: Places) -> bool:
-    """Whether both are the same calls, with the same integers, and the same arrays where those are of no input and no
-    kernel has written them: such arrays follow from sizes and attributes alone."""
-    if [(x.kernel, x.tasks, x.scratch) for x in calls] != [(x.kernel, x.tasks, x.scratch) for x in others]:
-        return False
-    for call, other in zip(calls, others, strict=True):
-        for x, y in zip(call.arguments, other.arguments, strict=True):
-            if isinstance(x, np.ndarray) != isinstance(y, np.ndarray):
-                return False
-            if not isinstance(x, np.ndarray):
-                if x != y:
-                    return False
-            elif places.find(x) is None and not np.array_equal(x, y):
-                return False
-    return True
-
-
-def _moved(x: Any, places: Places) -> Any:
-    found = places.find(x) if isinstance(x, np.ndarray) else None
-    if found is None:
-        return x
-    to, offset = found
-    return to.reshape(-1).view(np.uint8)[offset : offset + x.nbytes].view(x.dtype).reshape(x.shape)

@@ -98,7 +98,7 @@ def _needed(steps: Sequence[Step], kept: set[Buffer]) -> list[Step]:
     needed = set(kept)
     found: list[Step] = []
     for step in reversed(steps):
-        has_effect = isinstance(step, PythonStep) and not step.outputs
+        has_effect = isinstance(step, PythonStep) and (step.draws or not step.outputs)
         if has_effect or not needed.isdisjoint(step.writes):
             found.append(step)
             needed.update(step.reads)

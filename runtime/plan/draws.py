@@ -27,7 +27,7 @@ def factors(
     draw, state = draw_of(y.size, attrs["p"]), new((STATE_WORDS,), np.dtype(np.int64))
     number = constants(y.dtype, scale_of(attrs["p"]))
     scale = Array(Buffer(number.nbytes, "constant", array=number), 0, number.shape, number.dtype)
-    steps.append(PythonStep(take_words, [draw.words], {}, [state]))
+    steps.append(PythonStep(take_words, [draw.words], {}, [state], draws=True))
     arguments = [y, scale, state, *draw.numbers]
     reads, writes = [scale.buffer, state.buffer], [y.buffer]
     steps.append(KernelStep(native.draw, draw.tasks, draw.work, arguments, reads, writes, y.dtype))

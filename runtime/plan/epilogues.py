@@ -14,7 +14,7 @@ from typing import Any
 from optgen.loops.kernel import LoopKernel
 from runtime.native import gathered, winograd
 from runtime.native import normalization as native
-from runtime.plan.expressions import EXPRESSIONS
+from runtime.plan.expressions import ADD, RELU, RELU_GRADIENT
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step
 
 CONVOLUTIONS = (gathered.convolve, winograd.convolve)
@@ -27,7 +27,7 @@ def with_epilogues(steps: Sequence[Step], readers: Counter[Buffer]) -> list[Step
     done: list[Step] = list(steps)
     made_by = {buffer: step for step in steps for buffer in step.writes}
     for step in steps:
-        if isinstance(step, ElementStep) and step.text == EXPRESSIONS["relu"]:
+        if isinstance(step, ElementStep) and step.text == RELU:
             maker = _only_maker(step.operands[0], made_by, readers)
             if isinstance(maker, KernelStep) and maker.kernel in CONVOLUTIONS:
                 _join_convolution(done, step, maker)
@@ -49,7 +49,7 @@ def _join_relu(done: list[Step], relu: ElementStep, made_by: dict[Buffer, Step],
     """Have the planes that `relu` reads, or that are added to what it reads, computed by `planes_relu` in its place."""
     parts: list[tuple[Array | str, Array | None, list[Step]]] = [(relu.operands[0], None, [])]
     total = _only_maker(relu.operands[0], made_by, readers)
-    if isinstance(total, ElementStep) and total.text == EXPRESSIONS["add"]:
+    if isinstance(total, ElementStep) and total.text == ADD:
         a, b = total.operands
         if isinstance(a, Array) and isinstance(b, Array) and a.size == b.size:
             parts += [(a, b, [total]), (b, a, [total])]
@@ -73,7 +73,7 @@ def _join_relu(done: list[Step], relu: ElementStep, made_by: dict[Buffer, Step],
 def _join_gradient(done: list[Step], back: KernelStep, made_by: dict[Buffer, Step], readers: Counter[Buffer]) -> None:
     """Have `planes_back` take the gradient of a relu whose gradient nothing else reads."""
     flow = _only_maker(back.arguments[0], made_by, readers)
-    if not (isinstance(flow, ElementStep) and flow.text == EXPRESSIONS["relu_backward"]):
+    if not (isinstance(flow, ElementStep) and flow.text == RELU_GRADIENT):
         return
     g, z = flow.operands[:2]
     if not (isinstance(g, Array) and isinstance(z, Array)) or g.size != z.size:

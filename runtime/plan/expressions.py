@@ -1,7 +1,8 @@
-"""Operators on single elements as expressions of the loops' language, by name: those that kernels are fused of.
+"""Operators on single elements as expressions of the loops' language: those that kernels are fused of.
 
-{0}, {1}, ... are the inputs; words in braces are attributes. Of the gradient of an operator with two gradients, whose
-name ends in `_backward`, the inputs are the gradient of the output, the output, and the inputs.
+{0}, {1}, ... are the inputs; words in braces are attributes. Of the gradient of an operator with two gradients, a
+`BackwardCall`, the inputs are the gradient of the output, the output, and the inputs. Functions are those of
+`native.formulas`, which the operators' own kernels call, too.
 """
 
 from __future__ import annotations
@@ -12,59 +13,71 @@ from typing import Any
 
 import numpy as np
 
-EXPRESSIONS = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "maximum": "({0} if {0} != {0} else ({1} if {1} != {1} else max({0}, {1})))",
-    "minimum": "({0} if {0} != {0} else ({1} if {1} != {1} else min({0}, {1})))",
-    "equal": "(1.0 if {0} == {1} else 0.0)",
-    "not_equal": "(1.0 if {0} != {1} else 0.0)",
-    "greater": "(1.0 if {0} > {1} else 0.0)",
-    "greater_equal": "(1.0 if {0} >= {1} else 0.0)",
-    "lesser": "(1.0 if {0} < {1} else 0.0)",
-    "lesser_equal": "(1.0 if {0} <= {1} else 0.0)",
-    "logical_not": "(1.0 if {0} == 0.0 else 0.0)",
-    "negative": "-{0}",
-    "abs": "abs({0})",
-    "square": "{0} * {0}",
-    "sign": "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else 0.0))",
-    "zeros_like": "0.0",
-    "ones_like": "1.0",
-    "make_loss": "{0}",
-    "identity": "{0}",
-    "BlockGrad": "{0}",
-    "reshape_copy": "{0}",
-    "sqrt": "sqrt({0})",
-    "rsqrt": "1.0 / sqrt({0})",
-    "reciprocal": "1.0 / {0}",
-    "relu": "max({0}, 0.0)",
-    "relu_backward": "{0} * (1.0 if {1} > 0.0 else abs({1}))",
-    "relu_slope": "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0}))",
-    "tanh": "tanh({0})",
-    "tanh_backward": "{0} * (1.0 - {1} * {1})",
-    "sigmoid": "sigmoid({0})",
-    "sigmoid_backward": "(1.0 - {1}) * {1} * {0}",
-    "leaky": "{0} * (1.0 if {0} > 0.0 else {slope})",
-    "leaky_backward": "{0} * (1.0 if {2} > 0.0 else {slope})",
-    "clip": "min(max({0}, {a_min}), {a_max})",
-    "saturated": "min(max({0}, 0.0), 1.0)",
+from runtime.ndarray.elementwise import unary
+from runtime.ndarray.elementwise.binary import OPERATORS, Sum
+from runtime.ndarray.elementwise.unary import _clip, _ones_like, _zeros_like, relu_slope
+from runtime.ndarray.nn.activation import _leaky, _saturated, relu, sigmoid
+from runtime.ndarray.nn.output_ops import _make_loss
+from runtime.ndarray.shape.reshape import _reshape_copy
+from runtime.ndarray.two_gradients import BackwardCall
+
+COPY, ADD = "{0}", "{0} + {1}"
+RELU, RELU_GRADIENT = "relu_value({0})", "relu_gradient({0}, {1})"
+EXPRESSIONS: dict[Any, str] = {
+    OPERATORS["add"]: ADD,
+    OPERATORS["subtract"]: "{0} - {1}",
+    OPERATORS["multiply"]: "{0} * {1}",
+    OPERATORS["divide"]: "{0} / {1}",
+    OPERATORS["maximum"]: "({0} if {0} != {0} else ({1} if {1} != {1} else max({0}, {1})))",
+    OPERATORS["minimum"]: "({0} if {0} != {0} else ({1} if {1} != {1} else min({0}, {1})))",
+    OPERATORS["equal"]: "(1.0 if {0} == {1} else 0.0)",
+    OPERATORS["not_equal"]: "(1.0 if {0} != {1} else 0.0)",
+    OPERATORS["greater"]: "(1.0 if {0} > {1} else 0.0)",
+    OPERATORS["greater_equal"]: "(1.0 if {0} >= {1} else 0.0)",
+    OPERATORS["lesser"]: "(1.0 if {0} < {1} else 0.0)",
+    OPERATORS["lesser_equal"]: "(1.0 if {0} <= {1} else 0.0)",
+    unary.logical_not: "(1.0 if {0} == 0.0 else 0.0)",
+    unary.negative: "-{0}",
+    unary.abs: "abs({0})",
+    unary.square: "{0} * {0}",
+    unary.sign: "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else 0.0))",
+    _zeros_like: "0.0",
+    _ones_like: "1.0",
+    unary.make_loss: COPY,
+    _make_loss: COPY,
+    unary.identity: COPY,
+    unary.BlockGrad: COPY,
+    _reshape_copy: COPY,
+    unary.sqrt: "sqrt({0})",
+    unary.rsqrt: "1.0 / sqrt({0})",
+    unary.reciprocal: "1.0 / {0}",
+    relu: RELU,
+    BackwardCall(relu): RELU_GRADIENT,
+    relu_slope: "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0}))",
+    unary.tanh: "tanh_value({0})",
+    BackwardCall(unary.tanh): "tanh_gradient({0}, {1})",
+    sigmoid: "sigmoid_value({0})",
+    BackwardCall(sigmoid): "sigmoid_gradient({0}, {1})",
+    _leaky: "leaky_value({0}, {slope})",
+    BackwardCall(_leaky): "leaky_gradient({0}, {2}, {slope})",
+    _clip: "clip_value({0}, {a_min}, {a_max})",
+    _saturated: "clip_value({0}, 0.0, 1.0)",
 }
-"""The result of each is that of the operator, but for signs of zeros, and for tanh and sigmoid: these differ in the
-last places, and where sigmoid is below 1e-34."""
-WORK = {"tanh": 8, "sigmoid": 8, "divide": 4, "sqrt": 4, "rsqrt": 8, "reciprocal": 4}
+"""The result of each is that of the operator, but for signs of zeros."""
+WORK = {
+    unary.tanh: 8, sigmoid: 8, OPERATORS["divide"]: 4, unary.sqrt: 4, unary.rsqrt: 8, unary.reciprocal: 4,
+}  # fmt: skip
 """The work of an element, in additions, where it is more than one."""
 
 
-def expression(name: str, attrs: Mapping[str, Any], inputs: int) -> str | None:
+def expression(operator: Any, attrs: Mapping[str, Any], inputs: int) -> str | None:
     """The expression of an operator with these attributes and so many inputs, in which {0}, {1}, ... are left.
 
     None if there is none.
     """
-    if name == "add_n":
+    if isinstance(operator, Sum):
         return " + ".join(f"{{{i}}}" for i in range(inputs))
-    text = EXPRESSIONS.get(name)
+    text = EXPRESSIONS.get(operator)
     if text is None:
         return None
     for key, value in attrs.items():

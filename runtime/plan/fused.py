@@ -9,8 +9,8 @@ from typing import Any
 
 from optgen.loops.kernel import KERNELS, LoopKernel
 from optgen.loops.language import Array as Pointer
-from optgen.loops.language import syntax
-from runtime.native import exponential
+from optgen.loops.language import Function, syntax
+from runtime.native import formulas
 from runtime.plan.steps import Array, Buffer, ElementStep, Shape
 
 ELEMENTS_PER_TASK = 1 << 13
@@ -36,7 +36,7 @@ _INDEX = {
     (False, False, False): "0",
 }
 """The index of an element by whether it varies along the outer axis, the channels, and the n elements of a row."""
-_FUNCTIONS = {name: getattr(exponential, name) for name in ("tanh", "sigmoid")}
+_FUNCTIONS = {name: x for name, x in vars(formulas).items() if isinstance(x, Function)}
 
 
 class FusedKernel(LoopKernel):

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd import Node, NoGradient, age
+from runtime.core.kept import root
+from runtime.ndarray.elementwise import BlockGrad, identity
+from runtime.ndarray.nn.dropout import _dropout_factors
 from runtime.ndarray.operator import Operator
+from runtime.ndarray.shape.reshape import _reshape, _reshape_copy
 from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan import draws, parts, products
 from runtime.plan.broadcast import groups_of
 from runtime.plan.capture import capture
 from runtime.plan.expressions import WORK, expression, literal
-from runtime.plan.places import Places, root
+from runtime.plan.places import Places
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Step, new
 from runtime.plan.tape import NotTraceable, Tape
 
-SAME = frozenset({"reshape", "reshape_copy", "identity", "BlockGrad"})
+SAME = frozenset({_reshape, _reshape_copy, identity, BlockGrad})
 """Operators whose result has the elements of the input in the same order."""
-RULES = products.RULES | parts.RULES | {"dropout_factors": draws.factors}
+RULES = products.RULES | parts.RULES | {_dropout_factors: draws.factors}
 
 
 @dataclass
@@ -79,6 +83,8 @@ class _Lowering:
         if not node.ctx.on_cpu:
             raise NotTraceable("its arrays are on a GPU")
         if not node.parents and any(isinstance(x, np.ndarray) and not self.places.find(x) for x in node.inputs):
+            if not operator.pure:
+                raise NotTraceable(f"{operator.name} draws numbers for what is not used")
             return  # nothing of this function's: whoever uses the result says so
         if not _is_plain(node.attrs):
             raise NotTraceable(f"{operator.name} depends on the values of an array")
@@ -86,21 +92,21 @@ class _Lowering:
         results = node.output if type(node.output) is tuple else () if node.output is None else (node.output,)
         if any(isinstance(x, np.ndarray) and not x.size for x in (*node.inputs, *results)):
             raise NotTraceable(f"{operator.name} has an array without elements")
-        if operator.name in SAME and not (self.has_effects and inputs[0].buffer.kind == "input"):
+        if operator in SAME and not (self.has_effects and inputs[0].buffer.kind == "input"):
             self._bind(results[0], inputs[0])
         elif not (results and self._are_views(results)):
             self._compute(operator, node, inputs, results)
 
     def _compute(self, operator: Any, node: Node, inputs: list[Any], results: Sequence[Any]) -> None:
-        rule = RULES.get(operator.name)
+        rule = RULES.get(operator)
         outputs = rule(self.steps, inputs, node.attrs, results) if rule else None
         if outputs is None:
-            outputs = self._elements(operator.name, inputs, node.attrs, results)
-        if outputs is None and results and all(getattr(operator, what, True) for what in ("pure", "repeats")):
+            outputs = self._elements(operator, inputs, node.attrs, results)
+        if outputs is None and results and operator.pure and operator.repeats:
             outputs = self._kernels(operator, node)
         if outputs is None:
             outputs = [None if x is None else new(x.shape, x.dtype) for x in results]
-            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs)))
+            self.steps.append(PythonStep(operator.forward, inputs, node.attrs, list(outputs), not operator.pure))
         for x, place in zip(results, outputs, strict=True):
             if x is not None:
                 self._bind(x, place)
@@ -136,10 +142,10 @@ class _Lowering:
     # ------------------------------------------------------------ kinds of steps
 
     def _elements(
-        self, name: str, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
+        self, operator: Any, inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]
     ) -> list[Array | None] | None:
         """An expression of single elements, if the operator is one."""
-        text = expression(name, attrs, len(inputs))
+        text = expression(operator, attrs, len(inputs))
         if text is None or results[0].dtype.char not in "fd":
             return None
         shape, dtype = results[0].shape, results[0].dtype
@@ -155,7 +161,7 @@ class _Lowering:
         if groups_of(shape, [x.shape for x in operands if isinstance(x, Array)]) is None:
             return None
         output = new(shape, dtype)
-        self.steps.append(ElementStep(output, operands, text, WORK.get(name.removesuffix("_backward"), 1)))
+        self.steps.append(ElementStep(output, operands, text, WORK.get(operator, 1)))
         return [output, *[None] * (len(results) - 1)]
 
     def _kernels(self, operator: Any, node: Node) -> list[Array | None] | None:
@@ -184,7 +190,7 @@ class _Lowering:
         if not isinstance(x, np.ndarray):
             return x
         found = self.places.find(x)
-        if found is None:  # nothing writes there: sizes and numbers that the operator gives its kernels
+        if found is None:  # what the operator has made of sizes
             self.places.add(x, Buffer(x.nbytes, "constant", array=x), 0)
             found = self.places.find(x)
             assert found is not None

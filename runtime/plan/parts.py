@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runtime.native import gather
+from runtime.ndarray.shape import subscript
 from runtime.ndarray.shape.subscript import part_of
 from runtime.plan.steps import Array, KernelStep, Step, new
 
@@ -35,5 +36,5 @@ def _append(steps: list[Step], kernel: Any, x: Array, to: Array, sizes: tuple[in
     steps.append(KernelStep(kernel, tasks, to.size, [x, to, *sizes], [x.buffer], [to.buffer], x.dtype))
 
 
-RULES: dict[str, Callable[..., Any]] = {"part": _part, "place": _place}
+RULES: dict[Any, Callable[..., Any]] = {subscript.part: _part, subscript._place: _place}
 """As in `products`."""

@@ -34,10 +34,3 @@ class Places:
         if start + x.nbytes > end:
             return None
         return owner, offset + start - self._starts[at]
-
-
-def root(x: np.ndarray) -> np.ndarray:
-    """The array that the memory of x was made as."""
-    while isinstance(x.base, np.ndarray):
-        x = x.base
-    return x

@@ -9,11 +9,14 @@ from typing import Any
 from optgen.linalg.blocks import multiply
 from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
-from runtime.core.blas import block_shape
-from runtime.native.sums import COLUMNS_PER_TASK, SUMS, sum_planes, sum_rows
+from runtime.core.blas import block_shape, is_of_gemm
+from runtime.native.sums import summing
+from runtime.ndarray.linalg import products
+from runtime.ndarray.reduce import reductions
+from runtime.ndarray.two_gradients import BackwardCall
 from runtime.plan.broadcast import groups_of
-from runtime.plan.expressions import EXPRESSIONS
-from runtime.plan.steps import Array, ElementStep, KernelStep, Step, new
+from runtime.plan.expressions import ADD, COPY, RELU, RELU_GRADIENT
+from runtime.plan.steps import Array, ElementStep, KernelStep, PythonStep, Step, new
 
 Result = list[Array | None] | None
 
@@ -33,9 +36,11 @@ def _product(steps: list[Step], a: Array, b: Array, ta: bool, tb: bool) -> Array
     """The product of two matrices, or of the matrices in two stacks, transposed if asked."""
     m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
     n = b.shape[-2] if tb else b.shape[-1]
-    y = new((*a.shape[:-2], m, n), a.dtype)
+    y, batch = new((*a.shape[:-2], m, n), a.dtype), math.prod(a.shape[:-2])
+    if not is_of_gemm(m, n, k, batch):
+        steps.append(PythonStep(products._product, [a, b, ta, tb], {}, [y]))
+        return y
     rows, columns = block_shape(m, n, k, tb)
-    batch = math.prod(a.shape[:-2])
     tasks = batch * -(-m // rows) * -(-n // columns)
     flags = [TRANS if t else NO_TRANS for t in (ta, tb)]
     arguments = [a, b, y, *flags, m, n, k, rows, columns, 0]
@@ -50,7 +55,7 @@ def _linear(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], resu
         return None
     product = _product(steps, x, w, False, True)
     y = new(product.shape, product.dtype)
-    text = EXPRESSIONS["relu"].replace("{0}", "({0} + {1})") if attrs.get("relu") else EXPRESSIONS["add"]
+    text = RELU.replace("{0}", ADD) if attrs.get("relu") else ADD
     steps.append(ElementStep(y, [product, b], text))
     return [y]
 
@@ -61,27 +66,10 @@ def _linear_backward(steps: list[Step], inputs: list[Any], attrs: Mapping[str, A
         return None
     if attrs.get("relu"):
         flow = new(g.shape, g.dtype)
-        slope = EXPRESSIONS["relu_slope"].replace("{0}", "{1}")
-        steps.append(ElementStep(flow, [g, y], "{0} * " + slope))
+        steps.append(ElementStep(flow, [g, y], RELU_GRADIENT))
         g = flow
     dx = _product(steps, g, w, False, False) if results[0] is not None else None
     return [dx, _product(steps, g, x, True, False), _sum_of_rows(steps, g)]
-
-
-def _sum(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
-    """Sums over the axes before those that stay, behind them, or both."""
-    [x] = inputs
-    kept = [axis for axis in range(len(x.shape)) if axis not in attrs["axes"]]
-    if x.dtype.char not in "fd" or not kept or kept[-1] - kept[0] + 1 != len(kept):
-        return None
-    before, behind = math.prod(x.shape[: kept[0]]), math.prod(x.shape[kept[-1] + 1 :])
-    channels = x.size // before // behind
-    if behind == 1:
-        return [_sum_of_rows(steps, x.reshaped((before, channels))).reshaped(results[0].shape)]
-    y = new(results[0].shape, x.dtype)
-    arguments = [x, y, before, channels, behind]
-    steps.append(KernelStep(sum_planes, channels, x.size, arguments, [x.buffer], [y.buffer], x.dtype, SUMS))
-    return [y]
 
 
 def _spread(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], results: Sequence[Any]) -> Result:
@@ -91,23 +79,21 @@ def _spread(steps: list[Step], inputs: list[Any], attrs: Mapping[str, Any], resu
     each = g.reshaped(tuple(1 if axis in attrs["axes"] else n for axis, n in enumerate(y.shape)))
     if g.dtype.char not in "fd" or groups_of(y.shape, [each.shape]) is None:
         return None
-    steps.append(ElementStep(y, [each], EXPRESSIONS["identity"]))
+    steps.append(ElementStep(y, [each], COPY))
     return [y]
 
 
 def _sum_of_rows(steps: list[Step], x: Array) -> Array:
-    rows, columns = x.shape
-    y = new((columns,), x.dtype)
-    tasks = -(-columns // COLUMNS_PER_TASK)
-    steps.append(KernelStep(sum_rows, tasks, x.size, [x, y, rows, columns], [x.buffer], [y.buffer], x.dtype))
+    y = new(x.shape[1:], x.dtype)
+    run, tasks, numbers, scratch = summing(*x.shape, 1)
+    steps.append(KernelStep(run, tasks, x.size, [x, y, *numbers], [x.buffer], [y.buffer], x.dtype, scratch))
     return y
 
 
-RULES: dict[str, Callable[..., Result]] = {
-    "matmul": _matmul,
-    "linear": _linear,
-    "linear_backward": _linear_backward,
-    "sum": _sum,
-    "spread": _spread,
+RULES: dict[Any, Callable[..., Result]] = {
+    products._matmul: _matmul,
+    products._linear: _linear,
+    BackwardCall(products._linear): _linear_backward,
+    reductions._spread: _spread,
 }
-"""By the names of operators: functions that append the steps of a call and return its results, or None."""
+"""By operators: functions that append the steps of a call and return its results, or None."""

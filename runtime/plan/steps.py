@@ -74,12 +74,16 @@ class KernelStep:
 
 @dataclass(eq=False)
 class PythonStep:
-    """A call of `forward(*inputs, **attrs)` in Python. Its results are copied to `outputs`, where that is not None."""
+    """A call of `forward(*inputs, **attrs)` in Python. Its results are copied to `outputs`, where that is not None.
+
+    `draws`: it takes random numbers, which later calls then do not get.
+    """
 
     forward: Callable[..., Any]
     inputs: list[Any]
     attrs: dict[str, Any]
     outputs: list[Array | None]
+    draws: bool = False
 
     @property
     def reads(self) -> list[Buffer]:

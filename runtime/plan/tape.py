@@ -91,7 +91,7 @@ def _handles(data: Sequence[NDArray], params: Sequence[np.ndarray]) -> list[NDAr
     for x in data:
         values = x._data.copy() if any(np.may_share_memory(x._data, other) for other in seen) else x._data
         seen.append(values)
-        node = Node(handle, [x._node if x._in_graph() else None], [values], values, {}, x._ctx)
+        node = Node(handle, [x._node] if x._in_graph() else [], [values], values, {}, x._ctx)
         handles.append(NDArray(values, x._ctx, node))
     return handles
 

@@ -67,6 +67,7 @@ def elementwise(dtype: str) -> None:
             *((getattr(arithmetic, name), (x, g)) for name in ("keep", "drop")),
             (activation.relu, (x,)),
             (activation.relu_back, (x, g)),
+            (activation.tanh, (x,)),
             (activation.tanh_back, (x, g)),
             (activation.sigmoid, (x,)),
             (activation.sigmoid_back, (x, g)),
@@ -370,7 +371,8 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     elementwise: [
         *(f"arithmetic.{f}" for f in ("copy", "negate", "square", "add", "subtract", "multiply", "divide")),
         *(f"arithmetic.{f}" for f in (*WITH_NUMBERS, "clip", "clip_back", "clipped_back", "choose", "keep", "drop")),
-        *(f"activation.{f}" for f in ("relu", "relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")),
+        *(f"activation.{f}" for f in ("relu", "relu_back", "tanh", "tanh_back", "leaky", "leaky_back")),
+        *(f"activation.{f}" for f in ("gelu", "gelu_back")),
         *(f"activation.{f}" for f in ("elu", "elu_back", "softrelu", "softrelu_back", "softsign_back")),
         *(f"activation.{f}" for f in ("sigmoid", "sigmoid_back")),
         *(f"error_function.{f}" for f in ("erf", "erf_back")),

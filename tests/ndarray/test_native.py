@@ -16,7 +16,7 @@ from optgen.loops.kernel import kernel, shared_by, shared_text
 from optgen.loops.language import Array, Function, Ints, Words, function, gemm, shared, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
-from runtime.native.exponential import exp_nonpositive, log_from_1
+from runtime.native.formulas import exp_nonpositive, log_from_1
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 

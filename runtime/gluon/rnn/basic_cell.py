@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
@@ -22,6 +22,7 @@ from runtime.gluon.rnn.sequences import (
 )
 from runtime.name import NameManager
 from runtime.ndarray import NDArray
+from runtime.ndarray.rnn.recurrent import gru_step, lstm_step
 from runtime.ndarray.rnn.stacked import GATES
 
 States = list[NDArray]
@@ -128,20 +129,6 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
 
 Function = Callable[[NDArray], NDArray]
-
-
-def lstm_step(gates: Iterable[NDArray], c: NDArray, gate: Function, activation: Function) -> tuple[NDArray, NDArray]:
-    """The new h and c of long short-term memory; `gates` are the sums for input, forget, cell and output."""
-    i, f, g, o = gates
-    c = gate(f) * c + gate(i) * activation(g)
-    return gate(o) * activation(c), c
-
-
-def gru_step(F: Any, i: Iterable[NDArray], h: Iterable[NDArray], before: NDArray, activation: Function) -> NDArray:
-    """The new state of gated recurrent units; `i` and `h` are the products of reset, update and new gate."""
-    (ir, iz, inew), (hr, hz, hnew) = i, h
-    new = activation(inew + F.sigmoid(ir + hr) * hnew)
-    return new + F.sigmoid(iz + hz) * (before - new)
 
 
 class _GatedCell(HybridRecurrentCell):
@@ -319,6 +306,6 @@ class GRUCell(_GatedCell):
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         (before,) = states
         i, h = self._products(F, inputs, before, **params)
-        h = gru_step(F, *(F.split(x, num_outputs=3, axis=1) for x in (i, h)), before, F.tanh)
+        h = gru_step(*(F.split(x, num_outputs=3, axis=1) for x in (i, h)), before, F.sigmoid, F.tanh)
         h = self._named(h, "out")
         return h, [h]

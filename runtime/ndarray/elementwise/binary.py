@@ -16,6 +16,7 @@ import numpy as np
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError
 from runtime.core import backend, threaded
+from runtime.core.kept import of_sizes
 from runtime.core.threaded import threads_pay
 from runtime.native import arithmetic as native
 from runtime.ndarray.elementwise.unary import floor, log
@@ -72,6 +73,9 @@ __all__ = [
 ]
 
 NUMBER = (float, int, np.generic)
+
+OPERATORS: dict[str, Operator] = {}
+"""The operators of this file, which functions stand for, by their names."""
 
 Gradient = Callable[[NDArray, NDArray, Any, Any], NDArray]
 _BOOL = np.dtype(bool)
@@ -134,14 +138,15 @@ def _broadcasting(
     left: Gradient | None = None,
     right: Gradient | None = None,
     of_numbers: Callable | None = None,
+    repeats: bool = False,
 ) -> Callable[[Any, Any], Any]:
     """An operator on two arrays, or an array and a number; the gradients given are for operands of one shape.
 
     Of two numbers it is the Python function `of_numbers`.
     """
     gradients = [] if left is None or right is None else [_summed(left, 0), _summed(right, 1)]
-    operator = Operator(forward, *gradients)
-    operator.name = name
+    operator = OPERATORS[name] = Operator(forward, *gradients)
+    operator.name, operator.repeats = name, repeats
 
     def call(lhs: Any, rhs: Any) -> Any:
         if of_numbers is not None and isinstance(lhs, (float, int)) and isinstance(rhs, (float, int)):
@@ -188,11 +193,17 @@ def _arithmetic(forward: Callable, kernels: _Kernels | None = None) -> Callable:
 def _by_kernel(kernels: _Kernels, a: Any, b: Any) -> np.ndarray | None:
     """The result for large arrays of one shape, or one and a number in its type; None where NumPy computes it."""
     if isinstance(b, np.generic):
-        return run_elementwise_kernel(kernels.number, a, np.array([b])) if threads_pay(a) else None
+        return run_elementwise_kernel(kernels.number, a, _in_array(b)) if threads_pay(a) else None
     if isinstance(a, np.generic):
         pays = kernels.of_number is not None and threads_pay(b)
-        return run_elementwise_kernel(kernels.of_number, b, np.array([a])) if pays else None
+        return run_elementwise_kernel(kernels.of_number, b, _in_array(a)) if pays else None
     return run_elementwise_kernel(kernels.arrays, a, b) if threads_pay(a, b) else None
+
+
+@of_sizes
+def _in_array(number: np.generic) -> np.ndarray:
+    """A number, which is no element of an array, for kernels to read."""
+    return np.array([number])
 
 
 def _divide(a: Any, b: Any) -> np.ndarray:
@@ -241,6 +252,7 @@ add = _broadcasting(
     lambda g, y, a, b: g,
     lambda g, y, a, b: g,
     python.add,
+    repeats=True,
 )
 subtract = _broadcasting(
     "subtract",
@@ -249,6 +261,7 @@ subtract = _broadcasting(
     lambda g, y, a, b: g,
     lambda g, y, a, b: -g,
     python.sub,
+    repeats=True,
 )
 multiply = _broadcasting(
     "multiply",
@@ -257,6 +270,7 @@ multiply = _broadcasting(
     lambda g, y, a, b: g * b,
     lambda g, y, a, b: g * a,
     python.mul,
+    repeats=True,
 )
 divide = _broadcasting(
     "divide",
@@ -265,6 +279,7 @@ divide = _broadcasting(
     lambda g, y, a, b: g / b,
     lambda g, y, a, b: -g * y / b,
     python.truediv,
+    repeats=True,
 )
 modulo = _broadcasting(
     "modulo",
@@ -397,9 +412,12 @@ elemwise_mul = _elementwise("elemwise_mul", multiply, "`lhs * rhs` of two arrays
 elemwise_div = _elementwise("elemwise_div", divide, "`lhs / rhs` of two arrays of one shape.")
 
 
+class Sum(Operator):
+    """The sum of some arrays, one rounding after the other."""
+
+
 @functools.cache
-def _sum_of(n: int) -> Operator:
-    """The sum of `n` arrays, one rounding after the other."""
+def _sum_of(n: int) -> Sum:
 
     @in_float32
     @ignore_fp_errors
@@ -409,7 +427,7 @@ def _sum_of(n: int) -> Operator:
             total += x
         return total
 
-    operator = Operator(forward, *[lambda g, *_: g] * n)
+    operator = Sum(forward, *[lambda g, *_: g] * n)
     operator.name = "add_n"
     return operator
 

@@ -19,9 +19,10 @@ from runtime.core.backend import is_host
 from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
 from runtime.native import arithmetic, error_function
+from runtime.native.formulas import tanh_gradient
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, repeating
 from runtime.ndarray.two_gradients import (
     DirectOperator,
     TwoGradientOperator,
@@ -138,11 +139,11 @@ def _threaded(kernel: LoopKernel, function: Forward) -> Forward:
     return lambda x: run_elementwise_kernel(kernel, x) if threads_pay(x) else function(x)
 
 
-identity = _operator("identity", _threaded(arithmetic.copy, np.copy), "A copy.", lambda g, y, x: g)
-negative = _operator("negative", _threaded(arithmetic.negate, np.negative), "`-x`.", lambda g, y, x: -g)
+identity = repeating(_operator("identity", _threaded(arithmetic.copy, np.copy), "A copy.", lambda g, y, x: g))
+negative = repeating(_operator("negative", _threaded(arithmetic.negate, np.negative), "`-x`.", lambda g, y, x: -g))
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
-square = _operator(
-    "square", _threaded(arithmetic.square, ignore_fp_errors(np.square)), "`x²`.", lambda g, y, x: g * x * 2
+square = repeating(
+    _operator("square", _threaded(arithmetic.square, ignore_fp_errors(np.square)), "`x²`.", lambda g, y, x: g * x * 2)
 )
 sign = _operator(
     "sign",
@@ -225,6 +226,9 @@ log1p = _function("log1p", np.log1p, "`log(1 + x)`, precise near 0.", lambda g, 
 
 # ---------------------------------------------------------------- trigonometric and hyperbolic functions
 
+TANH_WORK = 8
+"""The work of tanh per element, in additions."""
+
 sin = _function("sin", np.sin, "The sine.", lambda g, y, x: g * cos(x))
 cos = _function("cos", np.cos, "The cosine.", lambda g, y, x: -g * sin(x))
 tan = _function("tan", np.tan, "The tangent.", lambda g, y, x: g * (y * y + 1))
@@ -235,15 +239,24 @@ degrees = _function("degrees", np.degrees, "Radians as degrees.", lambda g, y, x
 radians = _function("radians", np.radians, "Degrees as radians.", lambda g, y, x: g * (math.pi / 180))
 sinh = _function("sinh", np.sinh, "The hyperbolic sine.", lambda g, y, x: g * cosh(x))
 cosh = _function("cosh", np.cosh, "The hyperbolic cosine.", lambda g, y, x: g * sinh(x))
-tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), TwoGradientOperator)
+tanh = _function(
+    "tanh",
+    lambda x: run_elementwise_kernel(native.tanh, x, work=TANH_WORK) if is_host(x) else np.tanh(x),
+    "The hyperbolic tangent.",
+    lambda g, y, x: tanh_gradient.python(g, y),
+    TwoGradientOperator,
+)
 arcsinh = _function("arcsinh", np.arcsinh, "The inverse of `sinh`.", lambda g, y, x: g * rsqrt(x * x + 1))
 arccosh = _function("arccosh", np.arccosh, "The inverse of `cosh`.", lambda g, y, x: g * rsqrt((x - 1) * (x + 1)))
 arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y, x: g / (1 - x * x))
 
 
+tanh.repeats = True
+
+
 @tanh.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (run_elementwise_kernel(native.tanh_back, y, g) if kernel_pays(y) else g * (1 - y * y),)
+    return (run_elementwise_kernel(native.tanh_back, y, g) if kernel_pays(y) else tanh_gradient.python(g, y),)
 
 
 # ---------------------------------------------------------------- special functions
@@ -265,6 +278,9 @@ erf = _function(
     lambda g, y, x: g * exp(x * x * -1) * (2 / math.sqrt(math.pi)),
     TwoGradientOperator,
 )
+
+
+erf.repeats = True
 
 
 @erf.backward
@@ -304,6 +320,7 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- with parameters
 
 
+@repeating
 @DirectOperator
 @ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:

@@ -14,12 +14,13 @@ from runtime.core.threaded import takes, threads_pay
 from runtime.native import activation as native
 from runtime.native import arithmetic
 from runtime.native.activation import DENSITY_AT_0
+from runtime.native.formulas import sigmoid_gradient
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.reduce.reductions import sum_to
 from runtime.ndarray.two_gradients import (
     DirectOperator,
@@ -42,6 +43,7 @@ def _has_kernels(x: np.ndarray) -> bool:
     return x.dtype.char in "fd" and is_host(x)
 
 
+@repeating
 @TwoGradientOperator
 def relu(x: np.ndarray) -> np.ndarray:
     """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
@@ -58,6 +60,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * relu_slope(y)
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 @ignore_fp_errors
@@ -75,17 +78,15 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
     if kernel_pays(y):
         return (run_elementwise_kernel(native.sigmoid_back, y, g),)
-    dx = 1 - y
-    dx *= y
-    dx *= g
-    return (dx,)
+    return (sigmoid_gradient.python(g, y),)
 
 
 @sigmoid.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
-    return g * y * (1 - y)
+    return sigmoid_gradient.python(g, y)
 
 
+@repeating
 @TwoGradientOperator
 @ignore_fp_errors
 def softrelu(x: np.ndarray) -> np.ndarray:
@@ -107,6 +108,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * sigmoid(x)
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 @ignore_fp_errors
@@ -142,6 +144,7 @@ def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArra
     return _saturated(data * alpha + beta)
 
 
+@repeating
 @DirectOperator
 @ignore_bfloat16_nan
 def _saturated(x: np.ndarray) -> np.ndarray:
@@ -176,13 +179,14 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 # ---------------------------------------------------------------- with a slope below zero
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
     if not is_host(x):
         return np.where(x > 0, x, x * slope)
-    return run_elementwise_kernel(native.leaky, x, np.array([slope], x.dtype))
+    return run_elementwise_kernel(native.leaky, x, constants(x.dtype, slope))
 
 
 @_leaky.backward
@@ -191,7 +195,7 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.
         return (np.where(x > 0, g, g * slope),)
     x, dtype = widen_half(x), x.dtype
     return (
-        run_elementwise_kernel(native.leaky_back, x, np.array([slope], x.dtype), widen_half(g)).astype(
+        run_elementwise_kernel(native.leaky_back, x, constants(x.dtype, slope), widen_half(g)).astype(
             dtype, copy=False
         ),
     )
@@ -205,13 +209,14 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     return g * NDArray(slopes, x._ctx)
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 @ignore_fp_errors
 def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale x` above zero, `slope (exp(x) - 1)` below."""
     if is_host(x):
-        return run_elementwise_kernel(native.elu, x, np.array([slope, scale], x.dtype), work=EXP_WORK)
+        return run_elementwise_kernel(native.elu, x, constants(x.dtype, slope, scale), work=EXP_WORK)
     y = np.expm1(np.minimum(x, 0))
     y *= slope
     y += np.maximum(x, 0) * x.dtype.type(scale)
@@ -231,7 +236,7 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float, scale: float
     if not is_host(x):
         return (g * _elu_slopes.forward(x, slope=slope, scale=scale),)
     x, dtype = widen_half(x), x.dtype
-    slopes = np.array([slope, scale], x.dtype)
+    slopes = constants(x.dtype, slope, scale)
     dx = run_elementwise_kernel(native.elu_back, x, slopes, widen_half(g), work=EXP_WORK)
     return (dx.astype(dtype, copy=False),)
 
@@ -260,6 +265,7 @@ def _has_planes(x: np.ndarray, slope: np.ndarray) -> bool:
     return takes(slope) and slope.dtype == x.dtype and slope.size in (1, x.shape[1]) and slope.size == slope.shape[1]
 
 
+@repeating
 @TwoGradientOperator
 @ignore_bfloat16_nan
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
@@ -346,6 +352,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * exp(x * x * -0.5) * DENSITY_AT_0
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 def _gelu(x: np.ndarray) -> np.ndarray:

@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from runtime.base import ArgumentError
+from runtime.core.kept import of_sizes
 from runtime.core.threaded import takes
 from runtime.native import transpose as native
 from runtime.ndarray.linalg.products import batch_dot
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, repeating
 
 __all__: list[str] = []
 CONTRIB = (
@@ -84,6 +85,7 @@ def _beside_each_other(x: NDArray, heads: int) -> NDArray:
 # ---------------------------------------------------------------- what lies interleaved
 
 
+@repeating
 @Operator
 def _apart(x: np.ndarray, *, rows: int, kinds: int, wanted: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Of x, (length, rows, kinds, size) in any shape, the kinds that are wanted, each (rows, length, size)."""
@@ -97,17 +99,26 @@ def _apart(x: np.ndarray, *, rows: int, kinds: int, wanted: tuple[int, ...]) -> 
     return found
 
 
+@repeating
 @Operator
 def _together(*arrays: np.ndarray, kinds: int, places: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
     """The way back: x of `shape` has the arrays as the kinds `places`, and 0 as others."""
     rows, length, size = arrays[0].shape
-    x = (np.empty_like if len(places) == kinds else np.zeros_like)(arrays[0], shape=shape)
-    for kind, y in zip(places, arrays, strict=True):
-        if takes(y):
+    x = np.empty_like(arrays[0], shape=shape)
+    others = [kind for kind in range(kinds) if kind not in places]
+    nothing = [_zeros_like(arrays[0])] * len(others) if others else []
+    in_kernel = all(map(takes, arrays))
+    for kind, y in zip((*places, *others), (*arrays, *nothing), strict=True):
+        if in_kernel:
             native.put_kind(rows, y.size, y, x, kind, kinds, length, rows, size)
         else:
             x.reshape(length, rows, kinds, size)[:, :, kind] = y.swapaxes(0, 1)
     return x
+
+
+@of_sizes
+def _zeros_like(x: np.ndarray) -> np.ndarray:
+    return np.zeros_like(x)
 
 
 @_apart.gradient

@@ -24,7 +24,7 @@ from runtime.ndarray.nn.normalization import (
     normalize_back,
     normalize_in_operators,
 )
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, repeating
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
@@ -69,6 +69,7 @@ def _set_to_one(gamma: np.ndarray) -> None:
     gamma.fill(1)
 
 
+@repeating
 @_BatchNorm
 def _batch_norm(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *,
@@ -93,6 +94,7 @@ def _(
     return normalize_in_operators(x, ones_like(gamma) if fix_gamma else gamma, beta, **attrs)
 
 
+@repeating
 @Operator
 def _scale_and_shift(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, mu: np.ndarray, var: np.ndarray, *, view: Any, eps: float

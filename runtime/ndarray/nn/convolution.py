@@ -17,7 +17,7 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
-from runtime.native.sums import SUMS, sum_planes
+from runtime.native.sums import summed
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import depthwise, gathered, gpu_windows, grouped, pointwise, winograd
 from runtime.ndarray.nn.windows import (
@@ -29,7 +29,7 @@ from runtime.ndarray.nn.windows import (
     per_axis,
     window_of,
 )
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import Operator, in_float32, repeating
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.two_gradients import DirectOperator
 
@@ -46,6 +46,7 @@ SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
 # ---------------------------------------------------------------- three operators
 
 
+@repeating
 @DirectOperator
 @in_float32
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
@@ -78,6 +79,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     return y
 
 
+@repeating
 @Operator
 @in_float32
 def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
@@ -107,6 +109,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     return x
 
 
+@repeating
 @Operator
 @in_float32
 def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndarray:
@@ -160,12 +163,10 @@ def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
 
 @in_float32
 def _sum_of_planes(g: np.ndarray) -> np.ndarray:
-    """(n, filters, ...): the sum of each filter's elements, (filters,), as plans compute it."""
+    """(n, filters, ...): the sum of each filter's elements, (filters,)."""
     if not is_host(g):
         return g.sum(axis=(0, *range(2, g.ndim)))
-    y = np.empty(g.shape[1], g.dtype)
-    sum_planes(g.shape[1], g.size, g, y, len(g), g.shape[1], math.prod(g.shape[2:]), scratch=SUMS)
-    return y
+    return summed(g, len(g), g.shape[1], math.prod(g.shape[2:]))
 
 
 @_convolve.backward
@@ -316,6 +317,7 @@ def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[
 # ---------------------------------------------------------------- matrices of windows
 
 
+@repeating
 @Operator
 @in_float32
 def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.kept import kept
+from runtime.core.kept import kept, of_sizes
 from runtime.native import gathered as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
@@ -178,6 +178,7 @@ def code_of(entry: str, x: np.ndarray) -> int:
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def places_of(count: int, step: int) -> np.ndarray:
     """`count` places, a step apart."""
     return np.arange(count, dtype=np.int64) * step

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import of_sizes
 from runtime.native import grouped as native
 from runtime.ndarray.nn import gathered
 from runtime.ndarray.nn.channels_last import three
@@ -45,6 +46,7 @@ def pays(channels: int, filters: int, window: Window) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
+@of_sizes
 def plan(channels: int, image: Shape, filters: int, window: Window) -> Plan:
     """The plan of a convolution of images with `channels` channels and spatial axes `image`, with `filters` filters."""
     size, out = three(image, 1), three(window.outputs(image), 1)

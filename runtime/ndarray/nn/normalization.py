@@ -14,6 +14,7 @@ from runtime.core.backend import is_host
 from runtime.native import normalization as native
 from runtime.ndarray.elementwise import sqrt, square
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import repeating
 from runtime.ndarray.reduce.reductions import mean
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.two_gradients import TwoGradientOperator, constants, widen_half
@@ -176,7 +177,7 @@ def normalize_in_operators(x: NDArray, gamma: NDArray, beta: NDArray, *, view: A
     return reshape(y, x.shape).astype(x.dtype, copy=False)
 
 
-_normalize = TwoGradientOperator(normalize)
+_normalize = repeating(TwoGradientOperator(normalize))
 _normalize.backward(normalize_back)
 _normalize.again(normalize_in_operators)
 

@@ -18,7 +18,7 @@ from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.softmax import _softmax
-from runtime.ndarray.operator import Operator, on_own_device
+from runtime.ndarray.operator import Operator, on_own_device, repeating
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [
@@ -43,7 +43,7 @@ def _regression(name: str, predict: Any, error: Any) -> Any:
 
     forward.__name__ = name
     operator = Operator(forward, lambda g, y, x, label, *, scale: error(y, label) * scale)
-    operator.is_loss = True
+    operator.is_loss, operator.repeats = True, predict.repeats
 
     def call(data: NDArray, label: NDArray, grad_scale: float = 1.0) -> NDArray:
         if data.size != label.size:
@@ -71,6 +71,7 @@ LogisticRegressionOutput.__doc__ = (
 # ---------------------------------------------------------------- classification
 
 
+@repeating
 @Operator
 def _softmax_output(x: np.ndarray, target: np.ndarray, weight: np.ndarray, *, axis: int, out_grad: bool) -> np.ndarray:
     return _softmax.forward(x, axis=axis, scale=1.0, masked=None)
@@ -241,9 +242,10 @@ def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, 
     """
     if normalization not in ("null", "batch", "valid"):
         raise MXNetError(f"MakeLoss: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
-    autograd.reads_values()
-    valid = int((data._data > valid_thresh).sum()) if normalization == "valid" else 0
-    count = {"null": 1, "batch": math.prod(data.shape[:-1]), "valid": max(1, valid)}[normalization]
+    count = math.prod(data.shape[:-1]) if normalization == "batch" else 1
+    if normalization == "valid":
+        autograd.reads_values()
+        count = max(1, int((data._data > valid_thresh).sum()))
     return _make_loss(data, slope=grad_scale / count)
 
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from runtime.core.blas import FLOPS
+from runtime.core.kept import of_sizes
 from runtime.native import pointwise as native
 from runtime.native.channels_last import LANES
 from runtime.native.panels import aligned, panel_width
@@ -83,6 +84,7 @@ def every_pixel(window: Window) -> Window:
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def _steps(image: Shape, window: Window) -> np.ndarray:
     lead = (1,) * (3 - len(image))
     return np.array([*lead, *image, *lead, *window.outputs(image), *lead, *window.stride], np.int64)
@@ -139,6 +141,7 @@ def _multiply(
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def _inputs(pixels: int) -> np.ndarray:
     """The places that `native.multiply` takes."""
     return np.concatenate([gathered.places_of(native.CHUNK, step) for step in (pixels, LANES)])
@@ -166,6 +169,7 @@ def weight_parts(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def _places(width: int, groups: int, filters: int, channels: int, pixels: int, together: int) -> np.ndarray:
     """The tables that `native.convolve_weight` takes."""
     tables = (

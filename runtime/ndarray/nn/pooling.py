@@ -15,11 +15,12 @@ import numpy as np
 
 from runtime.base import MXNetError, did_you_mean, numeric_types
 from runtime.core.backend import is_host, to_device_of
+from runtime.core.kept import of_sizes
 from runtime.native import pooling as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import gpu_windows
 from runtime.ndarray.nn.windows import LAYOUTS, Shape, Window, floating, per_axis
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import Operator, in_float32, repeating
 from runtime.ndarray.shape.reshape import transpose
 from runtime.ndarray.two_gradients import DirectOperator
 
@@ -55,6 +56,7 @@ class Geometry(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
+@of_sizes
 def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
     ones, zeros = (1,) * (3 - len(plane)), (0,) * (3 - len(plane))
     numbers = [*ones, *plane, *ones, *pool.outputs, *ones, *pool.kernel, *ones, *pool.stride, *zeros, *pool.pad]
@@ -79,6 +81,7 @@ def _planes(x: np.ndarray) -> int:
 # ---------------------------------------------------------------- operators
 
 
+@repeating
 @DirectOperator
 @in_float32
 def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
@@ -93,6 +96,7 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     return y
 
 
+@repeating
 @Operator
 @in_float32
 def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
@@ -107,6 +111,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     return to
 
 
+@repeating
 @Operator
 @in_float32
 def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
@@ -138,6 +143,7 @@ def _(g: NDArray, y: NDArray, of: NDArray, x: NDArray, *, pool: Pool) -> NDArray
     return _unpool_max(g, x, pool=pool)
 
 
+@repeating
 @Operator
 @in_float32
 def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
@@ -149,6 +155,7 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     return y
 
 
+@repeating
 @Operator
 @in_float32
 def unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:

@@ -15,7 +15,7 @@ from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
+from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device, repeating
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import take
 from runtime.ndarray.shape.pick import places
@@ -74,6 +74,7 @@ def _exponentials_in_numpy(x: np.ndarray, axis: int, scale: float) -> tuple[np.n
     return e, tops, e.sum(axis=axis, keepdims=True)
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
@@ -121,6 +122,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
     return dx if scale == 1 else dx * scale
 
 
+@repeating
 @TwoGradientOperator
 @in_float32
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
@@ -241,6 +243,7 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 # ---------------------------------------------------------------- cross entropy
 
 
+@repeating
 @TwoGradientOperator
 def _cross_entropy(
     x: np.ndarray, label: np.ndarray, *, axis: int, shape: tuple[int, ...]

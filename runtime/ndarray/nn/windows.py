@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import MXNetError, count, numeric_types
+from runtime.core.kept import of_sizes
 from runtime.ndarray.ndarray import NDArray
 
 Shape = tuple[int, ...]
@@ -56,6 +57,7 @@ class Geometry(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
+@of_sizes
 def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
     """The geometry for images with `channels` channels and spatial axes `image`, and `filters` filters."""
     outputs = window.outputs(image)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.core.blas import FLOPS
-from runtime.core.kept import kept
+from runtime.core.kept import kept, of_sizes
 from runtime.native import winograd as native
 from runtime.native.panels import aligned, panel_width
 from runtime.ndarray.nn import channels_last, gathered
@@ -144,12 +144,14 @@ def convolve_image(y: np.ndarray, w: np.ndarray, pad: Shape, dilate: Shape = (1,
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def _order(channels: int, width: int) -> np.ndarray:
     """Where the rows of weights, (channels, 9), go in a panel, (9, channels, width)."""
     return np.arange(9 * channels).reshape(9, channels).T.reshape(-1) * width
 
 
 @functools.lru_cache(maxsize=256)
+@of_sizes
 def _turned_order(blocks: int, size: int) -> np.ndarray:
     """Where the 9 elements of kernels go in panels, (blocks, 9, size), turned by half a turn."""
     return (np.arange(blocks)[:, None] * 9 + np.arange(8, -1, -1)).reshape(-1) * size

@@ -14,7 +14,7 @@ from runtime.core.backend import is_host
 from runtime.core.threaded import takes
 from runtime.native import sums as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.shape.reshape import axes_of, axis_of, reshape
 from runtime.ndarray.two_gradients import MIN_KERNEL_ELEMENTS, widen_half
 
@@ -128,7 +128,22 @@ _add_up, _multiply_up = _over(np.add, "sum"), _over(np.multiply, "prod")
 # ---------------------------------------------------------------- sums
 
 
-_sum = _reduction("sum", _add_up)
+def _sum_up(x: np.ndarray, axes: Shape) -> np.ndarray:
+    sizes = _around(x.shape, axes) if x.dtype.char in "fd" and type(x) is np.ndarray else None
+    return _add_up(x, axes) if sizes is None else native.summed(x, *sizes)
+
+
+@functools.lru_cache(4096)
+def _around(shape: Shape, axes: Shape) -> tuple[int, int, int] | None:
+    """The elements before, of, and behind the axes that stay; None if there are none, or others between them."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    if 0 in shape or not axes or not kept or kept[-1] - kept[0] + 1 != len(kept):
+        return None
+    before, behind = math.prod(shape[: kept[0]]), math.prod(shape[kept[-1] + 1 :])
+    return before, math.prod(shape) // (before * behind), behind
+
+
+_sum = repeating(_reduction("sum", _sum_up))
 _nansum = _reduction("nansum", lambda x, axes: _add_up(np.where(np.isnan(x), 0, x), axes))
 
 
@@ -350,6 +365,7 @@ def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
 # ---------------------------------------------------------------- running sums
 
 
+@repeating
 @Operator
 @in_float32
 @ignore_fp_errors

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.core.blas import matmul
+from runtime.native.formulas import gru_state, lstm_memory, sigmoid_gradient, tanh_gradient
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.operator import ignore_fp_errors
 
@@ -44,7 +45,7 @@ def elman_back(
     for t in reversed(range(len(y))):
         if dy is not None:
             dh = dh + dy[t]
-        d[t] = dh * (1 - y[t] * y[t] if activation == "tanh" else y[t] > 0)
+        d[t] = tanh_gradient.python(dh, y[t]) if activation == "tanh" else dh * (y[t] > 0)
         dh = matmul(d[t], wh)
     return dh
 
@@ -63,7 +64,7 @@ def lstm(
         i, f, g, o = _parts(gate, 4)
         i[...], f[...], o[...] = (sigmoid.forward(x) for x in (i, f, o))
         np.tanh(g, out=g)
-        cells[t] = c = f * c + i * g
+        cells[t] = c = lstm_memory.python(f, c, i, g)
         hidden = o * np.tanh(c)
         y[t] = h = hidden if wr is None else matmul(hidden, wr.T)
     return h, c
@@ -89,11 +90,11 @@ def lstm_back(
             dy[t] = dh
             dhidden = matmul(dh, wr)
         c = np.tanh(cells[t])
-        dc = dc + dhidden * o * (1 - c * c)
-        di[...] = dc * g * (i * (1 - i))
-        df[...] = dc * _before(c0, cells, t) * (f * (1 - f))
-        dg[...] = dc * i * (1 - g * g)
-        do[...] = dhidden * c * (o * (1 - o))
+        dc = dc + tanh_gradient.python(dhidden * o, c)
+        di[...] = sigmoid_gradient.python(dc * g, i)
+        df[...] = sigmoid_gradient.python(dc * _before(c0, cells, t), f)
+        dg[...] = tanh_gradient.python(dc * i, g)
+        do[...] = sigmoid_gradient.python(dhidden * c, o)
         dc = dc * f
         dh = matmul(d[t], wh)
     return dh, dc
@@ -118,7 +119,7 @@ def gru(
         r[...], z[...], kept[t] = sigmoid.forward(r + pr), sigmoid.forward(z + pz), pnew
         new += r * pnew
         np.tanh(new, out=new)
-        y[t] = h = new + z * (h - new)
+        y[t] = h = gru_state.python(new, z, h)
     return h
 
 
@@ -135,9 +136,9 @@ def gru_back(
         dr, dz, dnew = _parts(d[t], 3)
         if dy is not None:
             dh = dh + dy[t]
-        dnew[...] = dh * (1 - z) * (1 - new * new)
-        dz[...] = dh * (_before(h0, y, t) - new) * (z * (1 - z))
-        dr[...] = dnew * kept[t] * (r * (1 - r))
+        dnew[...] = tanh_gradient.python(dh * (1 - z), new)
+        dz[...] = sigmoid_gradient.python(dh * (_before(h0, y, t) - new), z)
+        dr[...] = sigmoid_gradient.python(dnew * kept[t], r)
         dproduct[t] = d[t]
         _parts(dproduct[t], 3)[2][...] *= r
         dh = dh * z + matmul(dproduct[t], wh)

@@ -10,7 +10,8 @@ has it).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,16 +21,18 @@ from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS, matmul
 from runtime.native import panels
 from runtime.native import recurrent as native
+from runtime.native.formulas import gru_state, lstm_memory
 from runtime.ndarray import elementwise as ew
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.fully_connected import FullyConnected
-from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.rnn import gpu_recurrent
 from runtime.ndarray.shape.slicing import split, stack
 
 Arrays = tuple[np.ndarray, ...]
+Function = Callable[[Any], Any]
 
 
 def _project(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -128,6 +131,7 @@ def _without(gradients: list, x: NDArray) -> list[NDArray | None]:
 # ---------------------------------------------------------------- Elman
 
 
+@repeating
 @Operator
 @in_float32
 @ignore_fp_errors
@@ -152,6 +156,7 @@ def _elman(
 _KINDS = {"relu": native.RELU, "tanh": native.TANH}
 
 
+@repeating
 @Operator
 @in_float32
 def _elman_gradient(
@@ -193,6 +198,7 @@ def _elman_steps(x, h, wi, wh, bi, bh, activation):  # type: ignore[no-untyped-d
 # ---------------------------------------------------------------- LSTM
 
 
+@repeating
 @Operator
 @in_float32
 def _lstm(
@@ -220,6 +226,7 @@ def _lstm(
     return y, last_h, last_c, cells, gates
 
 
+@repeating
 @Operator
 @in_float32
 def _lstm_gradient(
@@ -256,12 +263,18 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
     return _without(_lstm_gradient(y[0], y[3], y[4], x, h0, c0, wi, wh, wr, *g[:4], of_data=given), x)
 
 
+def lstm_step(gates: Iterable[Any], c: Any, gate: Function, activation: Function) -> tuple[Any, Any]:
+    """The new h and c of long short-term memory; `gates` are the sums for input, forget, cell and output."""
+    i, f, g, o = gates
+    c = lstm_memory.python(gate(f), c, gate(i), activation(g))
+    return gate(o) * activation(c), c
+
+
 def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
     states, cells = [], []
     for step in x:
-        i, f, g, o = split(FullyConnected(step, wi, bi) + FullyConnected(h, wh, bh), 4, axis=1)
-        c = sigmoid(f) * c + sigmoid(i) * ew.tanh(g)
-        h = sigmoid(o) * ew.tanh(c)
+        gates = split(FullyConnected(step, wi, bi) + FullyConnected(h, wh, bh), 4, axis=1)
+        h, c = lstm_step(gates, c, sigmoid, ew.tanh)
         h = h if wr is None else dot(h, wr, transpose_b=True)
         states.append(h)
         cells.append(c)
@@ -271,6 +284,7 @@ def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
 # ---------------------------------------------------------------- GRU
 
 
+@repeating
 @Operator
 @in_float32
 def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray) -> Arrays:
@@ -293,6 +307,7 @@ def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.nd
     return y, last, gates, kept
 
 
+@repeating
 @Operator
 @in_float32
 def _gru_gradient(
@@ -322,12 +337,17 @@ def _(g: list, y: list[NDArray], *inputs: NDArray) -> list[NDArray | None]:
     return _without(_gru_gradient(y[0], y[2], y[3], x, h0, wi, wh, *g[:2], of_data=x._node is not None), x)
 
 
+def gru_step(i: Iterable[Any], h: Iterable[Any], before: Any, gate: Function, activation: Function) -> Any:
+    """The new state of gated recurrent units; `i` and `h` are the products of reset, update and new gate."""
+    (ir, iz, inew), (hr, hz, hnew) = i, h
+    new = activation(inew + gate(ir + hr) * hnew)
+    return gru_state.python(new, gate(iz + hz), before)
+
+
 def _gru_steps(x, h, wi, wh, bi, bh):  # type: ignore[no-untyped-def]
     states = []
     for step in x:
-        ir, iz, inew = split(FullyConnected(step, wi, bi), 3, axis=1)
-        hr, hz, hnew = split(FullyConnected(h, wh, bh), 3, axis=1)
-        new = ew.tanh(inew + sigmoid(ir + hr) * hnew)
-        h = new + sigmoid(iz + hz) * (h - new)
+        products = split(FullyConnected(step, wi, bi), 3, axis=1), split(FullyConnected(h, wh, bh), 3, axis=1)
+        h = gru_step(*products, h, sigmoid, ew.tanh)
         states.append(h)
     return [stack(*states), h]

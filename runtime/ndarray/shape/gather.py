@@ -16,7 +16,7 @@ from runtime.native import arithmetic
 from runtime.native import gather as native
 from runtime.native.gather import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_fp_errors
+from runtime.ndarray.operator import Operator, ignore_fp_errors, repeating
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import gather, sum_rows_by_number
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
@@ -70,9 +70,6 @@ def _(
 def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
     """Zeros with the slices of `g` added at `index` along an axis of `length`."""
     return _put_back(g, index, axis, length)
-
-
-_put.repeats = False
 
 
 def _put_back(g: np.ndarray, index: np.ndarray, axis: int, length: int, to: np.ndarray | None = None) -> np.ndarray:
@@ -298,6 +295,7 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
 # ---------------------------------------------------------------- conditions
 
 
+@repeating
 @Operator
 def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
     """A condition is of truth values, or of numbers that are not 0 where it holds."""
@@ -381,6 +379,3 @@ def _one_hot(indices: np.ndarray, *, depth: int, on: float, off: float, dtype: n
     hot = indices.astype(np.int64)[..., None] == backend.array_module(indices).arange(depth)
     values = np.where(hot, dtype.type(on), dtype.type(off))
     return values.astype(dtype, copy=False)  # CuPy's `where` has no bfloat16
-
-
-_one_hot.repeats = False

@@ -10,7 +10,7 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.native import gather as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, repeating
 from runtime.ndarray.shape.gather import positions
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import setitem
@@ -62,6 +62,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: 
 # ---------------------------------------------------------------- pick
 
 
+@repeating
 @Operator
 def _pick(x: np.ndarray, index: np.ndarray, *, axis: int, shape: Shape) -> np.ndarray:
     """The elements at `index`, in `shape`: whole numbers on the axis, or, for a kernel, any of the type of x."""

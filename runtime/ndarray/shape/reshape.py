@@ -12,7 +12,7 @@ from runtime.base import ArgumentError, MXNetError, count, counts
 from runtime.core import backend
 from runtime.native import transpose as native
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, repeating
 
 __all__ = [
     "Flatten",
@@ -240,6 +240,7 @@ def size_array(data: NDArray) -> NDArray:
 # ---------------------------------------------------------------- the order of axes and elements
 
 
+@repeating
 @Operator
 def _transpose(x: np.ndarray, *, axes: Shape) -> np.ndarray:
     if x.size < MIN_EXCHANGED or x.dtype.char not in "fd" or not backend.is_host(x):

@@ -12,7 +12,7 @@ from runtime.autograd import Node
 from runtime.base import ArgumentError, MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import Operator, in_float32, repeating
 from runtime.ndarray.shape.reshape import axis_of
 from runtime.ndarray.shape.subscript import copied, joined, part, setitem
 
@@ -160,8 +160,8 @@ def _stack_keys(inputs: list[np.ndarray], *, axis: int) -> list[tuple]:
     return [(*[py_slice(None)] * axis, i) for i in range(len(inputs))]
 
 
-_concat = _Joining("concat", lambda *arrays, axis: joined(arrays, axis), _concat_keys)
-_stack = _Joining("stack", _stack_forward, _stack_keys)
+_concat = repeating(_Joining("concat", lambda *arrays, axis: joined(arrays, axis), _concat_keys))
+_stack = repeating(_Joining("stack", _stack_forward, _stack_keys))
 
 
 def concat(*data: NDArray, dim: int = 1, num_args: int | None = None) -> NDArray:
@@ -221,6 +221,7 @@ def _check_joined(name: str, data: tuple, num_args: int | None) -> NDArray:
 # ---------------------------------------------------------------- cutting into several
 
 
+@repeating
 @Operator
 def _split(x: np.ndarray, *, at: tuple[int, ...], axis: int, drop: bool) -> tuple[np.ndarray, ...]:
     """Copies of the pieces between the places `at` along `axis`; with `drop`, without that axis."""

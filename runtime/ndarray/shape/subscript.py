@@ -20,7 +20,7 @@ from runtime.core.threaded import MIN_ELEMENTS, takes, threads_pay
 from runtime.native import gather as native
 from runtime.ndarray.elementwise.casting import cast
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32, repeating
 from runtime.ndarray.shape.broadcast import broadcast_to
 from runtime.ndarray.shape.reshape import reshape
 
@@ -175,6 +175,7 @@ def joined(arrays: Sequence[np.ndarray], axis: int) -> np.ndarray:
 # ---------------------------------------------------------------- taking out and putting back
 
 
+@repeating
 @Operator
 def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
     """A view if that is contiguous, else a copy. The key is basic."""
@@ -184,12 +185,14 @@ def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
     return part if part.ndim else part.reshape(1)
 
 
+@repeating
 @Operator
 def part(x: np.ndarray, *, key: Any) -> np.ndarray:
     """A copy. The key is basic."""
     return copied(x, key)
 
 
+@repeating
 @Operator
 def _place(g: np.ndarray, *, key: Any, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` at `key`."""

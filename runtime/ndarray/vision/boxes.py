@@ -76,9 +76,6 @@ def _box_iou(lhs: np.ndarray, rhs: np.ndarray, *, format: str) -> np.ndarray:
     return overlaps(*flat).reshape(*lhs.shape[:-1], *rhs.shape[:-1])
 
 
-_box_iou.repeats = False
-
-
 def box_iou(lhs: NDArray, rhs: NDArray, format: str = "corner") -> NDArray:
     """(a, ..., b, ...): intersection over union of each box of `lhs`, (a, ..., 4), with each of `rhs`, (b, ..., 4)."""
     check_format("box_iou", format)

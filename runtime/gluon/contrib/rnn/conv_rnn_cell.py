@@ -7,8 +7,9 @@ from typing import Any
 
 from runtime.base import MXNetError, count
 from runtime.gluon.nn.layouts import per_axis
-from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States, gru_step, lstm_step
+from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States
 from runtime.ndarray import NDArray
+from runtime.ndarray.rnn.recurrent import gru_step, lstm_step
 
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
@@ -125,7 +126,7 @@ class _ConvGRU(_ConvCell):
 
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         products = self._products(F, inputs, states[0], params)
-        h = gru_step(F, *products, states[0], lambda x: self._get_activation(F, x, self._activation))
+        h = gru_step(*products, states[0], F.sigmoid, lambda x: self._get_activation(F, x, self._activation))
         h = self._named(h, "out")
         return h, [h]
 

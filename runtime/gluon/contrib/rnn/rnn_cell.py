@@ -7,9 +7,10 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError, count
 from runtime.gluon.rnn import BidirectionalCell, ModifierCell, RecurrentCell
-from runtime.gluon.rnn.basic_cell import States, _GatedCell, lstm_step
+from runtime.gluon.rnn.basic_cell import States, _GatedCell
 from runtime.gluon.rnn.sequences import Steps
 from runtime.ndarray import NDArray
+from runtime.ndarray.rnn.recurrent import lstm_step
 
 
 class VariationalDropoutCell(ModifierCell):

@@ -1,0 +1,184 @@
+"""Hybridized blocks give the bits that they give when they are not, whatever the first batches looked like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import MXNetError, autograd, gluon, nd
+from runtime.gluon import nn
+from runtime.ndarray.elementwise.unary import relu_slope
+from runtime.plan import lower
+from runtime.plan.expressions import EXPRESSIONS
+from tests.gluon.plans import entries
+from tests.ndarray.test_gradients import cases
+
+pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
+
+rng = np.random.default_rng(7)
+Function = Callable[..., Any]
+Batch = list[np.ndarray]
+
+
+class Around(gluon.HybridBlock):
+    """A function of arrays between others: enough operators for a plan."""
+
+    def __init__(self, function: Function, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self._function = function
+
+    def hybrid_forward(self, F, *arrays):
+        return [passed(F, y) for y in listed(self._function(*(passed(F, x) for x in arrays)))]
+
+
+def passed(F, x):
+    return x * 1 if x._data.dtype.kind == "f" else F.identity(x)
+
+
+def listed(y) -> list:
+    return list(y) if isinstance(y, (list, tuple)) else [y]
+
+
+def computed(function: Function, batches: Sequence[Batch], hybridized: bool) -> tuple[list[np.ndarray], Around]:
+    """Outputs and gradients for each of the batches."""
+    mx.random.seed(9)
+    net = Around(function)
+    if hybridized:
+        net.hybridize()
+    found = []
+    for batch in batches:
+        inputs = [nd.array(x, dtype=x.dtype) for x in batch]
+        variables = [x for x in inputs if x._data.dtype.kind == "f"]
+        for x in variables:
+            x.attach_grad()
+        with autograd.record():
+            outputs = net(*inputs)
+        heads = [y for y in outputs if y._in_graph() and y._data.dtype.kind == "f"]
+        if heads:
+            autograd.backward(heads)
+        found += [y.asnumpy() for y in outputs] + [x.grad.asnumpy() for x in variables]
+    return found, net
+
+
+def assert_same_bits(function: Function, batches: Sequence[Batch]) -> Around:
+    expected, _ = computed(function, batches, hybridized=False)
+    found, net = computed(function, batches, hybridized=True)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)  # signs of zeros, which NumPy's maximum leaves open, aside
+    return net
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cases of gradients, in float32: twice a batch of one number, then others."""
+    met, call = set(), lower._Lowering._compute
+
+    def noted(self, operator, *args):
+        met.add(operator)
+        return call(self, operator, *args)
+
+    monkeypatch.setattr(lower._Lowering, "_compute", noted)
+    wrong = {}
+    for name, case in [*cases(), *((f"pairs {i}", x) for i, x in enumerate(PAIRS))]:
+        arrays = [np.asarray(x, np.float32) for x in case.arrays] if hasattr(case, "arrays") else NUMBERS
+        alike = [np.full_like(x, x.flat[0]) if x.size else x for x in arrays]
+        batches = [alike, alike, arrays, [np.roll(x, 1) for x in arrays]]
+        try:
+            assert_same_bits(getattr(case, "function", case), batches)
+        except AssertionError as error:
+            wrong[name] = str(error)
+        except MXNetError:
+            continue  # a matrix of one number is singular, and float64 is asked for
+    assert not wrong
+    known = {*EXPRESSIONS, *lower.RULES} - lower.SAME
+    assert {x.name for x in known if x not in met} == set()
+
+
+NUMBERS = [rng.normal(size=(3, 4)).astype(np.float32) for _ in range(2)]
+PAIRS = [
+    lambda x, y: [x + y, x - y, x * y, x / y, 1 - x, 2 / x, nd.maximum(x, y), nd.minimum(x, 0.3)],
+    lambda x, y: [x == y, x != y, x > y, x >= y, x < y, x <= 0.5, nd.logical_not(x), nd.add_n(x, y, x)],
+    lambda x, y: [nd.zeros_like(x), nd.ones_like(y), nd.make_loss(x), nd.MakeLoss(y), nd.BlockGrad(x), nd.identity(y)],
+    lambda x, y: [nd.Flatten(x), relu_slope(x), nd.relu(x), nd.FullyConnected(x, y, y[:, 0], num_hidden=3)],
+    lambda x, y: [nd.Dropout(nd.tile(x, (40, 40)), 0.5), nd.sigmoid(x), nd.tanh(y), nd.square(x), nd.clip(y, -1, 0.5)],
+    lambda x, y: [nd.dot(x, y.T), nd.dot(x[0:1], y.T), nd.dot(x[:, :1], y[:1, :]), x.sum(axis=0), x.sum(axis=1)],
+]
+
+INTEGERS: dict[str, Function] = {
+    "pick": nd.pick,
+    "cross entropy": nd.softmax_cross_entropy,
+    "loss": lambda x, label: gluon.loss.SoftmaxCrossEntropyLoss()(x, label),
+    "output": nd.SoftmaxOutput,
+    "svm": nd.SVMOutput,
+    "one_hot": lambda x, label: x * nd.one_hot(label, 5),
+    "take": lambda x, label: nd.take(x, label) * 3,
+    "take along": lambda x, label: nd.take(x, label, axis=1) * 3,
+    "embedding": lambda x, label: nd.Embedding(label, x, input_dim=5, output_dim=5) * 3,
+    "where": lambda x, label: nd.where(label, x, -x),
+    "where not": lambda x, label: nd.where(label == label.max(), x * 3, -x),
+    "cast": lambda x, label: x * label.astype("float32").expand_dims(1) + label.astype("float32").sum(),
+    "argmax": lambda x, label: nd.pick(x, nd.argmax(x, axis=1)) + label.astype("float32"),
+    "mask": lambda x, label: nd.SequenceMask(x, label.astype("float32"), use_sequence_length=True),
+    "softmax": lambda x, label: nd.softmax(x, label, use_length=True),
+    "gather": lambda x, label: nd.gather_nd(x, label.expand_dims(0)) * 2,
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool", "float32", "float64"])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_labels(name: str, dtype: str) -> None:
+    """Batches of one class, and then of others; their numbers, and that of samples, are those of shapes, too."""
+
+    def batch(*labels: int) -> Batch:
+        return [rng.normal(size=(5, 5)).astype(np.float32), np.array(labels).astype(dtype)]
+
+    batches = [batch(3, 3, 3, 3, 3), batch(3, 3, 3, 3, 3), batch(1, 0, 4, 2, 2), batch(0, 0, 0, 0, 0)]
+    try:
+        computed(INTEGERS[name], batches, hybridized=False)
+    except MXNetError:  # of a type that the function does not take
+        return
+    assert_same_bits(INTEGERS[name], batches)
+
+
+class WithLoss(gluon.HybridBlock):
+    """A classifier that computes its loss."""
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.scores = nn.Dense(10, in_units=4)
+            self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def hybrid_forward(self, F, x, label):
+        return self.loss(self.scores(x), label)
+
+
+def trained(hybridized: bool, batch: int) -> tuple[float, WithLoss]:
+    """The accuracy of a classifier of ten points."""
+    mx.random.seed(3)
+    net = WithLoss()
+    net.initialize(mx.init.Xavier())
+    if hybridized:
+        net.hybridize()
+    points = np.random.default_rng(1).normal(size=(10, 4)).astype(np.float32) * 3
+    label = np.repeat(np.arange(10, dtype=np.int32), 8)
+    loader = gluon.data.DataLoader(gluon.data.ArrayDataset(points[label], label), batch)
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05})
+    for _ in range(40):
+        for x, y in loader:
+            with autograd.record():
+                loss = net(x, y)
+            loss.backward()
+            trainer.step(len(x))
+    return float((net.scores(nd.array(points)).argmax(axis=1).asnumpy() == np.arange(10)).mean()), net
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_training_with_one_class_in_the_first_batch(batch: int) -> None:
+    accuracy, net = trained(True, batch)
+    assert all(entry.compiled is not None for entry in entries(net))
+    assert accuracy == trained(False, batch)[0] > 0.8
