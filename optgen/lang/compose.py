@@ -25,7 +25,9 @@ from optgen.lang.parts import (
     renamed,
     token,
     with_choice,
+    with_constants,
     with_default,
+    with_own_functions,
 )
 from optgen.lang.splicing import Splicing
 from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
@@ -96,6 +98,7 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
     """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own."""
+    transform = with_constants(with_own_functions(transform, base.own_names()), base.own_names())
     both = transform.own_names() & base.own_names()
     known = {line[1].text for line in transform.declarations if _is_argument(line)}
     for field in use.fields:
@@ -108,7 +111,7 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
     ]
     words = use.name.rpartition("/")[2], use.name.replace("/", "_")  # ema and optax/ema in one chain
     word = next((x for x in words if not {f"{x}_{y}" for y in both} & base.own_names()), words[-1])
-    rename = Renaming(renamed({x: f"{word}_{x}" for x in both}, NOWHERE)).line
+    rename = Renaming(renamed({x: f"{word}_{x}" for x in both}, NOWHERE), transform.functions()).line
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
     axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))
     return Part(header, base.cite, axes, list(map(rename, lines)), update, evaluate)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Call, Expr, Name, Number, children, is_draw, walk, with_children
 from optgen.lang.actions import Definition
-from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
+from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
 from optgen.model import AXES, Equation, Flag, Kind, Param, StateDecl
 
@@ -74,7 +74,7 @@ class _Placing:
             elif isinstance(node, Call) and node.function in DRAWS:
                 help = "draw in an equation, and make the numbers an argument"
                 self.draft.error("E306", "a draw in the definition of a function", node.span, help)
-            elif isinstance(node, Call) and node.function in definition.parameters:
+            elif isinstance(node, Call) and node.function in {*definition.parameters} - FUNCTIONS.keys():
                 help = f"'{node.function}' is an argument here: write '*' to multiply"
                 self.draft.error("E207", f"unknown function '{node.function}'", node.span, help)
             elif isinstance(node, Call) and node.function == definition.name:

@@ -26,7 +26,7 @@ from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 def check_call(call: Call, scope: Scope) -> None:
     """Check that a function exists, takes as many arguments, and reduces if it has a scope."""
     what = scope.what(call.function) or ("a local value" if call.function in scope.locals else None)
-    function = FUNCTIONS.get(call.function) if what is None else None
+    function = FUNCTIONS.get(call.function)
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
         _no_function(call, what, at, scope)
@@ -65,8 +65,7 @@ def _no_function(call: Call, what: str | None, at: Span, scope: Scope) -> None:
         return
     instead = COMMON_FUNCTIONS.get(name)
     if what is not None:
-        rename = f", or rename the {what.split()[-1]} to call the function" if name in FUNCTIONS else ""
-        help = f"'{name}' is {what} here: write '*' to multiply{rename}"
+        help = f"'{name}' is {what} here: write '*' to multiply"
     elif instead is not None:
         help = f"write {instead}"
     elif name in COMMON_FUNCTIONS:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.groups import WORDS
+from optgen.lang.builtins import CONSTANTS, FUNCTIONS
 from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform
 from optgen.model import RESERVED_PARAMS
@@ -44,6 +45,10 @@ class Part:
         found |= {line[0].text for line in lines if line[0].type == "NAME" and not line[0].text.endswith("'")}
         found |= {line[-2].text for line in lines if line[0].type == "REPEAT" and line[-3].type == "AS"}
         return found - set(RESERVED_PARAMS)
+
+    def functions(self) -> set[str]:
+        """The functions that it defines."""
+        return {line[1].text for line in self.declarations if line[0].type == "DEF"}
 
     @property
     def has_phases(self) -> bool:
@@ -113,9 +118,11 @@ def at(span: Span, tokens: Tokens) -> Tokens:
 
 @dataclass(frozen=True)
 class Renaming:
-    """What stands in the place of names: of `m` by `values["m"]`, of `m'` by `values["m'"]`."""
+    """What stands in the place of names: of `m` by `values["m"]`, of `m'` by `values["m'"]`. A call of a function of
+    the language stays, unless that is `defined`."""
 
     values: Mapping[str, Tokens]
+    defined: Collection[str] = ()
 
     def line(self, tokens: Tokens) -> Tokens:
         """A line with its names replaced. An expression is put in brackets."""
@@ -123,12 +130,22 @@ class Renaming:
 
     def _token(self, tokens: Tokens, i: int) -> Iterator[Token]:
         value = self.values.get(tokens[i].text) if tokens[i].type == "NAME" else None
-        if value is None or (i and tokens[i - 1].type in ("PER", "OVER")) or _is_kind(tokens, i):
+        if (
+            value is None
+            or self._is_call(tokens, i)
+            or (i and tokens[i - 1].type in ("PER", "OVER"))
+            or _is_kind(tokens, i)
+        ):
             yield tokens[i]
         elif len(value) == 1:
             yield value[0]
         else:
             yield from (OPEN, *value, CLOSE)
+
+    def _is_call(self, tokens: Tokens, i: int) -> bool:
+        """Whether a token calls a function of the language."""
+        called = tokens[i].text in FUNCTIONS and i + 1 < len(tokens) and tokens[i + 1].text == "("
+        return called and tokens[i].text not in self.defined
 
 
 def _is_kind(tokens: Tokens, i: int) -> bool:
@@ -150,9 +167,39 @@ def renamed(names: Mapping[str, str], span: Span) -> dict[str, Tokens]:
     return {old + prime: (name(new + prime, span),) for old, new in names.items() for prime in ("", "'")}
 
 
+def with_own_functions(part: Part, taken: Collection[str] = ()) -> Part:
+    """A part that defines no function by a name of the language, which the lines of others call. A new name is not
+    among those that are `taken`."""
+    new: dict[str, str] = {}
+    for own in sorted(part.functions() & FUNCTIONS.keys()):
+        words = (f"{part.name.lower()}_{own}{k}" for k in ("", *range(2, 1000)))
+        new[own] = next(x for x in words if x not in {*taken, *part.own_names(), *new.values()})
+    return _with_lines(part, Renaming(renamed(new, NOWHERE), new.keys()).line) if new else part
+
+
+def with_constants(part: Part, hidden: Collection[str]) -> Part:
+    """A part that has the constants of the language as numbers, where these names are others' own."""
+    values = {x: (token("NUMBER", repr(CONSTANTS[x])),) for x in CONSTANTS.keys() & {*hidden} - part.own_names()}
+
+    def placed(line: Tokens) -> Tokens:
+        arguments = {t.text for t in line[: _first(line, "EQUAL")]} if line[0].type == "DEF" else set()
+        return Renaming({x: value for x, value in values.items() if x not in arguments}).line(line)
+
+    return _with_lines(part, placed) if values else part
+
+
+def _with_lines(part: Part, change: Callable[[Tokens], Tokens]) -> Part:
+    declarations, update, evaluate = (list(map(change, x)) for x in (part.declarations, part.update, part.evaluate))
+    return replace(part, declarations=declarations, update=update, evaluate=evaluate)
+
+
+def _first(line: Tokens, type: str) -> int:
+    return next(i for i, t in enumerate(line) if t.type == type)
+
+
 def with_default(line: Tokens, value: Tokens) -> Tokens:
     """A param's line with another default."""
-    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    start = _first(line, "EQUAL") + 1
     return (*line[:start], *value, *line[start + (2 if line[start].type == "ADD" else 1) :])
 
 
@@ -160,7 +207,7 @@ def choices_of(line: Tokens) -> list[str]:
     """The values of a flag that is an argument, as they are written; none for other lines."""
     if line[0].type != "FLAG":
         return []
-    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    start = _first(line, "EQUAL") + 1
     if line[start].text in ("true", "false") and (start + 1 == len(line) or line[start + 1].type == "STRING"):
         return ["true", "false"]
     return [t.text for t in line[start:] if t.type == "CHOICE"] if line[start].type == "CHOICE" else []
@@ -168,7 +215,7 @@ def choices_of(line: Tokens) -> list[str]:
 
 def with_choice(line: Tokens, value: Token) -> Tokens:
     """A flag's line with another default: the first of its choices."""
-    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    start = _first(line, "EQUAL") + 1
     if line[start].type != "CHOICE":
         return (*line[:start], value, *line[start + 1 :])
     other = next(i for i in range(start, len(line)) if line[i].text == value.text)

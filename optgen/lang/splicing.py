@@ -20,7 +20,9 @@ from optgen.lang.parts import (
     renamed,
     timed,
     token,
+    with_constants,
     with_default,
+    with_own_functions,
 )
 from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
@@ -44,7 +46,7 @@ class Splicing:
     """Makes a spec without uses of one with them. `find` gives the lines of the spec that a use names."""
 
     def __init__(self, host: Part, find: Callable[[Use], Part]) -> None:
-        self.host = host
+        self.host = host = with_own_functions(host)
         self.find = find
         self.taken = host.own_names()
         header, self.chosen = _split_header(host.header)
@@ -131,7 +133,9 @@ class Splicing:
     def _splice(self, use: Use, target: Token, outer: Tokens, timing: Tokens = ()) -> _Spliced:
         """The equations of a used spec, where `outer` holds; its declarations are added to the result. Those of states
         and of the weight are computed at `timing`, and so is what only they read."""
-        part = self.find(use)
+        part = with_constants(self.find(use), self.host.own_names())
+        if use.of_base:
+            part = with_own_functions(part, self.taken)
         if part.has_phases:
             help = "of transforms with phases, there is one, and it stands last: 'adam with ema, sam'"
             raise UseError(f"{_shown(use)} has phases, and cannot be used", use.span, help)
@@ -141,18 +145,23 @@ class Splicing:
         self._take(use, set(names.values()))
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
         values = renamed(names, use.span) | values | {"w'": (target,)}
-        renaming = Renaming(values)
+        renaming = Renaming(values, part.functions())
         computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}
         for line in part.declarations:
             _check_start(line, use, computed)
-            own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
+            own = self._as_made(
+                line, use, Renaming({x: v for x, v in values.items() if x != "w"}, part.functions()), renaming
+            )
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
         lines = [renaming.line(at(use.span, line)) for line in self._timed(use, part, timing)]
         first, last = weights[0], weights[-1] + 1
         before = [guarded(x, outer) for x in (*gradients, *lines[:first])]
         after = [guarded(x, outer) for x in lines[last:]]
-        evaluate = [Renaming(values | renamed({"w": "w"}, use.span)).line(at(use.span, x)) for x in part.evaluate]
+        evaluate = [
+            Renaming(values | renamed({"w": "w"}, use.span), part.functions()).line(at(use.span, x))
+            for x in part.evaluate
+        ]
         return _Spliced(before, lines[first:last], after, evaluate)
 
     def _timed(self, use: Use, part: Part, timing: Tokens) -> list[Tokens]:

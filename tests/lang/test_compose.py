@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,25 +159,116 @@ def test_a_transform_is_the_base_in_its_hands(transform: str, base: str) -> None
         return
     if transform in ("clip_norm", "mechanic") and base == "adafactor":
         pytest.skip("vectors and matrices need kernels of their own, and a sum over all parameters needs one")
+    rate = {"lr": 0.01} if base.startswith("torch/") else {"lr": 0.01, "wd": 0.1}
+    compare(transform, base, SHAPES, rate)
+
+
+def compare(transform: str, base: str, shapes: Sequence[tuple[int, ...]], values: dict[str, float]) -> None:
+    """Some steps of a composed spec, beside the base alone and the transform in NumPy."""
     call, update = TRANSFORMS[transform]
     rng = np.random.default_rng(11)
-    start = [rng.normal(size=s) for s in SHAPES]
-    rate = {"lr": 0.01}
-    decay = {} if base.startswith("torch/") else {"wd": 0.1}
-    w, g = [x.copy() for x in start], gradients(0)
-    step = optgen.load(f"{base} with {call}", "float64", **rate, **decay).bind(w, g)
+    start = [rng.normal(size=s) for s in shapes]
+    w, g = [x.copy() for x in start], gradients(0)[: len(shapes)]
+    rule = optgen.load(f"{base} with {call}", "float64", **values)
+    step = rule.bind(w, g)
     by_hand, kept = [x.copy() for x in start], dict[str, Any]()
-    alone = Base(base, start, **rate, **decay)
+    alone = Base(base, start, **values)
     for t in range(1, STEPS + 1):
-        for to, new in zip(g, gradients(t), strict=True):
+        for to, new in zip(g, gradients(t), strict=False):
             to[...] = new
         step()
-        by_hand = update(alone, t, by_hand, gradients(t), kept)
+        by_hand = update(alone, t, by_hand, [x.copy() for x in g], kept)
         for got, want in zip(w, by_hand, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
     if "eval" in kept:
         for got, want in zip(step.evaluate(), kept["eval"], strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+def is_plain(base: str) -> bool:
+    """Whether a spec takes one gradient, and nothing else."""
+    spec = optgen.load(base).spec
+    return not (spec.phases or spec.inputs or spec.given)
+
+
+SHIPPED = [name for family in ("", "torch") for name in specfiles.available(family)]
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("base", SHIPPED)
+def test_every_spec_with_every_transform(transform: str, base: str) -> None:
+    if not is_plain(base):
+        pytest.skip("it is not the base of a transform in NumPy")
+    reads = optgen.load(base).spec.reads
+    values = {"lr": 0.01} | ({"wd": 0.1} if "wd" in reads else {})
+    if transform == "decoupled" and "wd" not in reads:
+        with pytest.raises(SpecErrors, match="the base reads no 'wd'"):
+            optgen.load(f"{base} with {transform}")
+        return
+    try:
+        compare(transform, base, SHAPES[:1], values)
+    except SpecErrors as error:
+        assert [d.code for d in error.diagnostics] == ["E114"], error  # which says why they do not go together
+
+
+@pytest.mark.parametrize("transform", ["cautious", "centralize"])
+def test_functions_of_a_base_are_its_own(transform: str, tmp_path: Path) -> None:
+    """A definition, a param or a flag by the name of a function or a constant hides it in its own spec alone."""
+    own = """optimizer Own
+param pi = 3
+flag max = true
+def {mean}(x)    = 7*x
+def {norm}(x, y) = x + {mean}(y)
+state m = 0
+update:
+  m' = 0.5*m + {mean}(g)
+  w' = w - lr*{norm}(m', pi*g)   if max
+  w' = w - lr*max(m', g)         otherwise
+"""
+    results = []
+    for names in ({"mean": "mean", "norm": "norm"}, {"mean": "septuple", "norm": "added"}):
+        (tmp_path / "own.opt").write_text(own.format(**names))
+        w, g = [x.copy() for x in gradients(1)], gradients(0)
+        step = optgen.load(f"{tmp_path}/own.opt with {transform}", "float64", lr=0.1).bind(w, g)
+        step()
+        step()
+        results.append(w)
+    assert all((a == b).all() for a, b in zip(*results, strict=True))
+
+
+def test_functions_of_a_spec_are_not_those_of_one_that_it_uses(tmp_path: Path) -> None:
+    (tmp_path / "host.opt").write_text("""optimizer Host
+param pi = 3
+def norm(x) = 100*x
+state mean = 0
+update:
+  a     = use lamb()
+  mean' = 0.5*mean + norm(g)
+  w'    = a + 0*pi*mean'
+""")
+    results = []
+    for name in (f"{tmp_path}/host.opt", "lamb"):
+        w, g = [x.copy() for x in gradients(1)], gradients(0)
+        step = optgen.load(name, "float64", lr=0.1).bind(w, g)
+        step()
+        step()
+        results.append(w)
+    assert all((a == b).all() for a, b in zip(*results, strict=True))
+    assert "def host_norm(x)" in optgen.load(f"{tmp_path}/host.opt").spec.source.text
+
+
+def test_constants_of_a_transform_stay_where_its_base_hides_them(tmp_path: Path) -> None:
+    (tmp_path / "turned.opt").write_text("transform Turned\ndef of(pi) = pi\nupdate:\n  w' = use base(g = pi*of(g))\n")
+    (tmp_path / "own.opt").write_text("optimizer Own\nparam pi = 3\nupdate:\n  w' = w - pi*g\n")
+    w, g = [np.zeros(3)], [np.ones(3)]
+    optgen.load(f"{tmp_path}/own.opt with turned", "float64").bind(w, g)()
+    np.testing.assert_allclose(w[0], -3 * np.pi, rtol=1e-15)
+
+
+@pytest.mark.parametrize("transform", ["cautious", "centralize"])
+def test_shampoo_has_a_flag_by_the_name_of_a_function(transform: str) -> None:
+    assert optgen.load(f"shampoo with {transform}").spec.flag("mean")
 
 
 COMPOSED = {
