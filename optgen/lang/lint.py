@@ -11,7 +11,7 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, walk
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
-from optgen.lang.numeric import negative_roots, undefined_quotients
+from optgen.lang.numeric import first_step_faults, negative_roots
 from optgen.lang.variants import distinct_variants
 from optgen.model import DIMENSIONS, Equation, Flag, Flags, Optimizer
 from optgen.truth import partial_truth
@@ -111,10 +111,11 @@ def _takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, int]) -> bool
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
     for flags in islice(distinct_variants(optimizer), MAX_VARIANTS):
         program = optimizer.program(flags)
-        for span, with_weight in undefined_quotients(program, optimizer):
-            help = "add a small constant to the divisor, or choose another value: where(x == 0, 0, ...)"
-            zero = "gradient and weight are" if with_weight else "the gradient is"
-            yield Diagnostic("W502", f"this is 0/0 at the first step if {zero} zero", span, help)
+        for fault in first_step_faults(program, optimizer):
+            to = " to the divisor" if "/" in fault.what else ""
+            help = f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
+            help = help if "zero" in fault.case else "bound what grows, as in min(x, 80)"
+            yield Diagnostic("W502", f"this is {fault.what} at the first step if {fault.case}", fault.span, help)
         for span in negative_roots(program, optimizer):
             help = "keep it from below, as in sqrt(max(x, 0) + epsilon)"
             yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)

@@ -1,4 +1,4 @@
-"""Numerical problems of equations, for warnings: 0/0 in an example of a first step, and negative roots by bounds.
+"""Numerical problems of equations, for warnings: examples of a first step, and negative roots by bounds.
 
 Nothing here affects the meaning of a spec. An unknown bound is infinite, and gives no warning unless a subtraction is
 involved.
@@ -19,39 +19,58 @@ from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
 
 
 @dataclass(frozen=True)
+class Fault:
+    """An operation that makes a new value infinite or NaN in the first step: of numbers as in `1/0`, where `case` is
+    so."""
+
+    span: Span
+    what: str
+    case: str
+
+
+@dataclass(frozen=True)
 class _Sample:
-    """The value of an expression for one weight, and the quotients 0/0 that it depends on."""
+    """The value of an expression for one weight, and the operations of finite numbers that made it infinite or NaN."""
 
     value: float
-    quotients: frozenset[Span] = frozenset()
+    causes: frozenset[tuple[Span, str]] = frozenset()
 
 
-def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Span, bool]]:
-    """The quotients that are 0/0 at the first step with a zero gradient and no weight decay, and that the result uses.
-    Each stands with whether the weight has to be zero, too.
+CASES: Mapping[str, tuple[float, float]] = {
+    "the gradient is zero": (0.5, 0.0),
+    "gradient and weight are zero": (0.0, 0.0),
+    "the weight is zero": (0.0, 0.5),
+    "the gradient is 1e-12": (0.5, 1e-12),
+    "the gradient is 1e12": (0.5, 1e12),
+    "the weight is 1e12": (1e12, 0.5),
+}
+"""Weights and gradients of the first step that are tried: zero ones, as biases and unused rows have, and tiny and huge
+ones."""
 
-    Weights of 0.5 and, as biases start there, of 0 are tried; params have their defaults.
-    """
-    found: dict[Span, bool] = {}
-    for weight in (0.5, 0.0):
-        names = _first_names(program, optimizer, weight)
+
+def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
+    """The operations that make the weight or a state infinite or NaN in a first step without weight decay, each with
+    the first of the cases. Params have their defaults, and all elements of a tensor are equal."""
+    found: dict[Span, Fault] = {}
+    for case, (weight, gradient) in CASES.items():
+        names = _first_names(program, optimizer, weight, gradient)
         for equation in program.equations:
             if equation.loop is not None and equation.loop.index is not None:
                 names[equation.loop.index] = _Sample(0.0)
             sample = _first(equation.value, names)
-            target = equation.target
-            names[target.array_key] = sample
-            if equation.target.primed:
-                found = dict.fromkeys(sample.quotients, weight == 0) | found
-    return sorted(found.items())
+            names[equation.target.array_key] = sample
+            if equation.target.primed and not math.isfinite(sample.value):
+                found = {span: Fault(span, what, case) for span, what in sample.causes} | found
+    return sorted(found.values(), key=lambda fault: fault.span)
 
 
-def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[str, _Sample]:
+def _first_names(program: Program, optimizer: Optimizer, weight: float, gradient: float) -> dict[str, _Sample]:
     values: dict[str, float] = {
         n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params.items()
     }
-    values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
+    values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
+    values |= {n: math.nan for n, p in optimizer.all_params.items() if p.optional and p.default is None}
     names = {name: _Sample(value) for name, value in values.items()}
     return names | {state.name: _first(state.init, names) for state in program.states}
 
@@ -70,15 +89,55 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
                 stays = chosen.value != chosen.value or (chosen.value > other.value) == (function == "max")
                 chosen = chosen if stays else other
             return chosen
+        case Call(function="clip", args=(x, *bounds)):
+            return _clipped(_first(x, names), [_first(bound, names).value for bound in bounds])
     parts = [_first(x, names) for x in _operands(expr)]
-    quotients = frozenset().union(*(p.quotients for p in parts))
     values = [p.value for p in parts]
-    if isinstance(expr, Binary) and expr.op == "/" and values == [0, 0]:
-        quotients |= {expr.span}
+    value = _applied(expr, values)
+    causes = frozenset().union(*(p.causes for p in parts))
+    is_known = not (isinstance(expr, Call) and FUNCTIONS[expr.function].of_matrices)
+    if is_known and not math.isfinite(value) and all(map(math.isfinite, values)):
+        causes |= {(expr.span, _shown(expr, values))}
+    return _Sample(value, causes)
+
+
+def _clipped(x: _Sample, bounds: list[float]) -> _Sample:
+    """A bound that is unset is NaN here, and bounds nothing."""
+    low, high = bounds if len(bounds) == 2 else (-bounds[0], bounds[0])
+    if x.value > high:
+        x = _Sample(high)
+    return _Sample(low) if x.value < low else x
+
+
+def _shown(expr: Expr, values: list[float]) -> str:
+    """An operation of these numbers, as a spec has it."""
+    a, *rest = (f"{x:g}" for x in values)
+    match expr:
+        case Binary(op=op):
+            return f"{a}{op}{rest[0]}"
+        case Call(function=function):
+            return f"{function}({', '.join((a, *rest))})"
+    return a
+
+
+def _applied(expr: Expr, values: list[float]) -> float:
+    """The operation of one node by IEEE 754."""
     try:
-        return _Sample(float(_apply(expr, values)), quotients)
-    except (ArithmeticError, ValueError):
-        return _Sample(math.nan, quotients)
+        return float(_apply(expr, values))
+    except OverflowError:
+        return math.inf
+    except ZeroDivisionError:
+        return math.nan if values[0] == 0 else math.copysign(math.inf, values[0])
+    except ValueError:
+        is_pole = isinstance(expr, Binary | Call) and not math.isnan(values[0]) and _is_pole(expr, values)
+        return math.nan if not is_pole else -math.inf if isinstance(expr, Call) and expr.function != "pow" else math.inf
+
+
+def _is_pole(expr: Binary | Call, values: list[float]) -> bool:
+    """Whether a power, or a logarithm, is infinite."""
+    if isinstance(expr, Binary) or expr.function == "pow":
+        return values[0] == 0
+    return (expr.function, values[0]) in (("log", 0), ("log1p", -1))
 
 
 def _operands(expr: Expr) -> tuple[Expr, ...]:
@@ -87,8 +146,6 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
             return (x,)
         case Binary(left=a, right=b):
             return (a, b)
-        case Call(function="clip", args=(x, *_)):
-            return (x,)
         case Call(args=args):
             return args
     return ()
