@@ -3,6 +3,7 @@ found once, and of random ones."""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def test_random_specs(first: int) -> None:
 @pytest.mark.parametrize("first", range(300, 20_300, TOGETHER))
 def test_many_random_specs(first: int) -> None:
     assert failing(first, 3, 6) == {}
+
+
+def test_the_equations_share_the_syntax_tree_alone() -> None:
+    tree = {f"optgen.{x}" for x in ("expressions", "model", "diagnostics", "lang.parser", "lang.compose")}
+    for path in Path(__file__).parent.glob("*.py"):
+        if path.stem not in ("agree", "test_equations"):
+            read = {node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)}
+            assert {x for x in read if x and x.startswith("optgen")} <= tree, path.name
 
 
 def test_check_accepts_most_random_specs() -> None:
