@@ -28,6 +28,7 @@ from optgen.lang.parts import (
     with_constants,
     with_default,
     with_own_functions,
+    without_aliases,
 )
 from optgen.lang.splicing import Splicing
 from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
@@ -97,9 +98,11 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
 
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
-    """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own."""
+    """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own, and
+    such further names of its params are the base's alone."""
     transform = with_constants(with_own_functions(transform, base.own_names()), base.own_names())
-    both = transform.own_names() & base.own_names()
+    arguments = base.own_names() | base.aliases()
+    both = transform.own_names() & arguments
     known = {line[1].text for line in transform.declarations if _is_argument(line)}
     for field in use.fields:
         if field not in known:
@@ -107,7 +110,7 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
             raise ValueError(f"{use.name} has no param or flag '{field}'; {help}")
     lines = [
         _with(use, x, use.fields[x[1].text]) if _is_argument(x) and x[1].text in use.fields else x
-        for x in transform.declarations
+        for x in (without_aliases(line, arguments) for line in transform.declarations)
     ]
     words = use.name.rpartition("/")[2], use.name.replace("/", "_")  # ema and optax/ema in one chain
     word = next((x for x in words if not {f"{x}_{y}" for y in both} & base.own_names()), words[-1])

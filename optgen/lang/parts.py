@@ -50,6 +50,10 @@ class Part:
         """The functions that it defines."""
         return {line[1].text for line in self.declarations if line[0].type == "DEF"}
 
+    def aliases(self) -> set[str]:
+        """The further names of its params."""
+        return {alias for line in self.declarations for alias in aliases_of(line)}
+
     @property
     def has_phases(self) -> bool:
         return any(line[0].type == "PHASE" for line in self.update)
@@ -195,6 +199,26 @@ def _with_lines(part: Part, change: Callable[[Tokens], Tokens]) -> Part:
 
 def _first(line: Tokens, type: str) -> int:
     return next(i for i, t in enumerate(line) if t.type == type)
+
+
+def aliases_of(line: Tokens) -> list[str]:
+    """The further names of a param, in its line."""
+    start, end = _aliases(line)
+    return [t.text for t in line[start + 1 : end] if t.type == "NAME"]
+
+
+def without_aliases(line: Tokens, dropped: Collection[str]) -> Tokens:
+    """A param's line without these further names."""
+    start, end = _aliases(line)
+    kept = [x for x in aliases_of(line) if x not in dropped]
+    words = [part for k, x in enumerate(kept) for part in (*([token("COMMA", ",")] if k else ()), name(x))]
+    return (*line[:start], *(line[start : start + 1] if words else ()), *words, *line[end:])
+
+
+def _aliases(line: Tokens) -> tuple[int, int]:
+    """Where `alias A, B` begins and ends in a line; its end, if it has none."""
+    start = next((i for i, t in enumerate(line) if t.type == "ALIAS" and line[0].type == "PARAM"), len(line))
+    return start, next((i for i in range(start + 1, len(line)) if line[i].type not in ("NAME", "COMMA")), len(line))
 
 
 def with_default(line: Tokens, value: Tokens) -> Tokens:

@@ -9,6 +9,7 @@ from optgen.diagnostics import Source, listed, suggest
 from optgen.lang.parts import (
     Part,
     Renaming,
+    aliases_of,
     at,
     groups,
     guard_of,
@@ -23,6 +24,7 @@ from optgen.lang.parts import (
     with_constants,
     with_default,
     with_own_functions,
+    without_aliases,
 )
 from optgen.lang.syntax import Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
@@ -275,11 +277,7 @@ def _check_start(line: Tokens, use: Use, computed: Collection[str]) -> None:
 
 def _without_alias(line: Tokens, use: Use) -> Tokens:
     """A param's line, whose aliases are those of the base only."""
-    if use.of_base or "ALIAS" not in (t.type for t in line):
-        return line
-    start = next(i for i, t in enumerate(line) if t.type == "ALIAS")
-    end = next((i for i in range(start + 1, len(line)) if line[i].type not in ("NAME", "COMMA")), len(line))
-    return (*line[:start], *line[end:])
+    return line if use.of_base else without_aliases(line, aliases_of(line))
 
 
 def _case(line: Tokens, guard: Tokens, rest: Tokens) -> Tokens:
