@@ -157,9 +157,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _is_for_states(self, given: Mapping[str, Any]) -> bool:
         """Whether a step without states is to make them and nothing else, as torch.distributed.checkpoint wants it: it
-        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss or phases."""
+        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss, phases or inputs."""
         spec, groups = self.spec, self.param_groups
-        if given or not (spec.phases or spec.given) or any(group["lr"] for group in groups):
+        if given or not (spec.phases or spec.given or spec.inputs) or any(group["lr"] for group in groups):
             return False
         grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
         return bool(grads) and not any(grad.any() for grad in grads)

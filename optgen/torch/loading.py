@@ -74,7 +74,8 @@ def _make_state(
             kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
         states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
-            kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
+            if given.name in kept:
+                kept[given.name] = states.values_like(memory, given.name, kept[given.name])
     except (TypeError, ValueError) as error:
         raise type(error)(f"params[0]: {error}") from error
 
