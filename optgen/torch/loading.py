@@ -20,7 +20,7 @@ from optgen.torch.naming import naming
 from optgen.torch.owners import is_owned
 from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
-from optgen.torch.rules import decode_states, load
+from optgen.torch.rules import decode_states, has_memory, load
 from optgen.torch.scalars import count_of, step_tensor
 from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import MASTER, STEP
@@ -118,6 +118,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             if key in own:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
+        _check_states_are_complete(optimizer, new, state)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:
@@ -157,6 +158,33 @@ def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any])
             raise ValueError(
                 f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
                 f"states {', '.join(found)} there, and {', '.join(own)} here"
+            )
+
+
+def _check_states_are_complete(
+    optimizer: Owner, group: Mapping[str, Any], saved: Mapping[torch.Tensor, Mapping[str, Any]]
+) -> None:
+    """ValueError if a parameter of a loaded group has updates behind it, and lacks its count or a state of the spec.
+
+    A state would otherwise start as before the first update. Masters follow from weights, so they may be missing.
+    """
+    keys = optimizer.state_keys
+    saved_params = [p for p in group["params"] if saved.get(p) and has_memory(p)]
+    values = GroupValues(optimizer.spec, optimizer.spelling, group) if saved_params else None
+    for p in saved_params:
+        assert values is not None
+        kept = saved[p]
+        with naming([p], optimizer.describe):
+            rule = load(optimizer, p, values.arguments, values.options)
+        shape = tuple(p.shape if is_dtensor(p) else memory_of(rule, p).tensor.shape)
+        own = [keys.key_of(s.name) for s in rule.states_of(shape)]
+        found = [key for key in own if kept.get(key) is not None]
+        has_updates = count_of(kept[STEP], STEP) > 0 if STEP in kept else bool(found)
+        missing = [key for key in ([STEP] if keys.has_step else []) + own if kept.get(key) is None]
+        if has_updates and missing:
+            raise ValueError(
+                f"{type(optimizer).__name__}: the state dict is of another optimizer, or of one with other arguments: "
+                f"{optimizer.describe(p)} has the states {', '.join(map(str, kept))} there, and no {', '.join(missing)}"
             )
 
 
