@@ -13,7 +13,7 @@ import torch
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
+from optgen.torch import clipping, donation, flat, in_backward, loading, naming, owned_states, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -116,7 +116,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @clip_norm.setter
     def clip_norm(self, limit: float | None) -> None:
-        self._clip_norm = clipping.check(limit)
+        checked_limit = clipping.check(limit)
+        for group in getattr(self, "param_groups", ()):
+            flat.check_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+        self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
@@ -299,6 +302,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 donation.check(self, group)
             if self.in_backward:
                 in_backward.check(self, group)
+            flat.check_options(
+                type(self).__name__, group["params"], in_backward=self.in_backward, clip_norm=self.clip_norm
+            )
             if self.makes_states_at_construction:
                 self.spelling.refuse_names(group)
                 self._check_signs(given)
