@@ -89,7 +89,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "protocols bound",
         "owned_states",
-        "owned rules flat",
+        "owned rules",
         "donation group loading",
         "in_backward updating",
         "base",

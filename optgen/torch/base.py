@@ -13,7 +13,7 @@ import torch
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, flat, in_backward, loading, naming, owned_states, updating
+from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, shards, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -118,7 +118,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def clip_norm(self, limit: float | None) -> None:
         checked_limit = clipping.check(limit)
         for group in getattr(self, "param_groups", ()):
-            flat.check_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+            shards.check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
         self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
@@ -219,6 +219,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.finish()
             return
+        if "grad" not in self.spec.reads:
+            updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
         on_gpu = found_inf is not None and self.clip_norm is None and can_stay(found_inf, self.param_groups)
         factor = 1.0 if on_gpu else self._gradient_factor()
@@ -302,7 +304,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 donation.check(self, group)
             if self.in_backward:
                 in_backward.check(self, group)
-            flat.check_options(
+            shards.check_flat_options(
                 type(self).__name__, group["params"], in_backward=self.in_backward, clip_norm=self.clip_norm
             )
             if self.makes_states_at_construction:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import flat
+from optgen.torch import shards
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
@@ -222,9 +222,9 @@ class GroupStep:
         return found
 
     def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
-        for p in filter(flat.is_flat, params):
+        for p in filter(shards.is_flat, params):
             with naming([p], self._optimizer.describe):
-                flat.check(rule, p)
+                shards.check_flat(rule, p)
 
     def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
         optimizer = self._optimizer

@@ -12,7 +12,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import codes, flat, owned_states
+from optgen.torch import codes, owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor
@@ -47,7 +47,7 @@ def make_states(
             rule = rules.get((p.dtype, p.device))
             if rule is None:
                 rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
-            flat.check(rule, p)
+            shards.check_flat(rule, p)
             if is_owned(rule, p):
                 owned.setdefault(rule, []).append(p)
                 state.setdefault(p, {})
