@@ -38,7 +38,7 @@ SECTIONS: Mapping[str, str] = {
         "kinds": "E301 E304",
         "functions": "E207 E208",
         "reductions": "E302 E303 W505 W506",
-        "draws": "E306",
+        "draws": "E306 W509",
         "unused-names": "W501",
         "first-step": "W502",
         "roots": "W503",

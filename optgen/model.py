@@ -461,13 +461,17 @@ class Optimizer:
         guards = [x.guard for x in guarded if x.guard is not None]
         return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
 
+    def states_of(self, flags: Flags) -> tuple[StateDecl, ...]:
+        """The states of one variant."""
+        return tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
+
     def program(self, flags: Flags, *, evaluate: bool = False, due: Collection[Timing] | None = None) -> Program:
         """The equations of one variant: guards are decided, and the first match of each case group is taken.
 
         `due` are the timings of an update (None: all of them). A state of which no case is due keeps its value, and so
         does one that the phase does not set.
         """
-        states = tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
+        states = self.states_of(flags)
         lines = self.evaluate if evaluate else self.of_phase(flags)
         chosen: list[Equation] = []
         for _, cases in itertools.groupby(lines, key=lambda e: (e.target.key, e.loop)):

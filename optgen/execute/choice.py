@@ -20,7 +20,7 @@ from optgen.execute.storage import row_length
 from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import PHASE, FlagValue, Kind, Optimizer
+from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
 from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
@@ -125,6 +125,10 @@ class KernelChoice:
     def lazy(self) -> bool:
         """Whether a row-sparse gradient of a matrix updates only its rows, as no value depends on several rows."""
         return not self.spec.phases and self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
+
+    def states_of(self, shape: Sequence[int]) -> tuple[StateDecl, ...]:
+        """The states of a parameter of this shape."""
+        return self.spec.states_of(self.decide(shape, {}))
 
     def decide(
         self,

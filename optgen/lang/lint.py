@@ -8,7 +8,7 @@ from itertools import islice
 
 from optgen.bounds import ALL, bounds_of
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, is_draw, walk
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import first_step_faults, negative_roots
@@ -28,7 +28,7 @@ def lint(optimizer: Optimizer) -> list[Diagnostic]:
     """The warnings of a checked spec, in the order of its text."""
     found = {
         d: None
-        for rule in (_unread, _never_chosen, _rows, _numeric, _over_params, _rates, _powers)
+        for rule in (_unread, _never_chosen, _rows, _numeric, _over_params, _rates, _powers, _draws)
         for d in rule(optimizer)
     }
     return sorted(found, key=lambda d: d.span)
@@ -170,6 +170,20 @@ def _powers(optimizer: Optimizer) -> Iterator[Diagnostic]:
             means = "" if root != "p" else f", which is {matrix}^(-1/p)"
             help = f"for the matrix write inverse_root({matrix}, {root}){means}; for its elements pow({matrix}, x)"
             yield Diagnostic("W508", "each element of this square matrix is raised to a power", power.span, help)
+
+
+def _draws(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Draws of one name in several phases, which are not the same numbers."""
+    first: dict[tuple[str, Expr], str | None] = {}
+    for equation in optimizer.update:
+        name = equation.target.id
+        if not is_draw(equation.value) or equation.target.primed:
+            continue
+        phase = first.setdefault((name, equation.value), equation.phase)
+        if phase != equation.phase:
+            message = f"'{name}' has other numbers here than in phase '{phase}'"
+            help = f"to have the same ones, keep them in a state: draw {name}' in phase '{phase}', and read {name} here"
+            yield Diagnostic("W509", message, equation.span, help)
 
 
 def _reads(expr: Expr, name: str) -> bool:

@@ -13,7 +13,7 @@ import torch
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
+from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, shards, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -116,7 +116,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @clip_norm.setter
     def clip_norm(self, limit: float | None) -> None:
-        self._clip_norm = clipping.check(limit)
+        checked_limit = clipping.check(limit)
+        for group in getattr(self, "param_groups", ()):
+            shards.check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+        self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
@@ -157,9 +160,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _is_for_states(self, given: Mapping[str, Any]) -> bool:
         """Whether a step without states is to make them and nothing else, as torch.distributed.checkpoint wants it: it
-        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss or phases."""
+        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss, phases or inputs."""
         spec, groups = self.spec, self.param_groups
-        if given or not (spec.phases or spec.given) or any(group["lr"] for group in groups):
+        if given or not (spec.phases or spec.given or spec.inputs) or any(group["lr"] for group in groups):
             return False
         grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
         return bool(grads) and not any(grad.any() for grad in grads)
@@ -216,6 +219,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.finish()
             return
+        if "grad" not in self.spec.reads:
+            updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
         on_gpu = found_inf is not None and self.clip_norm is None and can_stay(found_inf, self.param_groups)
         factor = 1.0 if on_gpu else self._gradient_factor()
@@ -299,6 +304,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 donation.check(self, group)
             if self.in_backward:
                 in_backward.check(self, group)
+            shards.check_flat_options(
+                type(self).__name__, group["params"], in_backward=self.in_backward, clip_norm=self.clip_norm
+            )
             if self.makes_states_at_construction:
                 self.spelling.refuse_names(group)
                 self._check_signs(given)

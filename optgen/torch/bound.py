@@ -181,9 +181,14 @@ class BoundTensors:
         return found
 
     def _input(self, i: int, name: str) -> torch.Tensor:
-        """A tensor that the spec reads: it stands beside the states, for others to write, and is 0 until they do."""
+        """A tensor that the spec reads: others have put it beside the states. ValueError if nobody has."""
         kept, memory = self._kept[i], self._memories[i]
-        kept[name] = found = states.values_like(memory, name, kept.get(name))
+        if name not in kept:
+            raise ValueError(
+                f"params[{i}]: {self.rule.spec.name} reads '{name}', which nobody has given: before the step, set "
+                f"optimizer.state[p]['{name}'] to a tensor of the parameter's shape"
+            )
+        kept[name] = found = states.values_like(memory, name, kept[name])
         return memory.like_bound(local_tensor(found))
 
     def _tensors_of_states(self) -> list[Any]:

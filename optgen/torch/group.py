@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
+from optgen.torch import shards
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
@@ -213,11 +214,17 @@ class GroupStep:
         self._new_states = []
         found: list[BoundTensors | OwnedTensors] = []
         for rule, (key, members) in zip(rules, buckets.items(), strict=True):
+            self._check_flat(rule, members)
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
             found += [self._bind_owned(rule, whole)] if whole else []
             found += [self._bind(rule, others, sparse=key[-1])] if others else []
         return found
+
+    def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
+        for p in filter(shards.is_flat, params):
+            with naming([p], self._optimizer.describe):
+                shards.check_flat(rule, p)
 
     def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
         optimizer = self._optimizer

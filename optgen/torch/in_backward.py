@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch._compile import _disable_dynamo
+from torch.nn.parallel import DistributedDataParallel
 
 from optgen.torch.group import GroupStep
 from optgen.torch.memory import local_tensor
@@ -28,6 +31,7 @@ class BackwardUpdates:
         self._groups: dict[torch.Tensor, dict[str, Any]] = {}
         self._steps: dict[torch.Tensor, GroupStep] = {}
         self._hooks: dict[torch.Tensor, Any] = {}
+        self._is_checked = False
         weakref.finalize(self, _remove, self._hooks)
 
     def follow(self, groups: Sequence[dict[str, Any]]) -> None:
@@ -47,11 +51,18 @@ class BackwardUpdates:
 
         for p in self._groups:
             if p.requires_grad and p not in self._hooks:
+                self._is_checked = False
                 self._hooks[p] = p.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
     @_disable_dynamo
     def update(self, p: torch.Tensor) -> None:
-        """One update of a parameter with its gradient, which is freed."""
+        """One update of a parameter with its gradient, which is freed.
+
+        ValueError before the first one if DistributedDataParallel has some of the parameters.
+        """
+        if not self._is_checked:
+            refuse_replicas(type(self._owner()).__name__, self._groups)
+            self._is_checked = True
         step = self._steps.get(p)
         if step is None:
             alone: Mapping[str, Any] = ChainMap({"params": [p]}, self._groups[p])  # a view: values may change
@@ -108,6 +119,7 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
             f"{name}: in_backward=True, but {name} shares values between all parameters, whose gradients are not "
             "complete before backward has ended; leave in_backward out"
         )
+    refuse_replicas(name, group["params"])
     for k, p in enumerate(group["params"]):
         placements = getattr(p, "placements", ())
         if all(x.is_replicate() for x in placements):
@@ -128,4 +140,22 @@ def refuse_clipping(name: str, clip_norm: float | None) -> None:
         raise ValueError(
             f"{name}: in_backward=True with clip_norm={clip_norm:g}: the norm of all gradients is not known before "
             "backward has ended; leave one of the two out"
+        )
+
+
+def refuse_replicas(name: str, params: Iterable[torch.Tensor]) -> None:
+    """ValueError if a parameter is of a module in DistributedDataParallel: its gradient is complete in each process
+    before the processes have summed theirs.
+
+    Nothing on a parameter tells it, so this looks at all objects, where there are several processes.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return
+    wrappers = [x for x in gc.get_objects() if issubclass(type(x), DistributedDataParallel)]
+    replicated = {id(p) for wrapper in wrappers for p in getattr(wrapper, "_module_parameters", ())}
+    if not replicated.isdisjoint(map(id, params)):
+        raise ValueError(
+            f"{name}: in_backward=True with DistributedDataParallel, which sums gradients over the processes after "
+            "they are complete here, so each process would update by its own; leave in_backward out, or shard the "
+            "model with FSDP2, torch.distributed.fsdp.fully_shard"
         )

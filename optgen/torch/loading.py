@@ -12,7 +12,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import codes, owned_states
+from optgen.torch import codes, owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor
@@ -20,7 +20,7 @@ from optgen.torch.naming import naming
 from optgen.torch.owners import is_owned
 from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
-from optgen.torch.rules import decode_states, load
+from optgen.torch.rules import decode_states, has_memory, load
 from optgen.torch.scalars import count_of, step_tensor
 from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import MASTER, STEP
@@ -47,6 +47,7 @@ def make_states(
             rule = rules.get((p.dtype, p.device))
             if rule is None:
                 rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
+            shards.check_flat(rule, p)
             if is_owned(rule, p):
                 owned.setdefault(rule, []).append(p)
                 state.setdefault(p, {})
@@ -74,7 +75,8 @@ def _make_state(
             kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
         states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
-            kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
+            if given.name in kept:
+                kept[given.name] = states.values_like(memory, given.name, kept[given.name])
     except (TypeError, ValueError) as error:
         raise type(error)(f"params[0]: {error}") from error
 
@@ -117,6 +119,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             if key in own:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
+        _check_states_are_complete(optimizer, new, state)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:
@@ -156,6 +159,33 @@ def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any])
             raise ValueError(
                 f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
                 f"states {', '.join(found)} there, and {', '.join(own)} here"
+            )
+
+
+def _check_states_are_complete(
+    optimizer: Owner, group: Mapping[str, Any], saved: Mapping[torch.Tensor, Mapping[str, Any]]
+) -> None:
+    """ValueError if a parameter of a loaded group has updates behind it, and lacks its count or a state of the spec.
+
+    A state would otherwise start as before the first update. Masters follow from weights, so they may be missing.
+    """
+    keys = optimizer.state_keys
+    saved_params = [p for p in group["params"] if saved.get(p) and has_memory(p)]
+    values = GroupValues(optimizer.spec, optimizer.spelling, group) if saved_params else None
+    for p in saved_params:
+        assert values is not None
+        kept = saved[p]
+        with naming([p], optimizer.describe):
+            rule = load(optimizer, p, values.arguments, values.options)
+        shape = tuple(p.shape if is_dtensor(p) else memory_of(rule, p).tensor.shape)
+        own = [keys.key_of(s.name) for s in rule.states_of(shape)]
+        found = [key for key in own if kept.get(key) is not None]
+        has_updates = count_of(kept[STEP], STEP) > 0 if STEP in kept else bool(found)
+        missing = [key for key in ([STEP] if keys.has_step else []) + own if kept.get(key) is None]
+        if has_updates and missing:
+            raise ValueError(
+                f"{type(optimizer).__name__}: the state dict is of another optimizer, or of one with other arguments: "
+                f"{optimizer.describe(p)} has the states {', '.join(map(str, kept))} there, and no {', '.join(missing)}"
             )
 
 

@@ -1,9 +1,10 @@
-"""Parameters that are DTensors: which box of the whole tensor is here, and how processes add up what they have."""
+"""Parameters that are DTensors: which box of the whole tensor is here, and how processes add up what they have; and
+those of PyTorch's first FSDP: pieces of many parameters in a row, without their rows, columns and bounds."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,11 @@ from torch.distributed import ProcessGroup, all_reduce
 
 from optgen.execute.buffers import Array
 from optgen.execute.piece import Bounds, Box
+from optgen.execute.rule import UpdateRule
+from optgen.model import DIMENSIONS, Optimizer
 from optgen.torch.memory import is_dtensor, local_tensor
+
+FLAT = "a flat parameter of FullyShardedDataParallel (FSDP1)"
 
 
 @dataclass(frozen=True)
@@ -117,3 +122,45 @@ def part_of(whole: torch.Tensor, param: torch.Tensor) -> torch.Tensor:
 
 def _shards(placement: Any) -> bool:
     return getattr(placement, "dim", None) is not None
+
+
+# ---------------------------------------------------------------- FSDP1
+
+
+def is_flat(param: torch.Tensor) -> bool:
+    """Whether a parameter is one of FSDP1: a FlatParameter, or with `use_orig_params=True` a piece of one."""
+    return getattr(param, "_is_flat_param", False) or getattr(param, "_fsdp_flattened", False)
+
+
+def check_flat(rule: UpdateRule, param: torch.Tensor) -> None:
+    """ValueError for a parameter of FSDP1, `params[0]`, if its update is not the same for each element alone."""
+    if is_flat(param) and not _is_elementwise(rule, param):
+        raise ValueError(
+            f"params[0]: {FLAT}, which has lost the shapes of what it is made of, and {rule.spec.name} does not update "
+            "each element for itself; shard the model with FSDP2, torch.distributed.fsdp.fully_shard"
+        )
+
+
+def _is_elementwise(rule: UpdateRule, param: torch.Tensor) -> bool:
+    return not _reads_shapes(rule.spec) and rule.cut(tuple(param.shape)) == "anywhere"
+
+
+def _reads_shapes(spec: Optimizer) -> bool:
+    return spec.has_stages or spec.joins_params or not spec.reads.isdisjoint(DIMENSIONS)
+
+
+def check_flat_options(
+    name: str, params: Iterable[torch.Tensor], *, in_backward: bool, clip_norm: float | None
+) -> None:
+    """ValueError where the gradients of FSDP1 are not those that an option is about."""
+    if not (in_backward or clip_norm is not None) or not any(map(is_flat, params)):
+        return
+    if in_backward:
+        raise ValueError(
+            f"{name}: in_backward=True with {FLAT}, whose gradient is summed over the processes after it was "
+            "accumulated; leave in_backward out"
+        )
+    raise ValueError(
+        f"{name}: clip_norm={clip_norm:g} with {FLAT}, of whose gradient each process has a part; leave clip_norm out, "
+        "and call clip_grad_norm_ of the FullyShardedDataParallel before each step"
+    )

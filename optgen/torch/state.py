@@ -212,18 +212,16 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
     return like(new, memory.param, memory.param.shape)
 
 
-def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+def values_like(memory: ParamMemory, key: str, there: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
-    it, or zeros if it is none. ValueError if it has another shape."""
+    it. ValueError if it has another shape."""
     model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
-    if isinstance(there, torch.Tensor):
-        codes.check_tensor(key, there)
-        check_size(key, there, memory.param)
-        if lies_like(local_tensor(there), model, device):
-            return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
+    codes.check_tensor(key, there)
+    check_size(key, there, memory.param)
+    if lies_like(local_tensor(there), model, device):
+        return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
     new = memory.empty_state(dtype or memory.tensor.dtype, device).zero_()
-    if isinstance(there, torch.Tensor):
-        assign(new, part_of(there, memory.param))
+    assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)
 
 

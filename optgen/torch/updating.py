@@ -29,6 +29,16 @@ def update(steps: Sequence[GroupStep], prepare: Callable[[], None], ranks: Ranks
             from_owners(group, travellers)
 
 
+def refuse_without_gradients(optimizer: Owner) -> None:
+    """RuntimeError if no parameter has a gradient: none would be updated, whether the spec reads gradients or not."""
+    if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):
+        raise RuntimeError(
+            f"{type(optimizer).__name__} reads no gradients, but updates the parameters that have one, as all "
+            "optimizers, and none has: before the step, in the closure if there is one, set p.grad = "
+            "torch.zeros_like(p) for those to update"
+        )
+
+
 def ranks_of(optimizer: Owner) -> Ranks:
     """The processes that update parameters together: those that share parameters of a spec that takes some whole."""
     if not optimizer.spec.has_stages:

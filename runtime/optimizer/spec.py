@@ -265,7 +265,7 @@ class SpecOptimizer(Optimizer):
         counts = list(map(self._index_update_count.__getitem__, indices))
         try:
             binding(grads, counts, {} if rates == binding.sent else self._values(indices, *rates[1:]), self.phase)
-        except ArithmeticError:
+        except Exception:
             if counted:
                 self._uncount(indices, num_update)
             raise
@@ -293,6 +293,9 @@ class SpecOptimizer(Optimizer):
     def _values(self, indices: Sequence[Index], lrs: list[float], wds: list[float]) -> dict[str, Any]:
         """What the equations read, numbers or lists of one for each parameter."""
         values = {name: getattr(self, name) for name in self.param_names}
+        for name in self.spec.given:
+            if values[name] is None:
+                raise MXNetError(f"{type(self).__name__} reads '{name}': set optimizer.{name} before each step")
         return values | self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
 
     def _named_values(self, indices: Sequence[Index]) -> dict[str, float | list[float]]:

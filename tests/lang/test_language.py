@@ -170,6 +170,9 @@ def _put(frame: str, example: str) -> str:
         return lines[0]
     heads = [line for line in lines if line.startswith(tuple(h for h in syntax.HEADS if h not in ("update", "eval")))]
     above, below = frame.split("update:\n")
+    phase = next((k for k, line in enumerate(lines) if line.startswith("phase ")), None)
+    if phase is not None:
+        return f"{above}phase first:\n{below}\n" + "\n".join(lines) + "\n"
     return "\n".join([above.rstrip("\n"), *heads, "update:", below, *(x for x in lines if x not in heads)]) + "\n"
 
 

@@ -270,6 +270,19 @@ def test_inputs() -> None:
         step(trainer, params)
 
 
+def test_a_number_that_each_step_reads_has_no_default() -> None:
+    optimizer.register_spec("optimizer Halved\ninput q: host\nupdate:\n  w' = w - lr*q*g\n")
+    params = parameters()
+    trainer = gluon.Trainer(params, "halved", {"learning_rate": 1.0})
+    for _ in range(2):
+        with pytest.raises(MXNetError, match=r"Halved reads 'q': set optimizer\.q before each step"):
+            step(trainer, params)
+    assert trainer.optimizer.num_update == 0
+    trainer.optimizer.q = 0.5
+    step(trainer, params)
+    assert trainer.optimizer.num_update == 1
+
+
 def test_sums_over_parameters_need_all_of_them() -> None:
     params = parameters()
     trainer = gluon.Trainer(params, "prodigy")

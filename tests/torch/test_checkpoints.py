@@ -35,6 +35,8 @@ def steps(opt: torch.optim.Optimizer, begin: int, end: int) -> None:
 
 def step(opt: torch.optim.Optimizer) -> None:
     given = dict.fromkeys(opt.spec.given, 1.0)
+    for p in params_of(opt) if opt.spec.inputs else ():
+        opt.state[p] |= {x.name: torch.cos(p.detach()).abs() for x in opt.spec.inputs}
     for phase in opt.spec.phases or ("step",):
         getattr(opt, phase)(**given)
 
@@ -345,6 +347,46 @@ def test_states_of_another_optimizer_are_refused(saved_by: str, loaded_by: str, 
     with pytest.raises(ValueError, match=f"is of another optimizer: parameter 0 of group 0.* {message}"):
         ours.load_state_dict(theirs.state_dict())
     torch.testing.assert_close(ours.state_dict(), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("saved_by", "loaded_by", "missing"),
+    [
+        ("Adam", "Adamax", "exp_inf"),
+        ("RMSprop", "Adadelta", "acc_delta"),
+        ("AdamW", "NAdam", "mu_product"),
+        ("SGD", "RMSprop", "step, square_avg"),
+        ("Lion", "AdaBelief", "s"),
+    ],
+)
+def test_state_dicts_that_lack_a_state_are_refused(saved_by: str, loaded_by: str, missing: str) -> None:
+    def made(name: str) -> Any:
+        parameters = weights(shapes=[(6, 4)])
+        kwargs = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+        return getattr(optgen.torch, name)(parameters, lr=0.01, **kwargs)
+
+    theirs, ours = made(saved_by), made(loaded_by)
+    steps(theirs, 0, 2)
+    steps(ours, 0, 1)
+    before, state = copy.deepcopy(ours.state_dict()), theirs.state_dict()
+    for key, x in before["param_groups"][0].items():
+        state["param_groups"][0].setdefault(key, x)
+    with pytest.raises(ValueError, match=f"{loaded_by}: the state dict is of another .* parameter 0 .* no {missing}"):
+        ours.load_state_dict(state)
+    torch.testing.assert_close(ours.state_dict(), before, rtol=0, atol=0)
+    steps(ours, 1, 2)
+
+
+def test_a_state_dict_may_lack_states_of_parameters_without_updates() -> None:
+    opt = optgen.torch.AdaBelief(weights())
+    state = opt.state_dict()
+    del state["state"][0]["m"], state["state"][1]
+    opt.load_state_dict(state)
+    steps(opt, 0, 1)
+    state = opt.state_dict()
+    del state["state"][0]["step"]
+    with pytest.raises(ValueError, match=r"AdaBelief: the state dict is of another .* there, and no step"):
+        opt.load_state_dict(state)
 
 
 def test_further_keys_of_a_state_are_kept() -> None:

@@ -41,6 +41,7 @@ def step(opt: torch.optim.Optimizer, times: int = 1) -> None:
     for _ in range(times):
         for p in (p for group in opt.param_groups for p in group["params"]):
             p.grad = torch.cos(p.detach() * 3) + 0.1
+            opt.state[p] |= {given.name: p.grad.abs() for given in opt.spec.inputs}
         for phase in opt.spec.phases or ("step",):
             getattr(opt, phase)(**dict.fromkeys(opt.spec.given, 0.5))
 

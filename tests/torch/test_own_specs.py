@@ -173,6 +173,27 @@ def test_no_state_has_the_key_of_masters(line: str) -> None:
         optimizer(optgen.parse(text))
 
 
+@pytest.mark.parametrize("name", ["AdaHessian", "Sophia"])
+def test_an_input_has_no_default(name: str) -> None:
+    (p,) = weights((4, 3))
+    opt: Any = getattr(optgen.torch, name)([p], lr=0.01)
+    before, p.grad = p.detach().clone(), torch.ones(4, 3)
+    with pytest.raises(ValueError, match=rf"parameter 0 .*: {name} reads 'h_hat', which nobody has given"):
+        opt.step()
+    assert torch.equal(p, before) and opt.state[p]["step"] == 0 and "h_hat" not in opt.state[p]
+    opt.state[p]["h_hat"] = torch.full((4, 3), 2.0)
+    opt.step()
+    assert not torch.equal(p, before)
+    opt.state[p]["h_hat"].fill_(3.0)
+    again: Any = getattr(optgen.torch, name)([p], lr=0.01)
+    again.load_state_dict(saved(opt))
+    again.step()
+    assert torch.equal(again.state[p]["h_hat"], torch.full((4, 3), 3.0))
+    del again.state[p]["h_hat"]
+    with pytest.raises(ValueError, match="nobody has given"):
+        again.step()
+
+
 def test_a_rate_of_0_at_first_with_sparse_gradients() -> None:
     (p,) = weights((4, 3))
     before, opt = p.detach().clone(), optgen.torch.Lion([p], lr=0.0)

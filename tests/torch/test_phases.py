@@ -190,3 +190,39 @@ def test_a_forgotten_closure_is_no_step_for_states() -> None:
             p.grad = None if gradient is None else torch.full_like(p, gradient)
         with pytest.raises(RuntimeError, match=r"call step\(closure\)"):
             optimizer.step()
+
+
+MEZO = """\
+optimizer MeZO
+param eps = 0.01
+state z = 0
+state above: host = 0
+input loss: host
+phase up:
+  z' = normal()
+  w' = w + eps*z'
+phase down:
+  above' = loss
+  w'     = w - 2*eps*z
+phase descend:
+  w' = w + eps*z - lr*(above - loss)/(2*eps)*z
+"""
+
+
+def test_a_spec_that_reads_no_gradient_says_which_parameters_it_updates() -> None:
+    p = torch.nn.Parameter(torch.ones(5))
+    opt: Any = optgen.torch.optimizer(optgen.parse(MEZO))([p], lr=0.05)
+
+    def loss() -> torch.Tensor:
+        return p.square().sum()
+
+    def closure() -> torch.Tensor:
+        p.grad = torch.zeros_like(p)
+        return loss()
+
+    with pytest.raises(RuntimeError, match=r"MeZO reads no gradients, .* none has: .* set p\.grad = torch\.zeros_like"):
+        opt.step(loss)
+    assert torch.equal(p.detach(), torch.ones(5))
+    for _ in range(100):
+        opt.step(closure)
+    assert loss() < 0.5
