@@ -51,8 +51,9 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
         names = dict(base)
         for equation in program.equations:
             target, loop = equation.target, equation.loop
-            if loop is not None and loop.index is not None:
-                names[loop.index] = NONNEGATIVE
+            while loop is not None:
+                names |= {loop.index: NONNEGATIVE} if loop.index is not None else {}
+                loop = loop.outer
             key = target.array_key
             names[key] = ALL if target.id in carried else bounds_of(equation.value, names)
         wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}

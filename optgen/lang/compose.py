@@ -87,7 +87,7 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
         error = UseError(f"{use.name} is no transform", Span(1, 1, 2), "a transform begins with: transform NAME")
         raise SpecErrors(source, [error.diagnostic])
     try:
-        part = Splicing(_as_host(transform, use, base), find).run()
+        part = Splicing(_as_host(transform, use, base), find, base.own_names()).run()
         if not uses:
             help = "one of its equations is what the base does: new = use base()"
             raise UseError(f"{transform.name} does not use the base", transform.header[0].span, help)

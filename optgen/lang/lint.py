@@ -114,8 +114,9 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
         for fault in first_step_faults(program, optimizer):
             to = " to the divisor" if "/" in fault.what else ""
             help = f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
-            help = help if "zero" in fault.case else "bound what grows, as in min(x, 80)"
-            yield Diagnostic("W502", f"this is {fault.what} at the first step if {fault.case}", fault.span, help)
+            help = "bound what grows, as in min(x, 80)" if "1e" in fault.case else help
+            case = f" if {fault.case}" if fault.case else ""
+            yield Diagnostic("W502", f"this is {fault.what} at the first step{case}", fault.span, help)
         for span in negative_roots(program, optimizer):
             help = "keep it from below, as in sqrt(max(x, 0) + epsilon)"
             yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)

@@ -7,21 +7,23 @@ involved.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
+from optgen.lang.loops import loops_around
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
 
 
 @dataclass(frozen=True)
 class Fault:
     """An operation that makes a new value infinite or NaN in the first step: of numbers as in `1/0`, where `case` is
-    so."""
+    so; always, if that is empty."""
 
     span: Span
     what: str
@@ -52,16 +54,20 @@ def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     """The operations that make the weight or a state infinite or NaN in a first step without weight decay, each with
     the first of the cases. Params have their defaults, and all elements of a tensor are equal."""
     found: dict[Span, Fault] = {}
+    cases: dict[Span, set[str]] = defaultdict(set)
     for case, (weight, gradient) in CASES.items():
         names = _first_names(program, optimizer, weight, gradient)
         for equation in program.equations:
-            if equation.loop is not None and equation.loop.index is not None:
-                names[equation.loop.index] = _Sample(0.0)
+            names |= {loop.index: _Sample(0.0) for loop in loops_around(equation.loop) if loop.index is not None}
             sample = _first(equation.value, names)
             names[equation.target.array_key] = sample
             if equation.target.primed and not math.isfinite(sample.value):
                 found = {span: Fault(span, what, case) for span, what in sample.causes} | found
-    return sorted(found.values(), key=lambda fault: fault.span)
+                for span, _ in sample.causes:
+                    cases[span].add(case)
+    always = {span for span, met in cases.items() if len(met) == len(CASES)}
+    faults = [replace(x, case="") if span in always else x for span, x in found.items()]
+    return sorted(faults, key=lambda fault: fault.span)
 
 
 def _first_names(program: Program, optimizer: Optimizer, weight: float, gradient: float) -> dict[str, _Sample]:
@@ -95,7 +101,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
     values = [p.value for p in parts]
     value = _applied(expr, values)
     causes = frozenset().union(*(p.causes for p in parts))
-    is_known = not (isinstance(expr, Call) and FUNCTIONS[expr.function].of_matrices)
+    is_known = not (isinstance(expr, Call) and FUNCTIONS[expr.function].of_matrices and expr.function != "trace")
     if is_known and not math.isfinite(value) and all(map(math.isfinite, values)):
         causes |= {(expr.span, _shown(expr, values))}
     return _Sample(value, causes)
@@ -187,6 +193,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "abs": abs,
     "norm": abs,
     "rms": abs,
+    "trace": float,
     "std": lambda x: 0.0,
     "floor": math.floor,
     "ceil": math.ceil,

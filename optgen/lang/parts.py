@@ -10,7 +10,7 @@ from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.groups import WORDS
 from optgen.lang.builtins import CONSTANTS, FUNCTIONS
 from optgen.lang.syntax import Token, read_lines, value_end
-from optgen.lang.uses import Tokens, is_transform
+from optgen.lang.uses import Tokens, is_transform, is_use
 from optgen.model import RESERVED_PARAMS
 
 NOWHERE = Span(0, 0, 0)
@@ -130,19 +130,23 @@ class Renaming:
 
     def line(self, tokens: Tokens) -> Tokens:
         """A line with its names replaced. An expression is put in brackets."""
-        return tuple(t for i in range(len(tokens)) for t in self._token(tokens, i))
+        renaming = self._within(tokens) if tokens[0].type == "DEF" else self
+        return tuple(t for i in range(len(tokens)) for t in renaming._token(tokens, i))
+
+    def _within(self, definition: Tokens) -> Renaming:
+        """The renaming of a line that defines a function, whose arguments stay apart from all other names."""
+        arguments = [t.text for t in definition[2 : _first(definition, "EQUAL")] if t.type == "NAME"]
+        values = {x: value for x, value in self.values.items() if x not in arguments}
+        read = {t.text for value in values.values() for t in value}
+        own = {x: (name(_free(x, {*read, *arguments, *values})),) for x in arguments if x in read}
+        return replace(self, values=values | own)
 
     def _token(self, tokens: Tokens, i: int) -> Iterator[Token]:
         value = self.values.get(tokens[i].text) if tokens[i].type == "NAME" else None
-        if (
-            value is None
-            or self._is_call(tokens, i)
-            or (i and tokens[i - 1].type in ("PER", "OVER"))
-            or _is_kind(tokens, i)
-        ):
+        if value is None or self._is_call(tokens, i) or _is_of_use(tokens, i) or _is_kind(tokens, i):
             yield tokens[i]
         elif len(value) == 1:
-            yield value[0]
+            yield value[0] if value[0].span != NOWHERE else value[0]._replace(span=tokens[i].span)
         else:
             yield from (OPEN, *value, CLOSE)
 
@@ -152,18 +156,33 @@ class Renaming:
         return called and tokens[i].text not in self.defined
 
 
+def _free(word: str, taken: Collection[str]) -> str:
+    """A name that is not taken, which begins with a word."""
+    return next(x for x in (f"{word}_{k}" for k in range(1, 1000)) if x not in taken)
+
+
+def _is_of_use(tokens: Tokens, i: int) -> bool:
+    """Whether a token names an argument of a use, or the spec that it is of, or its prefix."""
+    if not is_use(tokens) or i == 0:
+        return False
+    behind = tokens[i + 1].type if i + 1 < len(tokens) else ""
+    return behind == "EQUAL" or tokens[i - 1].text in ("use", "as")
+
+
 def _is_kind(tokens: Tokens, i: int) -> bool:
-    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, and `x` in
-    `state L: rows x n` and `normal(rows x n)`, and `block` in `state v: block n`."""
+    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, `x` in
+    `state L: rows x n` and `normal(rows x n)`, `block` in `state v: block n`, and `zero off`."""
     types = [t.type for t in tokens]
-    if types[i - 1 : i + 2] == ["NAME"] * 3:
+    if types[i - 1] in ("PER", "OVER") or types[i - 1 : i + 2] == ["NAME"] * 3:
         return True
+    if tokens[0].type == "PARAM" and "EQUAL" in types[:i]:
+        return tokens[i].text in ("zero", "off") and "NAME" in (types[i - 1], *types[i + 1 : i + 2])
     if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
         return False
     first = types.index("COLON") + 1
-    if tokens[first].text in WORDS and types[first + 2 : first + 3] == ["EQUAL"]:  # block n
+    if tokens[first].text in WORDS and types[first + 1] != "EQUAL":  # block n, axis -1
         return i == first
-    return types[first + 1] == "EQUAL" or (i - first) % 2 == 1
+    return types[first + 1 : first + 2] in ([], ["EQUAL"], ["STRING"]) or (i - first) % 2 == 1
 
 
 def renamed(names: Mapping[str, str], span: Span) -> dict[str, Tokens]:
@@ -176,20 +195,15 @@ def with_own_functions(part: Part, taken: Collection[str] = ()) -> Part:
     among those that are `taken`."""
     new: dict[str, str] = {}
     for own in sorted(part.functions() & FUNCTIONS.keys()):
-        words = (f"{part.name.lower()}_{own}{k}" for k in ("", *range(2, 1000)))
-        new[own] = next(x for x in words if x not in {*taken, *part.own_names(), *new.values()})
+        word, known = f"{part.name.lower()}_{own}", {*taken, *part.own_names(), *new.values()}
+        new[own] = word if word not in known else _free(word, known)
     return _with_lines(part, Renaming(renamed(new, NOWHERE), new.keys()).line) if new else part
 
 
 def with_constants(part: Part, hidden: Collection[str]) -> Part:
     """A part that has the constants of the language as numbers, where these names are others' own."""
     values = {x: (token("NUMBER", repr(CONSTANTS[x])),) for x in CONSTANTS.keys() & {*hidden} - part.own_names()}
-
-    def placed(line: Tokens) -> Tokens:
-        arguments = {t.text for t in line[: _first(line, "EQUAL")]} if line[0].type == "DEF" else set()
-        return Renaming({x: value for x, value in values.items() if x not in arguments}).line(line)
-
-    return _with_lines(part, placed) if values else part
+    return _with_lines(part, Renaming(values).line) if values else part
 
 
 def _with_lines(part: Part, change: Callable[[Tokens], Tokens]) -> Part:
@@ -219,6 +233,12 @@ def _aliases(line: Tokens) -> tuple[int, int]:
     """Where `alias A, B` begins and ends in a line; its end, if it has none."""
     start = next((i for i, t in enumerate(line) if t.type == "ALIAS" and line[0].type == "PARAM"), len(line))
     return start, next((i for i in range(start + 1, len(line)) if line[i].type not in ("NAME", "COMMA")), len(line))
+
+
+def default_of(line: Tokens) -> str:
+    """The default of a param, as it is written."""
+    start = _first(line, "EQUAL") + 1
+    return "".join(t.text for t in line[start : start + (2 if line[start].type == "ADD" else 1)])
 
 
 def with_default(line: Tokens, value: Tokens) -> Tokens:

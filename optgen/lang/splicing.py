@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Source, listed, suggest
+from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED
 from optgen.lang.parts import (
     Part,
     Renaming,
     aliases_of,
     at,
+    default_of,
     groups,
     guard_of,
     guarded,
@@ -26,7 +28,7 @@ from optgen.lang.parts import (
     with_own_functions,
     without_aliases,
 )
-from optgen.lang.syntax import Token, read_lines, value_end
+from optgen.lang.syntax import KEYWORDS, Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -45,15 +47,18 @@ class _Spliced:
 
 
 class Splicing:
-    """Makes a spec without uses of one with them. `find` gives the lines of the spec that a use names."""
+    """Makes a spec without uses of one with them. `find` gives the lines of the spec that a use names. `base` are the
+    names of a base, which stay as they are."""
 
-    def __init__(self, host: Part, find: Callable[[Use], Part]) -> None:
+    def __init__(self, host: Part, find: Callable[[Use], Part], base: Collection[str] = ()) -> None:
         self.host = host = with_own_functions(host)
         self.find = find
+        self.plain = {*host.own_names(), *base}
         self.taken = host.own_names()
         header, self.chosen = _split_header(host.header)
         self.result = replace(host, header=header, declarations=[], update=[], evaluate=[], axes=list(host.axes))
         self.of_base: list[Tokens] = []  # the declarations of a base, which stand first
+        self.defaults: dict[str, tuple[str, str]] = {}  # of reserved params that a use brought, and which one it was
 
     def run(self) -> Part:
         """The spec without uses. Raises UseError."""
@@ -135,7 +140,7 @@ class Splicing:
     def _splice(self, use: Use, target: Token, outer: Tokens, timing: Tokens = ()) -> _Spliced:
         """The equations of a used spec, where `outer` holds; its declarations are added to the result. Those of states
         and of the weight are computed at `timing`, and so is what only they read."""
-        part = with_constants(self.find(use), self.host.own_names())
+        part = with_constants(self.find(use), self.plain)
         if use.of_base:
             part = with_own_functions(part, self.taken)
         if part.has_phases:
@@ -189,6 +194,10 @@ class Splicing:
         return made
 
     def _take(self, use: Use, names: set[str]) -> None:
+        of_language = sorted(names & {*RESERVED, *FUNCTIONS, *CONSTANTS, *KEYWORDS}) if not use.of_base else []
+        if of_language:
+            help = f"choose another prefix: use {use.name}(...) as NAME"
+            raise UseError(f"a name of {use.name} becomes '{of_language[0]}', which is the language's", use.span, help)
         both = sorted(names & self.taken)
         if both:
             help = "rename one of them" if use.of_base else f"choose another prefix: use {use.name}(...) as NAME"
@@ -252,6 +261,10 @@ class Splicing:
             needed = own not in use.fields or (use.of_base and self.host.reads(own))
             if needed and own not in here and (use.of_base or own != "lr"):
                 add(line)
+                self.defaults[own] = _shown(use), default_of(line)
+            elif needed and own in self.defaults and self.defaults[own][1] != default_of(line):
+                message = f"{_shown(use)} has another default of {own} than {self.defaults[own][0]}"
+                raise UseError(message, use.span, f"give the value: use {use.name}({own} = ...)")
         elif kind == "PARAM" and own in numbers:
             add(_without_alias(renaming.line(with_default(line, numbers[own])), use))
         elif kind == "PARAM" and own not in use.fields:

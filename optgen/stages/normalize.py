@@ -172,7 +172,8 @@ class Normalizer:
     def visit(self, expr: Expr, claim: _Claim) -> Expr:
         """The expression without calls and transposes. `claim` learns the dimensions that it reduces over."""
         group = group_of(self.axes(expr)) if self._groups else ""
-        if group and group != claim.group:
+        is_compared = not isinstance(expr, Name) and bool(group) and self.kind(expr).condition  # its parts are repeated
+        if group and group != claim.group and not is_compared:
             return _name(self.spread(expr, group), expr.span)
         match expr:
             case Name():

@@ -267,6 +267,88 @@ def test_constants_of_a_transform_stay_where_its_base_hides_them(tmp_path: Path)
     np.testing.assert_allclose(w[0], -3 * np.pi, rtol=1e-15)
 
 
+def one_step(name: str, **arguments: Any) -> Array:
+    w = np.array([1.0, -2.0, 3.0])
+    optgen.load(name, "float64", **{"lr": 1.0, **arguments}).bind([w], [np.array([0.5, -0.25, 2.0])])()
+    return w
+
+
+def write(folder: Path, **specs: str) -> None:
+    for name, lines in specs.items():
+        first = "transform" if name.startswith("t_") else "optimizer"
+        (folder / f"{name}.opt").write_text(f"{first} X{name}\n{lines}\n")
+
+
+def test_arguments_of_definitions_are_no_names_of_others(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        own="param beta = 2\ndef f(x) = x*beta\nupdate:\n  w' = w - lr*f(g)",
+        same="param x = 3\nupdate:\n  w' = use own(beta = x)",
+        other="param y = 3\nupdate:\n  w' = use own(beta = y)",
+        named="param beta = 2\nparam c = 1\ndef f(beta) = c*beta\nupdate:\n  w' = w - lr*f(g)*beta",
+        handed="param y = 3\nupdate:\n  w' = use named(beta = 2*y)",
+        t_handed="param x = 3\nupdate:\n  w' = use base(beta = x)",
+    )
+    expected = [-0.5, -1.25, -3.0]
+    for name in ("same", "other", "own.opt with t_handed"):
+        np.testing.assert_array_equal(one_step(f"{tmp_path}/{name}" + ("" if "with" in name else ".opt")), expected)
+    np.testing.assert_array_equal(one_step(f"{tmp_path}/handed.opt"), [-2.0, -0.5, -9.0])
+
+
+def test_a_constant_is_the_language_s_beside_a_base_that_hides_it(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        turned="update:\n  w' = w - lr*g*pi",
+        own="param pi = 1\nupdate:\n  w' = w - lr*g*pi",
+        t_both="update:\n  a = use base()\n  b = use turned()\n  w' = b + 0*a",
+    )
+    expected = np.array([1.0, -2.0, 3.0]) - np.pi * np.array([0.5, -0.25, 2.0])
+    np.testing.assert_allclose(one_step(f"{tmp_path}/own.opt with t_both"), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("specs", "words"),
+    [
+        ({"clip": "param gradient = 0.1\nupdate:\n  w' = w - lr*clip(g, gradient)"}, "'clip_gradient', which is the"),
+        ({"clip": "def gradient(x) = x\nupdate:\n  w' = w - gradient(g)"}, "choose another prefix: use clip"),
+        (
+            {"clip": "param wd = 0.1\nupdate:\n  w' = w - wd*w", "also": "param wd = 0.2\nupdate:\n  w' = w - wd*w"},
+            "also has another default of wd than clip",
+        ),
+    ],
+)
+def test_a_use_that_would_mean_something_else_is_refused(specs: dict[str, str], words: str, tmp_path: Path) -> None:
+    uses = "".join(f"  {name}1 = use {name}()\n" for name in specs)
+    write(tmp_path, host=f"update:\n{uses}  w' = {' + '.join(f'{name}1' for name in specs)}", **specs)
+    with pytest.raises(SpecErrors, match=words):
+        optgen.load(f"{tmp_path}/host.opt")
+
+
+def test_words_that_may_be_names_are_renamed_where_they_are(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        own="param low = none zero off\nstate zero = 0\nstate axis: axis -1 = 0\nstate host = 0\ninput loss: host\n"
+        "update:\n  zero' = zero + g\n  axis' = max(g, per axis -1)\n  host' = g*loss\n"
+        "  w' = w - lr*clip(host' + zero' + axis', low)",
+        host="update:\n  w' = use own()",
+    )
+    text = optgen.load(f"{tmp_path}/host.opt").spec.source.text
+    assert "state own_axis: axis -1 = 0" in text and "param own_low = none zero off" in text
+    assert "input own_loss: host" in text and "state own_zero = 0" in text
+
+
+def test_a_transform_hands_over_a_param_by_its_name(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        own="param k = 2\nparam pi = 1\nupdate:\n  w' = w - lr*k*pi*g",
+        t_own="param k = 3\nupdate:\n  w' = use base(k = k, pi = 2)",
+        mean="param mean = 1\nupdate:\n  w' = w - lr*mean*g",
+        host="def mean(x) = 2*x\nupdate:\n  a = use mean(mean = 3)\n  w' = a + 0*mean(g)",
+    )
+    np.testing.assert_array_equal(one_step(f"{tmp_path}/own.opt with t_own"), [-2.0, -0.5, -9.0])
+    np.testing.assert_array_equal(one_step(f"{tmp_path}/host.opt"), [-0.5, -1.25, -3.0])
+
+
 def test_further_names_of_params_are_those_of_the_base(tmp_path: Path) -> None:
     rule = optgen.load("rmsprop with schedule_free", momentum=0.5, schedule_free_momentum=0.25)
     assert rule.values["schedule_free_momentum"] == 0.25 and 0.5 in rule.values.values()
