@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from optgen.expressions import Binary, Expr, Name, Number, Text, Unary
 
-NO_SIZES: Mapping[str, int] = {}
+NO_SIZES: Mapping[str, float] = {}
 
 
 def truth(guard: Expr, flags: Mapping[str, bool | str]) -> bool:
@@ -26,9 +26,11 @@ def truth(guard: Expr, flags: Mapping[str, bool | str]) -> bool:
     raise TypeError(f"not a guard: {guard!r}")
 
 
-def partial_truth(condition: Expr, flags: Mapping[str, bool | str], sizes: Mapping[str, int] = NO_SIZES) -> bool | None:
-    """The value of a condition if flags, and the `sizes` of a parameter that are given, decide it; None if it depends
-    on something else."""
+def partial_truth(
+    condition: Expr, flags: Mapping[str, bool | str], sizes: Mapping[str, float] = NO_SIZES
+) -> bool | None:
+    """The value of a condition if flags, and the `sizes` of a parameter or other numbers that are given, decide it; None
+    if it depends on something else."""
     match condition:
         case Name(id=name):
             value = flags.get(name)
@@ -48,7 +50,7 @@ def partial_truth(condition: Expr, flags: Mapping[str, bool | str], sizes: Mappi
     return None
 
 
-def _number(expr: Expr, sizes: Mapping[str, int]) -> float | None:
+def _number(expr: Expr, sizes: Mapping[str, float]) -> float | None:
     match expr:
         case Number(value=value):
             return value

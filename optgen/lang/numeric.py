@@ -18,6 +18,7 @@ from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
+from optgen.truth import partial_truth
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,15 @@ ones."""
 
 def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     """The operations that make the weight or a state infinite or NaN in a first step without weight decay, each with
-    the first of the cases. Params have their defaults, and all elements of a tensor are equal."""
+    the first of the cases. Params have their defaults, or other values where the flags of the variant need them. All
+    elements of a tensor are equal."""
+    params = _params(program, optimizer)
+    if params is None:
+        return []
     found: dict[Span, Fault] = {}
     cases: dict[Span, set[str]] = defaultdict(set)
     for case, (weight, gradient) in CASES.items():
-        names = _first_names(program, optimizer, weight, gradient)
+        names = _first_names(program, optimizer, params, weight, gradient)
         for equation in program.equations:
             names |= {loop.index: _Sample(0.0) for loop in loops_around(equation.loop) if loop.index is not None}
             sample = _first(equation.value, names)
@@ -70,13 +75,34 @@ def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     return sorted(faults, key=lambda fault: fault.span)
 
 
-def _first_names(program: Program, optimizer: Optimizer, weight: float, gradient: float) -> dict[str, _Sample]:
+def _params(program: Program, optimizer: Optimizer) -> dict[str, float] | None:
+    """Values of params with which the flags of a variant are what they are; None if none are found. One that is unset
+    is NaN."""
     values: dict[str, float] = {
-        n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params.items()
+        n: math.nan if p.default is None else float(p.default) for n, p in optimizer.all_params.items()
     }
-    values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
+    for flag in optimizer.flags:
+        own = flag.names & values.keys()
+        if flag.condition is None or not own or flag.name not in program.flags:
+            continue
+        wanted = program.flags[flag.name]
+        if partial_truth(flag.condition, program.flags, values) in (None, wanted):
+            continue
+        tried = ({**values, name: x} for name in sorted(own) for x in (0.5, 1.0, 2.0, 0.0, 1e-3, 10.0))
+        fit = (new for new in tried if partial_truth(flag.condition, program.flags, new) in (None, wanted))
+        found = next(fit, None)
+        if found is None:
+            return None
+        values = found
+    return values
+
+
+def _first_names(
+    program: Program, optimizer: Optimizer, params: Mapping[str, float], weight: float, gradient: float
+) -> dict[str, _Sample]:
+    values: dict[str, float] = dict(params)
+    values |= {EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
-    values |= {n: math.nan for n, p in optimizer.all_params.items() if p.optional and p.default is None}
     names = {name: _Sample(value) for name, value in values.items()}
     return names | {state.name: _first(state.init, names) for state in program.states}
 
