@@ -33,7 +33,7 @@ except ImportError:  # Windows has other locks
 FORMAT, VERSION = "runtime.checkpoint", 1
 _TEMPORARY = r"\.(?:[0-9a-f]{8}-)?[0-9a-f]{16}\.tmp"
 """How temporary files end (`optgen.files`), those of earlier versions, too."""
-_OURS = re.compile(rf"(\d{{6,}})-[\w-]+\.safetensors(?:{_TEMPORARY})?|latest{_TEMPORARY}")
+_OURS = re.compile(rf"(\d{{6,}})-(?:rank\d+|states|servers)[\w-]*\.safetensors({_TEMPORARY})?|latest{_TEMPORARY}")
 _HOLDER = re.compile(rb"(process \d+ on [^\n]*)?")
 """What `lock` holds."""
 _LOCK_WAIT_SECONDS = 10.0
@@ -85,6 +85,8 @@ class Folder:
 
     def latest(self) -> Generation | None:
         """The current generation; None if there is none. MXNetError for a file that is none of ours."""
+        if self._latest.exists() and not self._latest.is_file():  # a pipe would never end
+            raise MXNetError(f"'{self._latest}' is no file, as that of a checkpoint is; remove it")
         try:
             content = json.loads(self._latest.read_bytes())
         except FileNotFoundError:
@@ -164,7 +166,8 @@ class Folder:
         """
         for path in self.path.iterdir():
             match = _OURS.fullmatch(path.name)
-            if match and (match[1] is None or unwanted(int(match[1]))):
+            is_whole = match is not None and match[1] is not None and match[2] is None
+            if match and (match[1] is None or unwanted(int(match[1]))) and not (is_whole and not _is_ours(path)):
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
 
@@ -210,6 +213,14 @@ def _metadata(path: Path) -> dict[str, str]:
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MXNetError(f"'{path}' is damaged, or nothing that a checkpoint wrote: {error!r}") from None
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file of a finished name is one that a checkpoint wrote: no other is ever removed."""
+    try:
+        return bool(_metadata(path))
+    except (MXNetError, OSError):
+        return False
 
 
 def _sync(folder: Path) -> None:

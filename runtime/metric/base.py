@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from runtime import autograd
 from runtime.base import ArgumentError, _as_list
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
@@ -135,7 +136,8 @@ def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Ar
 
 
 def wide(x: numpy.ndarray) -> numpy.ndarray:
-    """An array of 16-bit floats as float32; other arrays as they are."""
+    """An array that a metric reads: one of 16-bit floats as float32, others as they are."""
+    autograd.reads_values()
     return x.astype(numpy.float32) if x.dtype.itemsize == 2 else x
 
 

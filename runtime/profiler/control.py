@@ -35,6 +35,8 @@ def set_config(**kwargs: Any) -> None:
             raise ArgumentError(f"profiler.set_config has no argument '{key}'{did_you_mean(key, DEFAULTS)}")
     if not isinstance(kwargs.get("filename", ""), (str, os.PathLike)):  # a number would be that of an open file
         raise ArgumentError(f"profiler.set_config: filename is a path, not {kwargs['filename']!r}")
+    if "filename" in kwargs:  # at the end of the program, it may stand in another folder
+        kwargs["filename"] = os.path.abspath(kwargs["filename"])
     config.update(kwargs)
     _install()
 

@@ -182,3 +182,30 @@ def test_training_with_one_class_in_the_first_batch(batch: int) -> None:
     accuracy, net = trained(True, batch)
     assert all(entry.compiled is not None for entry in entries(net))
     assert accuracy == trained(False, batch)[0] > 0.8
+
+
+def _mean_of_some(x, label):
+    return (x * 2 + 1).sum() / nd.contrib.boolean_mask(label, label > 1).shape[0]
+
+
+def _mean_of_stored(x, label):
+    return (x * 2 + 1).sum() / label.tostype("csr").indices.shape[0]
+
+
+def _scaled_by_a_metric(x, label):
+    metric = mx.metric.MSE()
+    metric.update([label], [label * 0])
+    return (x * 2 + 1) * metric.get()[1]
+
+
+@pytest.mark.parametrize("function", [_mean_of_some, _mean_of_stored, _scaled_by_a_metric])
+def test_lengths_and_metrics_that_follow_from_values(function: Function) -> None:
+    class Block(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, label):
+            return function(x, label)
+
+    eager, plan = Block(), Block()
+    plan.hybridize()
+    for labels in ([0, 1, 2, 3], [0, 1, 2, 3], [2, 1, 0, 0], [3, 3, 3, 3]):
+        inputs = nd.ones((4, 5)), nd.array([labels] if function is _mean_of_stored else labels)
+        np.testing.assert_array_equal(plan(*inputs).asnumpy(), eager(*inputs).asnumpy())

@@ -572,3 +572,24 @@ def test_files_of_a_checkpoint_do_not_go_where_links_lead(tmp_path: Path) -> Non
     assert {x.name for x in tmp_path.glob("precious-*")} == {"precious-000001-rank0.safetensors"}
     assert (tmp_path / "precious-000001-rank0.safetensors").read_text() == "precious"
     assert folder.Folder(tmp_path).latest() is not None
+
+
+def test_files_of_others_are_kept(tmp_path: Path) -> None:
+    names = ["20260101-final-model.safetensors", "123456-rank0.safetensors", "999999-states.safetensors"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"precious")
+    net = nn.Dense(2, in_units=2)
+    net.initialize()
+    checkpoint = Checkpoint(tmp_path, net, gluon.Trainer(net.collect_params(), "sgd"))
+    assert checkpoint.restore() == 0
+    for _ in range(3):
+        checkpoint.save()
+    assert all((tmp_path / name).read_bytes() == b"precious" for name in names)
+
+
+def test_latest_may_be_a_pipe_of_somebody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "latest")
+    net = nn.Dense(2, in_units=2)
+    net.initialize()
+    with pytest.raises(MXNetError, match="latest' is no file, as that of a checkpoint is; remove it"):
+        Checkpoint(tmp_path, net, gluon.Trainer(net.collect_params(), "sgd")).restore()

@@ -157,3 +157,12 @@ def test_errors() -> None:
         profiler.dumps(sort_by="name")
     with pytest.raises(ValueError, match="each process records its own operators"):
         profiler.set_state("run", profile_process="server")
+
+
+def test_the_file_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    profiler.set_config(filename="trace.json")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    profiler.dump()
+    assert (tmp_path / "trace.json").exists() and not (tmp_path / "other" / "trace.json").exists()
