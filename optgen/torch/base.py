@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
+from torch._compile import _disable_dynamo
 
 from optgen import arguments
 from optgen.execute.step import SEED_LIMIT
@@ -46,7 +47,14 @@ def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
 
 
 class SpecClass(type):
-    """The class of optimizer classes; `optgen.torch.classes` says how they are pickled."""
+    """The class of optimizer classes; `optgen.torch.classes` says how they are pickled.
+
+    A call that makes an optimizer within a compiled function is a break in its graph.
+    """
+
+    @_disable_dynamo
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **kwargs)
 
 
 class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):

@@ -187,10 +187,13 @@ class GroupStep:
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
-        """Bind all parameters that have a gradient, or had one and would get no other states now."""
+        """Bind all parameters that have a gradient, or had one and would get no other states now.
+
+        Those without a gradient that have moved, as one that is offloaded, wait for their next gradient.
+        """
         params = self._all_params()
         before = [] if self._needs_other_kernels else self._bound
-        had_gradient = {id(p) for bound in before for p in bound.params}
+        had_gradient = {id(p) for bound in before for p in bound.unmoved()}
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
         self._bound = self._bind_all([p for p in params if id(p) not in left_out])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from optgen.execute.sparse import RowSparse
 from optgen.torch.pages import with_huge_pages
@@ -108,13 +109,25 @@ class ParamMemory:
 
     def is_current(self) -> bool:
         """Whether the parameter still is the memory that this was made of; a plain one is looked after elsewhere."""
-        return self.is_plain or _place(local_tensor(self.param)) == self._place
+        return self.is_plain or self.is_in_place()
+
+    def is_in_place(self) -> bool:
+        """Whether the parameter has the address, dtype, shape and order that it had."""
+        return _place(local_tensor(self.param)) == self._place
 
 
 def local_tensor(x: torch.Tensor) -> torch.Tensor:
     """The part of a DTensor that is here; any other tensor is here as a whole."""
     local = getattr(x, "_local_tensor", None)
     return x if local is None else local
+
+
+def is_here(param: torch.Tensor) -> bool:
+    """Whether a parameter has memory: it is no meta tensor and not lazy, and its storage was not freed."""
+    if param.is_meta or is_lazy(param):
+        return False
+    local = local_tensor(param)
+    return local.layout != torch.strided or not local.numel() or local.untyped_storage().nbytes() > 0
 
 
 def is_dtensor(x: torch.Tensor) -> bool:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch.nn.parameter import is_lazy
 
 from optgen import api
 from optgen.arguments import Arguments
 from optgen.execute.rule import UpdateRule
 from optgen.ir.types import COMPUTE
 from optgen.torch import codes
-from optgen.torch.memory import ParamMemory
+from optgen.torch.memory import ParamMemory, is_here
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.values import GroupOptions, GroupValues
@@ -29,7 +28,7 @@ def dtype_of(param: torch.Tensor) -> str:
 
 def has_memory(param: torch.Tensor) -> bool:
     """Whether a parameter is of numbers that can be updated, and is somewhere."""
-    return not (param.is_meta or is_lazy(param)) and (param.is_floating_point() or param.is_complex())
+    return is_here(param) and (param.is_floating_point() or param.is_complex())
 
 
 def load(
@@ -70,11 +69,14 @@ def load(
 
 
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
-    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
+    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters.
+
+    Frozen parameters may have any dtype, as those in 8 or 4 bits that adapters are trained beside.
+    """
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
     dtypes: dict[torch.dtype, torch.Tensor] = {}
     for p in group["params"]:
-        if has_memory(p):
+        if has_memory(p) and (p.requires_grad or dtype_of(p) in COMPUTE):
             dtypes[p.dtype] = p
     for p in dtypes.values():
         with naming([p], optimizer.describe):

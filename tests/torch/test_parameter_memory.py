@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.nn import Conv2d, Linear, Parameter
 
@@ -101,3 +102,58 @@ def test_parameters_that_get_their_shape_from_the_first_batch() -> None:
     model(torch.ones(3, 4)).sum().backward()
     opt.step()
     assert opt.state[model.weight]["m"].shape == (2, 4) and opt.state[model.weight]["step"] == 1
+
+
+@pytest.mark.parametrize("name", ["Lion", "Adam", "Adafactor", "Prodigy"])
+@pytest.mark.parametrize("freed", [False, True])
+def test_a_parameter_without_memory_and_gradient_waits(name: str, freed: bool) -> None:
+    """As it is offloaded: its storage is freed, or another one without elements takes its place."""
+    made = [[Parameter(numbers((4, 3), k)) for k in range(2)] for _ in range(2)]
+    opt, plain = (getattr(optgen.torch, name)(params, lr=0.01) for params in made)
+    for k in range(4):
+        for params in made:
+            for i, p in enumerate(params):
+                p.grad = numbers((4, 3), 10 * k + i) if i or k in (0, 3) else None
+        away, content = made[0][0], made[0][0].detach().clone()
+        if k in (1, 2) and freed:
+            away.untyped_storage().resize_(0)
+        elif k in (1, 2):
+            away.data = torch.empty(0)
+        opt.step()
+        plain.step()
+        if k in (1, 2) and freed:
+            away.untyped_storage().resize_(content.nbytes)
+            away.data.copy_(content)
+        elif k in (1, 2):
+            away.data = content
+        assert all(map(torch.equal, *made))
+    assert [kept["step"] for kept in opt.state.values()] == [kept["step"] for kept in plain.state.values()]
+
+
+@pytest.mark.parametrize("name", ["Lion", "Prodigy"])
+def test_a_parameter_that_is_freed_when_its_optimizer_is_made(name: str) -> None:
+    """It has its states at the first step, as they are of the weights that come back."""
+    p, q = Parameter(numbers((4, 3))), Parameter(numbers((4, 3)))
+    size = p.untyped_storage().nbytes()
+    p.untyped_storage().resize_(0)
+    opt, plain = (getattr(optgen.torch, name)([w], lr=0.01) for w in (p, q))
+    p.untyped_storage().resize_(size)
+    p.data.copy_(q.data)
+    for k in range(2):
+        step(opt, k)
+        step(plain, k)
+    assert torch.equal(p, q)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float4_e2m1fn_x2])
+@pytest.mark.parametrize("name", ["Lion", "Adam", "SGD"])
+def test_frozen_parameters_may_have_any_dtype(name: str, dtype: torch.dtype) -> None:
+    first, second = (Parameter(torch.zeros(4, dtype=torch.uint8).view(dtype), requires_grad=False) for _ in range(2))
+    trained = Parameter(torch.ones(4))
+    opt = getattr(optgen.torch, name)([first, trained], lr=0.1)
+    opt.add_param_group({"params": [second]})
+    trained.grad = torch.ones(4)
+    opt.step()
+    opt.load_state_dict(opt.state_dict())
+    opt.step()
+    assert (trained < 0.9).all() and first not in opt.state

@@ -290,6 +290,26 @@ def test_a_compiled_call_of_step_alone() -> None:
     torch._dynamo.reset()
 
 
+@pytest.mark.parametrize("name", ["Lion", "Adam"])
+def test_an_optimizer_is_made_within_a_compiled_function(name: str) -> None:
+    import torch._dynamo
+
+    def train(w: Parameter) -> Any:
+        opt = getattr(optgen.torch, name)([w], lr=0.1, clip_norm=1.0)
+        (w * w).sum().backward()
+        opt.step()
+        return opt
+
+    torch._dynamo.reset()
+    one, other = Parameter(torch.ones(4)), Parameter(torch.ones(4))
+    compiled = torch.compile(train, backend="eager")
+    for _ in range(2):
+        made, eager = compiled(one), train(other)
+        assert torch.equal(one, other) and str(made.state_dict()) == str(eager.state_dict())
+        assert torch.equal(made.grad_norm, eager.grad_norm)
+    torch._dynamo.reset()
+
+
 def test_a_forked_child_steps() -> None:
     params = [Parameter(torch.ones(300_000))]  # enough for all threads
     opt = LION(params, lr=0.1)
