@@ -48,6 +48,7 @@ class ACProp(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -69,6 +70,7 @@ class ACProp(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -112,6 +114,7 @@ class ADOPT(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -134,6 +137,7 @@ class ADOPT(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -168,6 +172,7 @@ class ALIG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -188,6 +193,7 @@ class ALIG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -223,6 +229,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -244,6 +251,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -278,6 +286,7 @@ class AccSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -299,6 +308,7 @@ class AccSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -339,6 +349,7 @@ class AdEMAMix(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -362,6 +373,7 @@ class AdEMAMix(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -396,6 +408,7 @@ class AdaBelief(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -417,6 +430,7 @@ class AdaBelief(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -462,6 +476,7 @@ class AdaBound(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -485,6 +500,7 @@ class AdaBound(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -514,6 +530,7 @@ class AdaGradNorm(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -533,6 +550,7 @@ class AdaGradNorm(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -575,6 +593,7 @@ class AdaHessian(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -597,6 +616,7 @@ class AdaHessian(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -639,6 +659,7 @@ class AdaLomo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -661,6 +682,7 @@ class AdaLomo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -693,6 +715,7 @@ class AdaMod(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -713,6 +736,7 @@ class AdaMod(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -764,6 +788,7 @@ class AdaMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -790,6 +815,7 @@ class AdaMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -830,6 +856,7 @@ class AdaPNM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -852,6 +879,7 @@ class AdaPNM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -894,6 +922,7 @@ class AdaShift(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -916,6 +945,7 @@ class AdaShift(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -941,6 +971,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -961,6 +992,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1000,6 +1032,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1020,6 +1053,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1108,6 +1142,7 @@ class Adai(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1130,6 +1165,7 @@ class Adai(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1221,6 +1257,7 @@ class AdamAtan2(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1242,6 +1279,7 @@ class AdamAtan2(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1277,6 +1315,7 @@ class AdamC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1298,6 +1337,7 @@ class AdamC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1332,6 +1372,7 @@ class AdamHD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1353,6 +1394,7 @@ class AdamHD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1393,6 +1435,7 @@ class AdamMini(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1415,6 +1458,7 @@ class AdamMini(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1463,6 +1507,7 @@ class AdamP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1486,6 +1531,7 @@ class AdamP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1568,6 +1614,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1588,6 +1635,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1627,6 +1675,7 @@ class Adan(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1648,6 +1697,7 @@ class Adan(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1678,6 +1728,7 @@ class AddSign(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1698,6 +1749,7 @@ class AddSign(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1729,6 +1781,7 @@ class AggMo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1748,6 +1801,7 @@ class AggMo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1794,6 +1848,7 @@ class Amos(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1816,6 +1871,7 @@ class Amos(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1871,6 +1927,7 @@ class Apollo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -1897,6 +1954,7 @@ class Apollo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -1942,6 +2000,7 @@ class ApolloDQN(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1964,6 +2023,7 @@ class ApolloDQN(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2014,6 +2074,7 @@ class CAME(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2036,6 +2097,7 @@ class CAME(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2070,6 +2132,7 @@ class COCOB(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2090,6 +2153,7 @@ class COCOB(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2125,6 +2189,7 @@ class CautiousAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2145,6 +2210,7 @@ class CautiousAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2177,6 +2243,7 @@ class CautiousLion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2196,6 +2263,7 @@ class CautiousLion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2236,6 +2304,7 @@ class DAdaptAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2258,6 +2327,7 @@ class DAdaptAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2296,6 +2366,7 @@ class DAdaptLion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2316,6 +2387,7 @@ class DAdaptLion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2359,6 +2431,7 @@ class DAdaptSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2380,6 +2453,7 @@ class DAdaptSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2414,6 +2488,7 @@ class DCASGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2434,6 +2509,7 @@ class DCASGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2467,6 +2543,7 @@ class DiffGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2487,6 +2564,7 @@ class DiffGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2522,6 +2600,7 @@ class Dion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2544,6 +2623,7 @@ class Dion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2578,6 +2658,7 @@ class DoG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2598,6 +2679,7 @@ class DoG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2629,6 +2711,7 @@ class DoWG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2648,6 +2731,7 @@ class DoWG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2677,6 +2761,7 @@ class EFSignSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2695,6 +2780,7 @@ class EFSignSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2737,6 +2823,7 @@ class ExtraAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2757,6 +2844,7 @@ class ExtraAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2789,6 +2877,7 @@ class ExtraGradient(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2807,6 +2896,7 @@ class ExtraGradient(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2846,6 +2936,7 @@ class FAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2868,6 +2959,7 @@ class FAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2900,6 +2992,7 @@ class FOCUS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2920,6 +3013,7 @@ class FOCUS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2958,6 +3052,7 @@ class FTML(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2978,6 +3073,7 @@ class FTML(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3009,6 +3105,7 @@ class Fromage(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3027,6 +3124,7 @@ class Fromage(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3067,6 +3165,7 @@ class Ftrl(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3087,6 +3186,7 @@ class Ftrl(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3130,6 +3230,7 @@ class GaLore(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -3154,6 +3255,7 @@ class GaLore(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -3186,6 +3288,7 @@ class Grams(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3206,6 +3309,7 @@ class Grams(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3244,6 +3348,7 @@ class Gravity(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3264,6 +3369,7 @@ class Gravity(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3291,6 +3397,7 @@ class GroupAdaGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3309,6 +3416,7 @@ class GroupAdaGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3346,6 +3454,7 @@ class IVON(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3367,6 +3476,7 @@ class IVON(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3397,6 +3507,7 @@ class Kate(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3417,6 +3528,7 @@ class Kate(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3462,6 +3574,7 @@ class LAMB(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3485,6 +3598,7 @@ class LAMB(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3530,6 +3644,7 @@ class LANS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3552,6 +3667,7 @@ class LANS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3592,6 +3708,7 @@ class LARC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3614,6 +3731,7 @@ class LARC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3659,6 +3777,7 @@ class LARS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3682,6 +3801,7 @@ class LARS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3737,6 +3857,7 @@ class LBSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3762,6 +3883,7 @@ class LBSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3795,6 +3917,7 @@ class LDoG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3815,6 +3938,7 @@ class LDoG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3845,6 +3969,7 @@ class LaProp(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3865,6 +3990,7 @@ class LaProp(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3894,6 +4020,7 @@ class Lion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3913,6 +4040,7 @@ class Lion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3947,6 +4075,7 @@ class MADGRAD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3967,6 +4096,7 @@ class MADGRAD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4005,6 +4135,7 @@ class MARS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4026,6 +4157,7 @@ class MARS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4077,6 +4209,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4099,6 +4232,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
@@ -4166,6 +4300,7 @@ class MuonAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4199,6 +4334,7 @@ class MuonAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4253,6 +4389,7 @@ class MuonBatched(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4280,6 +4417,7 @@ class MuonBatched(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4331,6 +4469,7 @@ class MuonClip(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4358,6 +4497,7 @@ class MuonClip(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4390,6 +4530,7 @@ class NAG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4409,6 +4550,7 @@ class NAG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4448,6 +4590,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4470,6 +4613,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4501,6 +4645,7 @@ class NAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4521,6 +4666,7 @@ class NAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4550,6 +4696,7 @@ class NSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4569,6 +4716,7 @@ class NSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4598,6 +4746,7 @@ class NoisySGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4618,6 +4767,7 @@ class NoisySGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4665,6 +4815,7 @@ class NorMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4690,6 +4841,7 @@ class NorMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4728,6 +4880,7 @@ class NovoGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4749,6 +4902,7 @@ class NovoGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4782,6 +4936,7 @@ class OptimisticAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4802,6 +4957,7 @@ class OptimisticAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4832,6 +4988,7 @@ class OptimisticSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4852,6 +5009,7 @@ class OptimisticSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4889,6 +5047,7 @@ class PAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4911,6 +5070,7 @@ class PAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4946,6 +5106,7 @@ class PID(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4967,6 +5128,7 @@ class PID(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4998,6 +5160,7 @@ class PNM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5018,6 +5181,7 @@ class PNM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5074,6 +5238,7 @@ class PSGDDiagonal(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5098,6 +5263,7 @@ class PSGDDiagonal(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5182,6 +5348,7 @@ class PSGDKron(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5206,6 +5373,7 @@ class PSGDKron(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5239,6 +5407,7 @@ class PSGLD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5259,6 +5428,7 @@ class PSGLD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5310,6 +5480,7 @@ class PolarMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5332,6 +5503,7 @@ class PolarMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5364,6 +5536,7 @@ class PowerSign(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5384,6 +5557,7 @@ class PowerSign(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5431,6 +5605,7 @@ class Prodigy(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5455,6 +5630,7 @@ class Prodigy(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5495,6 +5671,7 @@ class QHAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5518,6 +5695,7 @@ class QHAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5548,6 +5726,7 @@ class QHM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5568,6 +5747,7 @@ class QHM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5605,6 +5785,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5626,6 +5807,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5657,6 +5839,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5679,6 +5862,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5709,6 +5893,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5728,6 +5913,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5807,6 +5993,7 @@ class SGDHD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5826,6 +6013,7 @@ class SGDHD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5872,6 +6060,7 @@ class SGDP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5895,6 +6084,7 @@ class SGDP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5926,6 +6116,7 @@ class SGDW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5946,6 +6137,7 @@ class SGDW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5975,6 +6167,7 @@ class SGHMC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5994,6 +6187,7 @@ class SGHMC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6021,6 +6215,7 @@ class SGLD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6039,6 +6234,7 @@ class SGLD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6091,6 +6287,7 @@ class SM3(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6112,6 +6309,7 @@ class SM3(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6145,6 +6343,7 @@ class SMORMS3(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6164,6 +6363,7 @@ class SMORMS3(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6207,6 +6407,7 @@ class SOAP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6231,6 +6432,7 @@ class SOAP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6272,6 +6474,7 @@ class SPAM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6295,6 +6498,7 @@ class SPAM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6335,6 +6539,7 @@ class SPlus(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6357,6 +6562,7 @@ class SPlus(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6390,6 +6596,7 @@ class SWAN(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6410,6 +6617,7 @@ class SWAN(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6464,6 +6672,7 @@ class SWATS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6484,6 +6693,7 @@ class SWATS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6526,6 +6736,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6549,6 +6760,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6596,6 +6808,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6619,6 +6832,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6659,6 +6873,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6681,6 +6896,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6729,6 +6945,7 @@ class Scion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6755,6 +6972,7 @@ class Scion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6805,6 +7023,7 @@ class Shampoo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6828,6 +7047,7 @@ class Shampoo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6861,6 +7081,7 @@ class Signum(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6881,6 +7102,7 @@ class Signum(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6913,6 +7135,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6934,6 +7157,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6985,6 +7209,7 @@ class SinkGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7003,6 +7228,7 @@ class SinkGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7039,6 +7265,7 @@ class Sophia(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7062,6 +7289,7 @@ class Sophia(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7090,6 +7318,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7107,6 +7336,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7141,6 +7371,7 @@ class StableAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7161,6 +7392,7 @@ class StableAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7210,6 +7442,7 @@ class StableSPAM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7234,6 +7467,7 @@ class StableSPAM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7258,6 +7492,7 @@ class Test(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7274,6 +7509,7 @@ class Test(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7302,6 +7538,7 @@ class Tiger(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7321,6 +7558,7 @@ class Tiger(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7375,6 +7613,7 @@ class YellowFin(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7395,6 +7634,7 @@ class YellowFin(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7427,6 +7667,7 @@ class Yogi(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7448,6 +7689,7 @@ class Yogi(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...

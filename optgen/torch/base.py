@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -12,7 +12,6 @@ import torch
 from torch._compile import _disable_dynamo
 
 from optgen import arguments
-from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
 from optgen.torch.capturable import is_capturing
@@ -22,28 +21,11 @@ from optgen.torch.hooks import hooked
 from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
+from optgen.torch.own_arguments import checked_seed
 from optgen.torch.owners import Owners
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 from optgen.torch.values import options_of
-
-ARGUMENTS: Mapping[str, tuple[Any, str]] = {
-    "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
-    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
-    "seed": (0, "of draws and of random rounding"),
-    "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
-    "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
-    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
-    "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
-}
-"""The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
-MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
-
-
-def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
-    """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
-    by default."""
-    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
 
 
 class SpecClass(type):
@@ -55,6 +37,12 @@ class SpecClass(type):
     @_disable_dynamo
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*args, **kwargs)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of `__init__`, without `self`."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
 class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
@@ -81,8 +69,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     donate_grads: bool = False
     _due: int = 0  # the number of the phase that a step goes on with
 
-    _step_supports_amp_scaling = True
-
     def __init__(
         self,
         params: Any,
@@ -93,19 +79,25 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         master: bool = False,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: str | None = None,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward, donate_grads)
-        options = {"storage": storage, "master": master, "capturable": capturable}
+        options = {"storage": storage, "master": master, "capturable": capturable, "fused": fused}
         super().__init__(params, {**defaults, **options, **({} if matmul is None else {"matmul": matmul})})
+        self._choose_scaling()
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
         self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
         self.owners = Owners()
         self.seed = seed
+
+    def _choose_scaling(self) -> None:
+        """Have a GradScaler leave its work to the step if that is `fused`; with `in_backward`, the step refuses it."""
+        self._step_supports_amp_scaling = bool(self.defaults.get("fused")) or self.in_backward
 
     @property
     def seed(self) -> int:
@@ -114,7 +106,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @seed.setter
     def seed(self, seed: int) -> None:
-        self._seed = _checked_seed(seed)
+        self._seed = checked_seed(seed)
         self._forget_steps()
 
     @property
@@ -373,6 +365,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             self.owners = Owners(own.pop("owners", {}))
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
+        self._choose_scaling()
         self._forget_steps()
         # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
         missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
@@ -382,14 +375,3 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._group_steps()
-
-
-def _checked_seed(seed: Any) -> int:
-    """A seed as an int; ValueError if it is no whole number from 0 to 2^64 - 1."""
-    try:
-        number = -1 if isinstance(seed, bool) else operator.index(seed)
-    except TypeError:  # a float, text, None, NumPy's bool
-        number = -1
-    if not 0 <= number < SEED_LIMIT:
-        raise ValueError(f"seed: a whole number from 0 to 2^64 - 1, not {seed!r}")
-    return number

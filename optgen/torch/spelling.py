@@ -15,7 +15,7 @@ from optgen.model import Flag, FlagValue, Optimizer, Param
 
 STORAGE_OPTIONS = ("storage", "master")
 """The keys of a group that say how its states and weights are kept."""
-OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "matmul")
+OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""
 OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""

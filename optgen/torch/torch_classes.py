@@ -18,8 +18,9 @@ from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
 from optgen.model import Optimizer
 from optgen.symbolic.unicode import unicode
-from optgen.torch.base import SpecOptimizer, arguments_of
+from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
+from optgen.torch.own_arguments import arguments_of
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
 from optgen.torch.state import StateKeys
@@ -27,7 +28,7 @@ from optgen.torch.state import StateKeys
 Group = Mapping[str, Any]
 Arguments = Mapping[str, tuple[Any, str]]
 """Defaults, and what arguments are, by name."""
-GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "matmul")
+GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step, and optimizer('lbfgs') once",
@@ -138,6 +139,7 @@ class TorchOptimizer(SpecOptimizer):
         defaults = arguments_beside(self.torch_class, self.spec)
         chosen = {name: given[name] for name in GROUP_ARGUMENTS if name in given and given[name] != defaults[name][0]}
         self.defaults.update(chosen)
+        self._choose_scaling()
         for group in self.param_groups:
             for name, x in chosen.items():
                 group.setdefault(name, x)

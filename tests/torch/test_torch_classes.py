@@ -20,7 +20,7 @@ from optgen.torch.torch_classes import CLASSES
 if TYPE_CHECKING:
     from torch.testing._internal.common_optimizers import OptimizerInfo
 
-ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward", "donate_grads")
+ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "fused", "in_backward", "donate_grads")
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -251,11 +251,14 @@ def test_a_complex_parameter_is_a_pair_of_real_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop"])
 @pytest.mark.parametrize("unscale_before", [False, True])
-def test_a_grad_scaler_changes_nothing_but_the_size_of_gradients(name: str, unscale_before: bool) -> None:
+@pytest.mark.parametrize("fused", [None, True])
+def test_a_grad_scaler_changes_nothing_but_the_size_of_gradients(
+    name: str, unscale_before: bool, fused: bool | None
+) -> None:
     """Scales are powers of 2; the third step has an infinite gradient and is left out."""
     params, plain = [torch.randn(6, 5)], []
     plain = [p.clone() for p in params]
-    scaled, unscaled = ours(name)(params), ours(name)(plain)
+    scaled, unscaled = ours(name)(params, fused=fused), ours(name)(plain, fused=fused)
     scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
     for k in range(6):
         g = torch.randn(6, 5)
