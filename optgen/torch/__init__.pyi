@@ -208,9 +208,11 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
                    ⎧ float32(ηₜ₋₁)   if single
         ηₜₜ      = ⎨
                    ⎩ ηₜ₋₁            otherwise
-                   ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                   ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                   ⎪ −gₜ                      if maximize
         dₜ       = ⎨
-                   ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                   ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                   ⎩ gₜ                       otherwise
         wₜ       = (1 − lambd·ηₜₜ)·wₜ₋₁ − ηₜₜ·dₜ
                    ⎧ wₜ                          if μₜ₋₁ = 1
         axₜ      = ⎨
@@ -222,6 +224,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         μₜ       = ⎨
                    ⎩ 1/max(1, t − t₀)            otherwise
         wₜ(eval) = axₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.ASGD, and:
@@ -957,13 +960,16 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
 
     ::
 
-                      ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                      ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                      ⎪ −gₜ                      if maximize
         dₜ          = ⎨
-                      ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                      ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                      ⎩ gₜ                       otherwise
         square_avgₜ = ρ·square_avgₜ₋₁ + (1 − ρ)·dₜ·dₜ
         δₜ          = √(acc_deltaₜ₋₁ + ε)/√(square_avgₜ + ε)·dₜ
         acc_deltaₜ  = ρ·acc_deltaₜ₋₁ + (1 − ρ)·δₜ·δₜ
         wₜ          = wₜ₋₁ − lr·δₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adadelta, and:
@@ -1066,11 +1072,14 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
     ::
 
         clrₜ         = lr/(1 + (t − 1)·lr_decay)
-                       ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                       ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                       ⎪ −gₜ                      if maximize
         dₜ           = ⎨
-                       ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                       ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                       ⎩ gₜ                       otherwise
         accumulatorₜ = accumulatorₜ₋₁ + dₜ·dₜ
         wₜ           = wₜ₋₁ − clrₜ·dₜ/(√accumulatorₜ + ε)
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adagrad, and:
@@ -1180,11 +1189,11 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
         step_sizeₜ        = lr/bias_correction1ₜ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
                             ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ          = ⎨
                             ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
@@ -1196,6 +1205,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
                             ⎧ (1 − lr·weight_decay)·wₜ₋₁ − step_sizeₜ·exp_avgₜ/denomₜ   if decoupled_weight_decay
         wₜ                = ⎨
                             ⎩ wₜ₋₁ − step_sizeₜ·exp_avgₜ/denomₜ                         otherwise
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.Adam, and:
@@ -1599,14 +1609,17 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
     ::
 
         bias_correctionₜ = 1 − β₁ᵗ
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
                            ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ         = ⎨
                            ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
         exp_infₜ         = max(β₂·exp_infₜ₋₁, |dₜ| + ε)
         wₜ               = wₜ₋₁ − lr/bias_correctionₜ·exp_avgₜ/exp_infₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adamax, and:
@@ -4563,11 +4576,11 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
     ::
 
         bias_correction2ₜ = 1 − β₂ᵗ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
         μₜ                = β₁·(1 − 0.5·0.96^(t·momentum_decay))
         μ_nextₜ           = β₁·(1 − 0.5·0.96^((t + 1)·momentum_decay))
                             ⎧ float32(μ_productₜ₋₁·float32(μₜ))   if single
@@ -4583,6 +4596,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
                             ⎩ wₜ₋₁                         otherwise
         aheadₜ            = lr·(1 − μₜ)/(1 − μ_productₜ)·dₜ/denomₜ
         wₜ                = decayedₜ − aheadₜ − lr·μ_nextₜ/(1 − μ_productₜ·μ_nextₜ)·exp_avgₜ/denomₜ
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.NAdam, and:
@@ -5761,11 +5775,11 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
 
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
                             ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ          = ⎨
                             ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
@@ -5778,6 +5792,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         decayedₜ          = ⎨
                             ⎩ wₜ₋₁                         otherwise
         wₜ                = decayedₜ − ({δₜ·√bias_correction2ₜ/(√exp_avg_sqₜ + ε)·rectₜ if ρₜ > 5; δₜ otherwise})
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.RAdam, and:
@@ -5819,9 +5834,11 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
 
     ::
 
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
         square_avgₜ      = α·square_avgₜ₋₁ + (1 − α)·dₜ·dₜ
         grad_avgₜ        = ({grad_avgₜ₋₁ + (1 − α)·(dₜ − grad_avgₜ₋₁) if α > 0.5; dₜ − α·(dₜ − grad_avgₜ₋₁) otherwise})   if centered
                            ⎧ √(max(square_avgₜ − grad_avgₜ·grad_avgₜ, 0)) + ε   if centered
@@ -5832,6 +5849,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         wₜ               = ⎨
                            ⎩ wₜ₋₁ − lr·dₜ/avgₜ            otherwise
         where heavy: momentum > 0
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.RMSprop, and:
@@ -5925,14 +5943,17 @@ class SGD(TorchOptimizer, torch.optim.SGD):
 
     ::
 
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
         momentum_bufferₜ = ({dₜ if t = 1; momentum·momentum_bufferₜ₋₁ + (1 − dampening)·dₜ otherwise})   if heavy
                            ⎧ wₜ₋₁ − lr·(dₜ + momentum·momentum_bufferₜ)   if heavy and nesterov
         wₜ               = ⎨ wₜ₋₁ − lr·momentum_bufferₜ                   if heavy
                            ⎩ wₜ₋₁ − lr·dₜ                                 otherwise
-        where heavy: momentum > 0
+        where heavy: momentum ≠ 0
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.SGD, and:

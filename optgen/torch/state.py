@@ -137,7 +137,9 @@ def bindable(
             of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=kernel.native.last_two)
             on_host = b.kind is Kind.HOST and not capturable
             device = torch.device("cpu") if on_host else memory.tensor.device
-            kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two, device)
+            numbers = _numbers(b, key, there, memory, values, kernel.native.last_two, device)
+            if not (b.name in keys.numbers and isinstance(there, torch.Tensor) and there.dim() == 0):
+                kept[key] = numbers  # and a tensor in `scalar_dtype` stays, to be written in place
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             bound[b.name] = local_tensor(numbers).view(of_kernel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
-from optgen.model import Optimizer
+from optgen.model import Interval, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
@@ -147,6 +147,21 @@ class TorchOptimizer(SpecOptimizer):
             check_rules(self, group)
 
 
+class UsualInterval(Interval):
+    """An interval that the constructors of PyTorch hold, and a later change of a group need not, as CyclicLR's."""
+
+    def __contains__(self, x: float) -> bool:
+        return True
+
+
+def _as_in_groups(param: Param) -> Param:
+    """A param with the values that PyTorch takes in groups: all, but for counts of turns, and beta2, as there is no
+    root of a negative 1 - beta2^t."""
+    if param.interval is None or param.is_int or param.name == "beta2":
+        return param
+    return replace(param, interval=UsualInterval(**vars(param.interval)))
+
+
 def refuse_differentiable(group: Group) -> None:
     """RuntimeError if a group asks for steps that autograd can go back through."""
     if group.get("differentiable"):
@@ -160,6 +175,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
     spec = pipeline.checked(api.read(row.source))
+    spec = replace(spec, params=tuple(map(_as_in_groups, spec.params)))
     more_arguments = arguments_beside(row, spec)
     known = inspect.signature(base.__init__).parameters
 
