@@ -122,8 +122,9 @@ class TorchOptimizer(SpecOptimizer):
     makes_states_at_construction = False
 
     def updates_rows(self, group: Group, param: torch.Tensor) -> bool:
-        """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one."""
-        refuse_differentiable(group)
+        """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one, or
+        no such step."""
+        _refuse_differentiable(group)
         if group.get("fused"):
             _device_dtype_check_for_fused(param)
         self.torch_class.check(param)
@@ -143,7 +144,6 @@ class TorchOptimizer(SpecOptimizer):
         for group in self.param_groups:
             for name, x in chosen.items():
                 group.setdefault(name, x)
-            refuse_differentiable(group)
             check_rules(self, group)
 
 
@@ -162,8 +162,8 @@ def _as_in_groups(param: Param) -> Param:
     return replace(param, interval=UsualInterval(**vars(param.interval)))
 
 
-def refuse_differentiable(group: Group) -> None:
-    """RuntimeError if a group asks for steps that autograd can go back through."""
+def _refuse_differentiable(group: Group) -> None:
+    """RuntimeError if a group that is updated asks for steps that autograd can go back through."""
     if group.get("differentiable"):
         raise RuntimeError(
             "differentiable=True: optgen's steps are compiled kernels, which autograd cannot go back through; use the "

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import Conv2d, Linear, Parameter
 
 import optgen
@@ -157,3 +161,47 @@ def test_frozen_parameters_may_have_any_dtype(name: str, dtype: torch.dtype) -> 
     opt.load_state_dict(opt.state_dict())
     opt.step()
     assert (trained < 0.9).all() and first not in opt.state
+
+
+@pytest.mark.parametrize("name", ["Lion", "SGD"])
+def test_shared_memory_is_told_of_at_construction(name: str) -> None:
+    """What the step then refuses; parts of a whole without overlaps, frozen ones, and those with gaps are no such."""
+    make, whole = getattr(optgen.torch, name), torch.ones(8)
+    shared = [Parameter(torch.ones(2)), Parameter(whole[:4]), Parameter(whole[3:])]
+    with pytest.warns(UserWarning, match=rf"^{name}: parameter 1 of group 0, .* and parameter 2 .* share memory"):
+        opt = make(shared, lr=0.1)
+    for p in shared:
+        p.grad = torch.ones_like(p)
+    with pytest.raises(ValueError, match="share memory"):
+        opt.step()
+    table, empty = torch.ones(4, 2), torch.ones(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opt = make([Parameter(whole[:4]), Parameter(whole[4:]), Parameter(table[:, 0]), Parameter(table[:, 1])])
+        opt.add_param_group({"params": [Parameter(empty), Parameter(empty)]})
+        opt.add_param_group({"params": [Parameter(whole, requires_grad=False), Parameter(whole, requires_grad=False)]})
+
+
+@pytest.mark.parametrize("how", [{}, {"in_backward": True}, {"clip_norm": 1.0}])
+@pytest.mark.parametrize("steps_before", [0, 1])
+def test_no_step_under_fake_tensor_mode(steps_before: int, how: dict[str, Any]) -> None:
+    """Which writes no weight that is real, and is refused in words where parameters are fake, too."""
+    p = Parameter(torch.ones(4))
+    opt = LION([p], lr=0.1, **how)
+    for _ in range(steps_before):
+        p.grad = torch.ones(4)
+        opt.step()
+    before = p.detach().clone()
+    p.grad = torch.ones(4)
+    with FakeTensorMode(allow_non_fake_inputs=True), pytest.raises(RuntimeError, match="Lion: a step under Fake"):
+        opt.step()
+    assert torch.equal(p, before) and opt.state[p]["step"] == steps_before
+    p.grad = torch.ones(4)
+    opt.step()
+    assert (p < before).all()
+    with FakeTensorMode():
+        q = Parameter(torch.ones(4))
+        fake = LION([q], **how)
+        q.grad = torch.ones(4)
+        with pytest.raises(RuntimeError, match="Lion: a step under FakeTensorMode"):
+            fake.step()
