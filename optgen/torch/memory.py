@@ -10,6 +10,9 @@ from torch.nn.parameter import is_lazy
 from optgen.execute.sparse import RowSparse
 from optgen.torch.pages import with_huge_pages
 
+Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
+"""The dtype, shape and strides of a tensor."""
+
 
 class ParamMemory:
     """A parameter, and the tensor that is bound in its place.
@@ -66,11 +69,21 @@ class ParamMemory:
         """A new state of the parameter's shape and order; complex where the parameter is and the state has its dtype,
         otherwise with pairs. `like_bound` gives what is bound."""
         local = local_tensor(self.param)
+        if not self.is_complex:
+            return with_huge_pages(torch.empty_like(local, dtype=dtype, device=device, memory_format=self._format()))
         model = torch.empty_like(local, device="meta", memory_format=self._format())
-        if self.is_complex and dtype != self.tensor.dtype:
+        if dtype != self.tensor.dtype:
             model = torch.view_as_real(model)
         own = model.dtype if model.is_complex() else dtype
         return with_huge_pages(torch.empty_like(model, dtype=own, device=device))
+
+    def form(self, dtype: torch.dtype) -> Form:
+        """The dtype, shape and strides of `empty_state`."""
+        if self.is_complex or self.is_copy:
+            state = self.empty_state(dtype, "meta")
+            return state.dtype, state.shape, state.stride()
+        local = local_tensor(self.param)
+        return dtype, local.shape, local.stride()
 
     def _format(self) -> torch.memory_format:
         return torch.contiguous_format if self.is_copy else torch.preserve_format

@@ -217,13 +217,13 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
 def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
     it, or zeros if it is none. ValueError if it has another shape."""
-    model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
+    dtype, device = dtype or memory.tensor.dtype, memory.tensor.device
     if isinstance(there, torch.Tensor):
         codes.check_tensor(key, there)
         check_size(key, there, memory.param)
-        if lies_like(local_tensor(there), model, device):
+        if lies_like(local_tensor(there), memory.form(dtype), device):
             return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
-    new = memory.empty_state(dtype or memory.tensor.dtype, device).zero_()
+    new = memory.empty_state(dtype, device).zero_()
     if isinstance(there, torch.Tensor):
         assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)
