@@ -26,7 +26,7 @@ from optgen.torch.own_arguments import checked_seed
 from optgen.torch.owners import Owners
 from optgen.torch.sharing import warn_of_sharing
 from optgen.torch.spelling import OPTIONS, Spelling, checked
-from optgen.torch.state import StateKeys
+from optgen.torch.state import StateKeys, forget_unused
 from optgen.torch.values import options_of
 
 
@@ -145,8 +145,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         or count has changed, of any group.
         """
         if not self.state and closure is None and self._is_for_states(given):
-            for group in self.param_groups:
-                loading.make_states(self, group, self.state, self._shared_states())
+            self._make_states({})
             return None
         if self.spec.phases:
             return self._step_in_phases(closure, given)
@@ -325,6 +324,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                     f"{self.spelling.name}: '{self.spelling.key_of(name)}' must not be negative, as {values[name]} is"
                 )
 
+    def _make_states(self, shared: dict[str, torch.Tensor]) -> None:
+        """Give the parameters of all groups the states that they lack."""
+        for group in self.param_groups:
+            loading.make_states(self, group, self.state, shared)
+
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""
         names = [s.name for s in self.spec.states if s.kind is Kind.SHARED]
@@ -334,11 +338,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def state_dict(self) -> dict[str, Any]:
         """The states and group values, as PyTorch has them; RuntimeError between the phases of a step.
 
+        Of parameters that were put into a group in place of others, it has the states that they begin with.
         With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
         """
         if self._due:
             due = self.spec.phases[self._due]
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
+        shared = self._shared_states()
+        if forget_unused(self.state, self.param_groups):
+            self._make_states(shared)
         whole = self.state
         self.state = owned_states.as_saved(self)
         try:

@@ -20,6 +20,7 @@ from optgen.torch.owners import is_owned
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.shards import sharding_of
+from optgen.torch.state import forget_unused
 from optgen.torch.values import NO_CHANGES, GroupValues
 
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
@@ -328,6 +329,9 @@ class GroupStep:
             if kept or p in self._optimizer.owners.places:  # whose states are elsewhere
                 self._optimizer.state[p] = kept
         self._new_states = []
+        state, groups = self._optimizer.state, self._optimizer.param_groups
+        if len(state) > sum(len(group["params"]) for group in groups):
+            forget_unused(state, groups)
 
     def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""

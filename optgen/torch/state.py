@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -185,6 +185,20 @@ def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
     """Have the master be the parameter where it no longer rounds to it, as someone else wrote the parameter."""
     master, weight = as_pairs(local_tensor(kept[MASTER])), as_pairs(local_tensor(param).detach())
     master.copy_(torch.where(master.to(weight.dtype) == weight, master, weight))
+
+
+def forget_unused(state: MutableMapping[Any, Any], groups: Iterable[Mapping[str, Any]]) -> bool:
+    """Remove the states that were never updated, of parameters that are in no group; whether there were any.
+
+    FSDP2 puts others into groups. States that were updated stay, for a parameter that comes back.
+    """
+    there = {p for group in groups for p in group["params"]}
+    unused = [
+        p for p, kept in state.items() if isinstance(p, torch.Tensor) and p not in there and kept.get(STEP, 1) == 0
+    ]
+    for p in unused:
+        del state[p]
+    return bool(unused)
 
 
 def start_of(b: Buffer, values: Values) -> float | str:
