@@ -80,7 +80,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
-        "requirement clipping identity own_arguments spelling pages naming scalars hooks fake",
+        "requirement clipping identity spelling pages naming scalars hooks",
         "ranks",
         "memory",
         "shards capturable",
@@ -90,7 +90,7 @@ LAYERS: dict[str, list[str]] = {
         "protocols bound",
         "owned_states",
         "owned rules",
-        "donation group loading sharing",
+        "donation group loading",
         "in_backward updating",
         "base",
         "torch_classes",

@@ -14,18 +14,17 @@ from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, fake, in_backward, loading, naming, owned_states, updating
+from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import hooked
+from optgen.torch.hooks import hooked, refuse_fake
 from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
-from optgen.torch.own_arguments import checked_seed
 from optgen.torch.owners import Owners
-from optgen.torch.sharing import warn_of_sharing
-from optgen.torch.spelling import OPTIONS, Spelling, checked
+from optgen.torch.rules import warn_of_sharing
+from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed
 from optgen.torch.state import StateKeys, forget_unused
 from optgen.torch.values import options_of
 
@@ -214,7 +213,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _update(self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> None:
         """One update of all groups, or one phase of it."""
         if dispatch._is_in_torch_dispatch_mode:
-            fake.refuse(type(self).__name__)
+            refuse_fake(type(self).__name__)
         numbers = self._numbers(given)
         if self._backward is not None:
             self._backward.finish()

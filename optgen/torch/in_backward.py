@@ -11,8 +11,8 @@ import torch
 from torch._compile import _disable_dynamo
 from torch.utils import _python_dispatch as dispatch
 
-from optgen.torch import fake
 from optgen.torch.group import GroupStep
+from optgen.torch.hooks import refuse_fake
 from optgen.torch.memory import local_tensor
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import load
@@ -55,7 +55,7 @@ class BackwardUpdates:
     def update(self, p: torch.Tensor) -> None:
         """One update of a parameter with its gradient, which is freed."""
         if dispatch._is_in_torch_dispatch_mode:
-            fake.refuse(type(self._owner()).__name__)
+            refuse_fake(type(self._owner()).__name__)
         step = self._steps.get(p)
         if step is None:
             alone: Mapping[str, Any] = ChainMap({"params": [p]}, self._groups[p])  # a view: values may change

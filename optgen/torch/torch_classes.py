@@ -20,9 +20,8 @@ from optgen.model import Interval, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
-from optgen.torch.own_arguments import arguments_of
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
+from optgen.torch.spelling import STORAGE_OPTIONS, arguments_of, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
