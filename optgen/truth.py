@@ -29,8 +29,10 @@ def truth(guard: Expr, flags: Mapping[str, bool | str]) -> bool:
 def partial_truth(
     condition: Expr, flags: Mapping[str, bool | str], sizes: Mapping[str, float] = NO_SIZES
 ) -> bool | None:
-    """The value of a condition if flags, and the `sizes` of a parameter or other numbers that are given, decide it; None
-    if it depends on something else."""
+    """The value of a condition if flags, and the `sizes` of a parameter or other numbers that are given, decide it.
+
+    None if it depends on something else.
+    """
     match condition:
         case Name(id=name):
             value = flags.get(name)

@@ -158,7 +158,7 @@ def _from_torch(obj: Any, name: str) -> Tensor:
 
 def is_like_pytorch(obj: Any) -> bool:
     """Whether an object has the interface of a PyTorch tensor. (A parameter of PyTorch may have no shape yet.)"""
-    return all(hasattr(obj, a) for a in ("data_ptr", "stride", "dtype", "device"))
+    return hasattr(obj, "data_ptr") and hasattr(obj, "stride") and hasattr(obj, "dtype") and hasattr(obj, "device")
 
 
 def from_pytorch_like(obj: Any, name: str, gpu: int | None = None) -> Tensor:

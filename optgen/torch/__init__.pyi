@@ -48,6 +48,7 @@ class ACProp(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -69,6 +70,7 @@ class ACProp(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -112,6 +114,7 @@ class ADOPT(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -134,6 +137,7 @@ class ADOPT(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -168,6 +172,7 @@ class ALIG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -188,6 +193,7 @@ class ALIG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -202,9 +208,11 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
                    ⎧ float32(ηₜ₋₁)   if single
         ηₜₜ      = ⎨
                    ⎩ ηₜ₋₁            otherwise
-                   ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                   ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                   ⎪ −gₜ                      if maximize
         dₜ       = ⎨
-                   ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                   ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                   ⎩ gₜ                       otherwise
         wₜ       = (1 − lambd·ηₜₜ)·wₜ₋₁ − ηₜₜ·dₜ
                    ⎧ wₜ                          if μₜ₋₁ = 1
         axₜ      = ⎨
@@ -216,6 +224,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         μₜ       = ⎨
                    ⎩ 1/max(1, t − t₀)            otherwise
         wₜ(eval) = axₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.ASGD, and:
@@ -223,6 +232,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -244,6 +254,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -278,6 +289,7 @@ class AccSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -299,6 +311,7 @@ class AccSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -339,6 +352,7 @@ class AdEMAMix(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -362,6 +376,7 @@ class AdEMAMix(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -396,6 +411,7 @@ class AdaBelief(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -417,6 +433,7 @@ class AdaBelief(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -462,6 +479,7 @@ class AdaBound(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -485,6 +503,7 @@ class AdaBound(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -514,6 +533,7 @@ class AdaGradNorm(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -533,6 +553,7 @@ class AdaGradNorm(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -575,6 +596,7 @@ class AdaHessian(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -597,6 +619,7 @@ class AdaHessian(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -639,6 +662,7 @@ class AdaLomo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -661,6 +685,7 @@ class AdaLomo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -693,6 +718,7 @@ class AdaMod(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -713,6 +739,7 @@ class AdaMod(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -764,6 +791,7 @@ class AdaMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -790,6 +818,7 @@ class AdaMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -830,6 +859,7 @@ class AdaPNM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -852,6 +882,7 @@ class AdaPNM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -894,6 +925,7 @@ class AdaShift(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -916,6 +948,7 @@ class AdaShift(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -927,13 +960,16 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
 
     ::
 
-                      ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                      ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                      ⎪ −gₜ                      if maximize
         dₜ          = ⎨
-                      ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                      ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                      ⎩ gₜ                       otherwise
         square_avgₜ = ρ·square_avgₜ₋₁ + (1 − ρ)·dₜ·dₜ
         δₜ          = √(acc_deltaₜ₋₁ + ε)/√(square_avgₜ + ε)·dₜ
         acc_deltaₜ  = ρ·acc_deltaₜ₋₁ + (1 − ρ)·δₜ·δₜ
         wₜ          = wₜ₋₁ − lr·δₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adadelta, and:
@@ -941,6 +977,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -961,6 +998,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1000,6 +1038,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1020,6 +1059,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1032,11 +1072,14 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
     ::
 
         clrₜ         = lr/(1 + (t − 1)·lr_decay)
-                       ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                       ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                       ⎪ −gₜ                      if maximize
         dₜ           = ⎨
-                       ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                       ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                       ⎩ gₜ                       otherwise
         accumulatorₜ = accumulatorₜ₋₁ + dₜ·dₜ
         wₜ           = wₜ₋₁ − clrₜ·dₜ/(√accumulatorₜ + ε)
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adagrad, and:
@@ -1108,6 +1151,7 @@ class Adai(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1130,6 +1174,7 @@ class Adai(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1144,11 +1189,11 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
         step_sizeₜ        = lr/bias_correction1ₜ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
                             ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ          = ⎨
                             ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
@@ -1160,6 +1205,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
                             ⎧ (1 − lr·weight_decay)·wₜ₋₁ − step_sizeₜ·exp_avgₜ/denomₜ   if decoupled_weight_decay
         wₜ                = ⎨
                             ⎩ wₜ₋₁ − step_sizeₜ·exp_avgₜ/denomₜ                         otherwise
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.Adam, and:
@@ -1221,6 +1267,7 @@ class AdamAtan2(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1242,6 +1289,7 @@ class AdamAtan2(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1277,6 +1325,7 @@ class AdamC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1298,6 +1347,7 @@ class AdamC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1332,6 +1382,7 @@ class AdamHD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1353,6 +1404,7 @@ class AdamHD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1393,6 +1445,7 @@ class AdamMini(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1415,6 +1468,7 @@ class AdamMini(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1463,6 +1517,7 @@ class AdamP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1486,6 +1541,7 @@ class AdamP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1553,14 +1609,17 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
     ::
 
         bias_correctionₜ = 1 − β₁ᵗ
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
                            ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ         = ⎨
                            ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
         exp_infₜ         = max(β₂·exp_infₜ₋₁, |dₜ| + ε)
         wₜ               = wₜ₋₁ − lr/bias_correctionₜ·exp_avgₜ/exp_infₜ
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.Adamax, and:
@@ -1568,6 +1627,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1588,6 +1648,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1627,6 +1688,7 @@ class Adan(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1648,6 +1710,7 @@ class Adan(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1678,6 +1741,7 @@ class AddSign(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1698,6 +1762,7 @@ class AddSign(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1729,6 +1794,7 @@ class AggMo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1748,6 +1814,7 @@ class AggMo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1794,6 +1861,7 @@ class Amos(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1816,6 +1884,7 @@ class Amos(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1871,6 +1940,7 @@ class Apollo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -1897,6 +1967,7 @@ class Apollo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -1942,6 +2013,7 @@ class ApolloDQN(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1964,6 +2036,7 @@ class ApolloDQN(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2014,6 +2087,7 @@ class CAME(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2036,6 +2110,7 @@ class CAME(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2070,6 +2145,7 @@ class COCOB(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2090,6 +2166,7 @@ class COCOB(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2125,6 +2202,7 @@ class CautiousAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2145,6 +2223,7 @@ class CautiousAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2177,6 +2256,7 @@ class CautiousLion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2196,6 +2276,7 @@ class CautiousLion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2236,6 +2317,7 @@ class DAdaptAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2258,6 +2340,7 @@ class DAdaptAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2296,6 +2379,7 @@ class DAdaptLion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2316,6 +2400,7 @@ class DAdaptLion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2359,6 +2444,7 @@ class DAdaptSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2380,6 +2466,7 @@ class DAdaptSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2414,6 +2501,7 @@ class DCASGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2434,6 +2522,7 @@ class DCASGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2467,6 +2556,7 @@ class DiffGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2487,6 +2577,7 @@ class DiffGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2522,6 +2613,7 @@ class Dion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2544,6 +2636,7 @@ class Dion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2578,6 +2671,7 @@ class DoG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2598,6 +2692,7 @@ class DoG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2629,6 +2724,7 @@ class DoWG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2648,6 +2744,7 @@ class DoWG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2677,6 +2774,7 @@ class EFSignSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2695,6 +2793,7 @@ class EFSignSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2737,6 +2836,7 @@ class ExtraAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2757,6 +2857,7 @@ class ExtraAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2789,6 +2890,7 @@ class ExtraGradient(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2807,6 +2909,7 @@ class ExtraGradient(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2846,6 +2949,7 @@ class FAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2868,6 +2972,7 @@ class FAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2900,6 +3005,7 @@ class FOCUS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2920,6 +3026,7 @@ class FOCUS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2958,6 +3065,7 @@ class FTML(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2978,6 +3086,7 @@ class FTML(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3009,6 +3118,7 @@ class Fromage(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3027,6 +3137,7 @@ class Fromage(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3067,6 +3178,7 @@ class Ftrl(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3087,6 +3199,7 @@ class Ftrl(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3130,6 +3243,7 @@ class GaLore(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -3154,6 +3268,7 @@ class GaLore(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -3186,6 +3301,7 @@ class Grams(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3206,6 +3322,7 @@ class Grams(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3244,6 +3361,7 @@ class Gravity(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3264,6 +3382,7 @@ class Gravity(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3291,6 +3410,7 @@ class GroupAdaGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3309,6 +3429,7 @@ class GroupAdaGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3346,6 +3467,7 @@ class IVON(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3367,6 +3489,7 @@ class IVON(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3397,6 +3520,7 @@ class Kate(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3417,6 +3541,7 @@ class Kate(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3462,6 +3587,7 @@ class LAMB(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3485,6 +3611,7 @@ class LAMB(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3530,6 +3657,7 @@ class LANS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3552,6 +3680,7 @@ class LANS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3592,6 +3721,7 @@ class LARC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3614,6 +3744,7 @@ class LARC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3659,6 +3790,7 @@ class LARS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3682,6 +3814,7 @@ class LARS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3737,6 +3870,7 @@ class LBSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3762,6 +3896,7 @@ class LBSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3795,6 +3930,7 @@ class LDoG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3815,6 +3951,7 @@ class LDoG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3845,6 +3982,7 @@ class LaProp(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3865,6 +4003,7 @@ class LaProp(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3894,6 +4033,7 @@ class Lion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3913,6 +4053,7 @@ class Lion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3947,6 +4088,7 @@ class MADGRAD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3967,6 +4109,7 @@ class MADGRAD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4005,6 +4148,7 @@ class MARS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4026,6 +4170,7 @@ class MARS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4077,6 +4222,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4099,6 +4245,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
@@ -4166,6 +4313,7 @@ class MuonAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4199,6 +4347,7 @@ class MuonAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4253,6 +4402,7 @@ class MuonBatched(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4280,6 +4430,7 @@ class MuonBatched(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4331,6 +4482,7 @@ class MuonClip(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4358,6 +4510,7 @@ class MuonClip(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4390,6 +4543,7 @@ class NAG(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4409,6 +4563,7 @@ class NAG(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4421,11 +4576,11 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
     ::
 
         bias_correction2ₜ = 1 − β₂ᵗ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
         μₜ                = β₁·(1 − 0.5·0.96^(t·momentum_decay))
         μ_nextₜ           = β₁·(1 − 0.5·0.96^((t + 1)·momentum_decay))
                             ⎧ float32(μ_productₜ₋₁·float32(μₜ))   if single
@@ -4441,6 +4596,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
                             ⎩ wₜ₋₁                         otherwise
         aheadₜ            = lr·(1 − μₜ)/(1 − μ_productₜ)·dₜ/denomₜ
         wₜ                = decayedₜ − aheadₜ − lr·μ_nextₜ/(1 − μ_productₜ·μ_nextₜ)·exp_avgₜ/denomₜ
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.NAdam, and:
@@ -4448,6 +4604,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4470,6 +4627,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4501,6 +4659,7 @@ class NAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4521,6 +4680,7 @@ class NAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4550,6 +4710,7 @@ class NSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4569,6 +4730,7 @@ class NSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4598,6 +4760,7 @@ class NoisySGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4618,6 +4781,7 @@ class NoisySGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4665,6 +4829,7 @@ class NorMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4690,6 +4855,7 @@ class NorMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4728,6 +4894,7 @@ class NovoGrad(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4749,6 +4916,7 @@ class NovoGrad(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4782,6 +4950,7 @@ class OptimisticAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4802,6 +4971,7 @@ class OptimisticAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4832,6 +5002,7 @@ class OptimisticSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4852,6 +5023,7 @@ class OptimisticSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4889,6 +5061,7 @@ class PAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4911,6 +5084,7 @@ class PAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4946,6 +5120,7 @@ class PID(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4967,6 +5142,7 @@ class PID(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4998,6 +5174,7 @@ class PNM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5018,6 +5195,7 @@ class PNM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5074,6 +5252,7 @@ class PSGDDiagonal(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5098,6 +5277,7 @@ class PSGDDiagonal(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5182,6 +5362,7 @@ class PSGDKron(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5206,6 +5387,7 @@ class PSGDKron(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5239,6 +5421,7 @@ class PSGLD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5259,6 +5442,7 @@ class PSGLD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5310,6 +5494,7 @@ class PolarMuon(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5332,6 +5517,7 @@ class PolarMuon(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5364,6 +5550,7 @@ class PowerSign(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5384,6 +5571,7 @@ class PowerSign(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5431,6 +5619,7 @@ class Prodigy(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5455,6 +5644,7 @@ class Prodigy(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5495,6 +5685,7 @@ class QHAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5518,6 +5709,7 @@ class QHAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5548,6 +5740,7 @@ class QHM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5568,6 +5761,7 @@ class QHM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5581,11 +5775,11 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
 
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
-                            ⎧ −gₜ                      if decoupled_weight_decay and maximize
-                            ⎪ gₜ                       if decoupled_weight_decay
+                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                            ⎪ −gₜ                      if maximize
         dₜ                = ⎨
-                            ⎪ weight_decay·wₜ₋₁ − gₜ   if maximize
-                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                            ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                            ⎩ gₜ                       otherwise
                             ⎧ exp_avgₜ₋₁ + (1 − β₁)·(dₜ − exp_avgₜ₋₁)   if β₁ > 0.5
         exp_avgₜ          = ⎨
                             ⎩ dₜ − β₁·(dₜ − exp_avgₜ₋₁)                 otherwise
@@ -5598,6 +5792,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         decayedₜ          = ⎨
                             ⎩ wₜ₋₁                         otherwise
         wₜ                = decayedₜ − ({δₜ·√bias_correction2ₜ/(√exp_avg_sqₜ + ε)·rectₜ if ρₜ > 5; δₜ otherwise})
+        where decays: weight_decay ≠ 0 and not decoupled_weight_decay
 
     Args:
         those of torch.optim.RAdam, and:
@@ -5605,6 +5800,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5626,6 +5822,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5637,9 +5834,11 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
 
     ::
 
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
         square_avgₜ      = α·square_avgₜ₋₁ + (1 − α)·dₜ·dₜ
         grad_avgₜ        = ({grad_avgₜ₋₁ + (1 − α)·(dₜ − grad_avgₜ₋₁) if α > 0.5; dₜ − α·(dₜ − grad_avgₜ₋₁) otherwise})   if centered
                            ⎧ √(max(square_avgₜ − grad_avgₜ·grad_avgₜ, 0)) + ε   if centered
@@ -5650,6 +5849,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         wₜ               = ⎨
                            ⎩ wₜ₋₁ − lr·dₜ/avgₜ            otherwise
         where heavy: momentum > 0
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.RMSprop, and:
@@ -5657,6 +5857,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5679,6 +5880,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5709,6 +5911,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5728,6 +5931,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         master: bool = False,
         seed: int = 0,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5739,14 +5943,17 @@ class SGD(TorchOptimizer, torch.optim.SGD):
 
     ::
 
-                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
+                           ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize and decays
+                           ⎪ −gₜ                      if maximize
         dₜ               = ⎨
-                           ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
+                           ⎪ gₜ + weight_decay·wₜ₋₁   if decays
+                           ⎩ gₜ                       otherwise
         momentum_bufferₜ = ({dₜ if t = 1; momentum·momentum_bufferₜ₋₁ + (1 − dampening)·dₜ otherwise})   if heavy
                            ⎧ wₜ₋₁ − lr·(dₜ + momentum·momentum_bufferₜ)   if heavy and nesterov
         wₜ               = ⎨ wₜ₋₁ − lr·momentum_bufferₜ                   if heavy
                            ⎩ wₜ₋₁ − lr·dₜ                                 otherwise
-        where heavy: momentum > 0
+        where heavy: momentum ≠ 0
+        where decays: weight_decay ≠ 0
 
     Args:
         those of torch.optim.SGD, and:
@@ -5807,6 +6014,7 @@ class SGDHD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5826,6 +6034,7 @@ class SGDHD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5872,6 +6081,7 @@ class SGDP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5895,6 +6105,7 @@ class SGDP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5926,6 +6137,7 @@ class SGDW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5946,6 +6158,7 @@ class SGDW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5975,6 +6188,7 @@ class SGHMC(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5994,6 +6208,7 @@ class SGHMC(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6021,6 +6236,7 @@ class SGLD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6039,6 +6255,7 @@ class SGLD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6091,6 +6308,7 @@ class SM3(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6112,6 +6330,7 @@ class SM3(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6145,6 +6364,7 @@ class SMORMS3(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6164,6 +6384,7 @@ class SMORMS3(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6207,6 +6428,7 @@ class SOAP(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6231,6 +6453,7 @@ class SOAP(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6272,6 +6495,7 @@ class SPAM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6295,6 +6519,7 @@ class SPAM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6335,6 +6560,7 @@ class SPlus(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6357,6 +6583,7 @@ class SPlus(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6390,6 +6617,7 @@ class SWAN(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6410,6 +6638,7 @@ class SWAN(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6464,6 +6693,7 @@ class SWATS(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6484,6 +6714,7 @@ class SWATS(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6526,6 +6757,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6549,6 +6781,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6596,6 +6829,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6619,6 +6853,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6659,6 +6894,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6681,6 +6917,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6729,6 +6966,7 @@ class Scion(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6755,6 +6993,7 @@ class Scion(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6805,6 +7044,7 @@ class Shampoo(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6828,6 +7068,7 @@ class Shampoo(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6861,6 +7102,7 @@ class Signum(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6881,6 +7123,7 @@ class Signum(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6913,6 +7156,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6934,6 +7178,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6985,6 +7230,7 @@ class SinkGD(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7003,6 +7249,7 @@ class SinkGD(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7039,6 +7286,7 @@ class Sophia(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7062,6 +7310,7 @@ class Sophia(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7090,6 +7339,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7107,6 +7357,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7141,6 +7392,7 @@ class StableAdamW(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7161,6 +7413,7 @@ class StableAdamW(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7210,6 +7463,7 @@ class StableSPAM(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7234,6 +7488,7 @@ class StableSPAM(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7258,6 +7513,7 @@ class Test(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7274,6 +7530,7 @@ class Test(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7302,6 +7559,7 @@ class Tiger(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7321,6 +7579,7 @@ class Tiger(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7375,6 +7634,7 @@ class YellowFin(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7395,6 +7655,7 @@ class YellowFin(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7427,6 +7688,7 @@ class Yogi(SpecOptimizer):
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7448,6 +7710,7 @@ class Yogi(SpecOptimizer):
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...

@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import operator
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
+from torch._compile import _disable_dynamo
+from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
-from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, shards, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import hooked
+from optgen.torch.hooks import hooked, refuse_fake
 from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
 from optgen.torch.owners import Owners
-from optgen.torch.spelling import OPTIONS, Spelling, checked
-from optgen.torch.state import StateKeys
+from optgen.torch.rules import warn_of_sharing
+from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed
+from optgen.torch.state import StateKeys, forget_unused
 from optgen.torch.values import options_of
-
-ARGUMENTS: Mapping[str, tuple[Any, str]] = {
-    "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
-    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
-    "seed": (0, "of draws and of random rounding"),
-    "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
-    "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
-    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
-    "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
-}
-"""The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
-MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
-
-
-def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
-    """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
-    by default."""
-    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
 
 
 class SpecClass(type):
-    """The class of optimizer classes; `optgen.torch.classes` says how they are pickled."""
+    """The class of optimizer classes; `optgen.torch.classes` says how they are pickled.
+
+    A call that makes an optimizer within a compiled function is a break in its graph.
+    """
+
+    @_disable_dynamo
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **kwargs)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of `__init__`, without `self`."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
 class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
@@ -73,8 +70,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     donate_grads: bool = False
     _due: int = 0  # the number of the phase that a step goes on with
 
-    _step_supports_amp_scaling = True
-
     def __init__(
         self,
         params: Any,
@@ -85,19 +80,25 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         master: bool = False,
         capturable: bool = False,
         clip_norm: float | None = None,
+        fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
         matmul: str | None = None,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward, donate_grads)
-        options = {"storage": storage, "master": master, "capturable": capturable}
+        options = {"storage": storage, "master": master, "capturable": capturable, "fused": fused}
         super().__init__(params, {**defaults, **options, **({} if matmul is None else {"matmul": matmul})})
+        self._choose_scaling()
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
         self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
         self.owners = Owners()
         self.seed = seed
+
+    def _choose_scaling(self) -> None:
+        """Have a GradScaler leave its work to the step if that is `fused`; with `in_backward`, the step refuses it."""
+        self._step_supports_amp_scaling = bool(self.defaults.get("fused")) or self.in_backward
 
     @property
     def seed(self) -> int:
@@ -106,7 +107,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @seed.setter
     def seed(self, seed: int) -> None:
-        self._seed = _checked_seed(seed)
+        self._seed = checked_seed(seed)
         self._forget_steps()
 
     @property
@@ -146,8 +147,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         or count has changed, of any group.
         """
         if not self.state and closure is None and self._is_for_states(given):
-            for group in self.param_groups:
-                loading.make_states(self, group, self.state, self._shared_states())
+            self._make_states({})
             return None
         if self.spec.phases:
             return self._step_in_phases(closure, given)
@@ -215,6 +215,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _update(self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> None:
         """One update of all groups, or one phase of it."""
+        if dispatch._is_in_torch_dispatch_mode:
+            refuse_fake(type(self).__name__)
         numbers = self._numbers(given)
         if self._backward is not None:
             self._backward.finish()
@@ -296,6 +298,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         known = dict.fromkeys(self.state)
         super().add_param_group(param_group)
         group = self.param_groups[-1]
+        warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
             given = checked(self.spec, self.spelling, group).values
@@ -328,6 +331,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                     f"{self.spelling.name}: '{self.spelling.key_of(name)}' must not be negative, as {values[name]} is"
                 )
 
+    def _make_states(self, shared: dict[str, torch.Tensor]) -> None:
+        """Give the parameters of all groups the states that they lack."""
+        for group in self.param_groups:
+            loading.make_states(self, group, self.state, shared)
+
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""
         names = [s.name for s in self.spec.states if s.kind is Kind.SHARED]
@@ -337,11 +345,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def state_dict(self) -> dict[str, Any]:
         """The states and group values, as PyTorch has them; RuntimeError between the phases of a step.
 
+        Of parameters that were put into a group in place of others, it has the states that they begin with.
         With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
         """
         if self._due:
             due = self.spec.phases[self._due]
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
+        shared = self._shared_states()
+        if forget_unused(self.state, self.param_groups):
+            self._make_states(shared)
         whole = self.state
         self.state = owned_states.as_saved(self)
         try:
@@ -373,6 +385,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             self.owners = Owners(own.pop("owners", {}))
         self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
+        self._choose_scaling()
         self._forget_steps()
         # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
         missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
@@ -382,14 +395,3 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._group_steps()
-
-
-def _checked_seed(seed: Any) -> int:
-    """A seed as an int; ValueError if it is no whole number from 0 to 2^64 - 1."""
-    try:
-        number = -1 if isinstance(seed, bool) else operator.index(seed)
-    except TypeError:  # a float, text, None, NumPy's bool
-        number = -1
-    if not 0 <= number < SEED_LIMIT:
-        raise ValueError(f"seed: a whole number from 0 to 2^64 - 1, not {seed!r}")
-    return number

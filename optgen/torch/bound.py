@@ -209,6 +209,10 @@ class BoundTensors:
             return False
         return all([part.is_current() for part in self._looked_after])
 
+    def unmoved(self) -> list[torch.Tensor]:
+        """The parameters that are where they were."""
+        return [m.param for m in self._memories if m.is_in_place()]
+
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
         return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self._kept, strict=True))

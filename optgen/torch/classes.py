@@ -16,8 +16,8 @@ from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
-from optgen.torch.base import SpecClass, SpecOptimizer, arguments_of
-from optgen.torch.spelling import Spelling, describe, of_spec, python_name
+from optgen.torch.base import SpecClass, SpecOptimizer
+from optgen.torch.spelling import Spelling, arguments_of, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
 from optgen.torch.torch_classes import Arguments
 

@@ -20,7 +20,7 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
             "of another, which is still needed there; leave one of the two out"
         )
     for p in group["params"]:
-        if has_memory(p):
+        if has_memory(p) and p.requires_grad:
             with naming([p], optimizer.describe):
                 try:
                     check_donated(dtype_of(p), p.device.type)

@@ -21,6 +21,7 @@ from optgen.torch.owners import is_owned
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.shards import sharding_of
+from optgen.torch.state import forget_unused
 from optgen.torch.values import NO_CHANGES, GroupValues
 
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
@@ -188,10 +189,13 @@ class GroupStep:
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
-        """Bind all parameters that have a gradient, or had one and would get no other states now."""
+        """Bind all parameters that have a gradient, or had one and would get no other states now.
+
+        Those without a gradient that have moved, as one that is offloaded, wait for their next gradient.
+        """
         params = self._all_params()
         before = [] if self._needs_other_kernels else self._bound
-        had_gradient = {id(p) for bound in before for p in bound.params}
+        had_gradient = {id(p) for bound in before for p in bound.unmoved()}
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
         self._bound = self._bind_all([p for p in params if id(p) not in left_out])
@@ -332,6 +336,9 @@ class GroupStep:
             if kept or p in self._optimizer.owners.places:  # whose states are elsewhere
                 self._optimizer.state[p] = kept
         self._new_states = []
+        state, groups = self._optimizer.state, self._optimizer.param_groups
+        if len(state) > sum(len(group["params"]) for group in groups):
+            forget_unused(state, groups)
 
     def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from optgen.torch import codes
-from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor
+from optgen.torch.memory import Form, ParamMemory, as_pairs, is_dtensor
 
 
 class OtherShapeError(ValueError):
@@ -35,8 +35,7 @@ def bindable(
         codes.check_tensor(key, there)
         if tuple(there.shape) not in (shape, (*shape, 2)):
             raise OtherShapeError(key, tuple(there.shape), shape)
-    model = torch.empty_strided(shape, strides, dtype=one.dtype, device="meta")
-    if there is None or not lies_like(there, model, memory.tensor.device):
+    if there is None or not lies_like(there, (one.dtype, shape, strides), memory.tensor.device):
         kept = torch.empty_strided(shape, strides, dtype=one.dtype, device=memory.tensor.device)
         pairs = as_pairs(kept)
         if there is None:
@@ -48,13 +47,14 @@ def bindable(
     return kept, as_pairs(kept).as_strided((entries, *first.shape), (first.numel(), *first.stride()))
 
 
-def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) -> bool:
-    """Whether a tensor has the dtype, shape and order of a model, and is its own memory on this device."""
+def lies_like(there: torch.Tensor, form: Form, device: torch.device) -> bool:
+    """Whether a tensor has this dtype, shape and order, and is its own memory on this device."""
+    dtype, shape, strides = form
     return (
-        there.dtype == model.dtype
+        there.dtype == dtype
         and there.device == device
-        and there.shape == model.shape
-        and (there.stride() == model.stride() or there.numel() < 2)
+        and there.shape == shape
+        and (there.stride() == strides or there.numel() < 2)
         and not there.is_neg()
         and not there.is_conj()
         and not there.requires_grad

@@ -1,4 +1,4 @@
-"""What surrounds a step: hooks, the profiler, and where graphs of `torch.compile` end."""
+"""What surrounds a step: hooks, the profiler, where graphs of `torch.compile` end, and FakeTensorMode."""
 
 from __future__ import annotations
 
@@ -62,3 +62,12 @@ def _with_hooks(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         for hook in chain(after.values(), all_after.values()):
             hook(optimizer, args, kwargs)
     return out
+
+
+def refuse_fake(name: str) -> None:
+    """RuntimeError if FakeTensorMode is on: kernels would write the numbers of tensors that are real."""
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+        raise RuntimeError(
+            f"{name}: a step under FakeTensorMode: steps are compiled kernels, which read and write memory that fake "
+            "tensors have not; call step() outside of the mode"
+        )

@@ -12,8 +12,10 @@ import torch
 import torch.distributed as dist
 from torch._compile import _disable_dynamo
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils import _python_dispatch as dispatch
 
 from optgen.torch.group import GroupStep
+from optgen.torch.hooks import refuse_fake
 from optgen.torch.memory import local_tensor
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import load
@@ -60,6 +62,8 @@ class BackwardUpdates:
 
         ValueError before the first one if DistributedDataParallel has some of the parameters.
         """
+        if dispatch._is_in_torch_dispatch_mode:
+            refuse_fake(type(self._owner()).__name__)
         if not self._is_checked:
             refuse_replicas(type(self._owner()).__name__, self._groups)
             self._is_checked = True

@@ -9,13 +9,12 @@ from itertools import chain
 from typing import Any
 
 import torch
-from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
 from optgen.torch import codes, owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
-from optgen.torch.memory import check_layout, is_dtensor
+from optgen.torch.memory import check_layout, is_dtensor, is_here
 from optgen.torch.naming import naming
 from optgen.torch.owners import is_owned
 from optgen.torch.pages import with_huge_pages
@@ -39,8 +38,7 @@ def make_states(
     owned: dict[UpdateRule, list[torch.Tensor]] = {}
     for p in group["params"]:
         is_numbers = p.is_floating_point() or p.is_complex()
-        has_memory = not (p.is_meta or is_lazy(p))
-        if p not in state and not (has_memory and p.requires_grad and is_numbers):
+        if not is_here(p) or (p not in state and not (p.requires_grad and is_numbers)):
             continue
         with naming([p], optimizer.describe):
             check_layout(p)

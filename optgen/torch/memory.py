@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from optgen.execute.sparse import RowSparse
 from optgen.torch.pages import with_huge_pages
+
+Form = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
+"""The dtype, shape and strides of a tensor."""
 
 
 class ParamMemory:
@@ -65,11 +69,21 @@ class ParamMemory:
         """A new state of the parameter's shape and order; complex where the parameter is and the state has its dtype,
         otherwise with pairs. `like_bound` gives what is bound."""
         local = local_tensor(self.param)
+        if not self.is_complex:
+            return with_huge_pages(torch.empty_like(local, dtype=dtype, device=device, memory_format=self._format()))
         model = torch.empty_like(local, device="meta", memory_format=self._format())
-        if self.is_complex and dtype != self.tensor.dtype:
+        if dtype != self.tensor.dtype:
             model = torch.view_as_real(model)
         own = model.dtype if model.is_complex() else dtype
         return with_huge_pages(torch.empty_like(model, dtype=own, device=device))
+
+    def form(self, dtype: torch.dtype) -> Form:
+        """The dtype, shape and strides of `empty_state`."""
+        if self.is_complex or self.is_copy:
+            state = self.empty_state(dtype, "meta")
+            return state.dtype, state.shape, state.stride()
+        local = local_tensor(self.param)
+        return dtype, local.shape, local.stride()
 
     def _format(self) -> torch.memory_format:
         return torch.contiguous_format if self.is_copy else torch.preserve_format
@@ -108,13 +122,25 @@ class ParamMemory:
 
     def is_current(self) -> bool:
         """Whether the parameter still is the memory that this was made of; a plain one is looked after elsewhere."""
-        return self.is_plain or _place(local_tensor(self.param)) == self._place
+        return self.is_plain or self.is_in_place()
+
+    def is_in_place(self) -> bool:
+        """Whether the parameter has the address, dtype, shape and order that it had."""
+        return _place(local_tensor(self.param)) == self._place
 
 
 def local_tensor(x: torch.Tensor) -> torch.Tensor:
     """The part of a DTensor that is here; any other tensor is here as a whole."""
     local = getattr(x, "_local_tensor", None)
     return x if local is None else local
+
+
+def is_here(param: torch.Tensor) -> bool:
+    """Whether a parameter has memory: it is no meta tensor and not lazy, and its storage was not freed."""
+    if param.is_meta or is_lazy(param):
+        return False
+    local = local_tensor(param)
+    return local.layout != torch.strided or not local.numel() or local.untyped_storage().nbytes() > 0
 
 
 def is_dtensor(x: torch.Tensor) -> bool:

@@ -84,6 +84,10 @@ class OwnedTensors:
     def _find_kinds(self) -> list[tuple[torch.dtype, torch.device]]:
         return [(p.dtype, p.device) for p in self.params]
 
+    def unmoved(self) -> Sequence[torch.Tensor]:
+        """All parameters, as ranks bind the same ones."""
+        return self.params
+
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
         return all(state.get(p) is kept for p, kept in zip(self.params, self._kept, strict=True))

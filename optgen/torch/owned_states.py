@@ -73,7 +73,10 @@ def as_saved(optimizer: Owner) -> Any:
     numbers that all ranks have, and of what is no tensor, each rank has its own.
     """
     owners, state = optimizer.owners, optimizer.state
-    every = (p for group in optimizer.param_groups for p in group["params"])
+    every = dict.fromkeys(p for group in optimizer.param_groups for p in group["params"])
+    gone = {p for p in state if isinstance(p, torch.Tensor) and p not in every}
+    if gone:  # from all groups, and a state dict has no number for it
+        state = defaultdict(dict, {p: kept for p, kept in state.items() if p not in gone})
     owned = [p for p in every if p in owners.places and p in state and sharding_of(p) is not None]
     if not owned:
         return state

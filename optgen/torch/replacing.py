@@ -26,8 +26,6 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
     if isinstance(optimizer, SpecOptimizer):
         return optimizer
     row = _row_of(type(optimizer))
-    for group in optimizer.param_groups:
-        torch_classes.refuse_differentiable(group)
     cls = by_source(row.source)
     ours = cls.__new__(cls)
     hooks = {name: x for name, x in vars(optimizer).items() if name.endswith("_hooks")}

@@ -1,19 +1,20 @@
-"""The rule of a group for parameters of a dtype and device."""
+"""The rule of a group for parameters of a dtype and device; what of a group is told before its first step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
-from torch.nn.parameter import is_lazy
 
 from optgen import api
 from optgen.arguments import Arguments
 from optgen.execute.rule import UpdateRule
 from optgen.ir.types import COMPUTE
 from optgen.torch import codes
-from optgen.torch.memory import ParamMemory
+from optgen.torch.memory import ParamMemory, is_here, local_tensor
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.values import GroupOptions, GroupValues
@@ -29,7 +30,7 @@ def dtype_of(param: torch.Tensor) -> str:
 
 def has_memory(param: torch.Tensor) -> bool:
     """Whether a parameter is of numbers that can be updated, and is somewhere."""
-    return not (param.is_meta or is_lazy(param)) and (param.is_floating_point() or param.is_complex())
+    return is_here(param) and (param.is_floating_point() or param.is_complex())
 
 
 def load(
@@ -70,15 +71,48 @@ def load(
 
 
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
-    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
+    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters.
+
+    Frozen parameters may have any dtype, as those in 8 or 4 bits that adapters are trained beside.
+    """
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
     dtypes: dict[torch.dtype, torch.Tensor] = {}
     for p in group["params"]:
-        if has_memory(p):
+        if has_memory(p) and (p.requires_grad or dtype_of(p) in COMPUTE):
             dtypes[p.dtype] = p
     for p in dtypes.values():
         with naming([p], optimizer.describe):
             load(optimizer, p, values.arguments, values.options)
+
+
+def warn_of_sharing(optimizer: Owner, group: Mapping[str, Any]) -> None:
+    """Warn of the first two parameters of a group that a step will refuse, if both need a gradient."""
+    found = _shared([p for p in group["params"] if p.requires_grad and is_here(p)])
+    if found is None:
+        return
+    first, second = map(optimizer.describe, found)
+    what = f"{first} stands twice in its group" if found[0] is found[1] else f"{first} and {second} share memory"
+    warnings.warn(
+        f"{type(optimizer).__name__}: {what}; a step with their gradients is refused: pass what is used twice once",
+        stacklevel=2,
+    )
+
+
+def _shared(params: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Two parameters that are the same, or whose memory overlaps; None if there are none."""
+    places = [(*_place(local_tensor(p)), k) for k, p in enumerate(params)]
+    for (_, end, k), (begin, _, i) in pairwise(sorted(place for place in places if place[0])):
+        if begin < end:
+            return params[k], params[i]
+    return None
+
+
+def _place(x: torch.Tensor) -> tuple[int, int]:
+    """Where a tensor begins, 0 if it is nowhere or fake, and where what it surely fills ends: with gaps, after its
+    first element."""
+    is_somewhere = x.layout == torch.strided and x.numel() and x.untyped_storage().device.type != "meta"
+    begin = x.data_ptr() if is_somewhere else 0
+    return begin, begin + (x.nbytes if x.is_contiguous() else x.itemsize)
 
 
 def decode_states(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,11 +12,24 @@ from typing import Any
 import torch
 
 from optgen import arguments
+from optgen.execute.step import SEED_LIMIT
 from optgen.model import Flag, FlagValue, Optimizer, Param
 
+ARGUMENTS: Mapping[str, tuple[Any, str]] = {
+    "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
+    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
+    "seed": (0, "of draws and of random rounding"),
+    "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
+    "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
+    "fused": (None, "have a GradScaler leave to the step to unscale gradients, and to skip itself"),
+    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+    "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
+}
+"""The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
+MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
 STORAGE_OPTIONS = ("storage", "master")
 """The keys of a group that say how its states and weights are kept."""
-OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "matmul")
+OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""
 OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
@@ -186,6 +200,23 @@ def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> ar
         for name in found.each:
             raise TypeError(f"{spec.name}: '{name}' must be a number; parameters with another one are another group")
         return found
+
+
+def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
+    """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
+    by default."""
+    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed as an int; ValueError if it is no whole number from 0 to 2^64 - 1."""
+    try:
+        number = -1 if isinstance(seed, bool) else operator.index(seed)
+    except TypeError:  # a float, text, None, NumPy's bool
+        number = -1
+    if not 0 <= number < SEED_LIMIT:
+        raise ValueError(f"seed: a whole number from 0 to 2^64 - 1, not {seed!r}")
+    return number
 
 
 def python_name(text: str) -> str:

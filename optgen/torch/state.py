@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -137,7 +137,9 @@ def bindable(
             of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=kernel.native.last_two)
             on_host = b.kind is Kind.HOST and not capturable
             device = torch.device("cpu") if on_host else memory.tensor.device
-            kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two, device)
+            numbers = _numbers(b, key, there, memory, values, kernel.native.last_two, device)
+            if not (b.name in keys.numbers and isinstance(there, torch.Tensor) and there.dim() == 0):
+                kept[key] = numbers  # and a tensor in `scalar_dtype` stays, to be written in place
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             bound[b.name] = local_tensor(numbers).view(of_kernel)
@@ -185,6 +187,20 @@ def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
     master.copy_(torch.where(master.to(weight.dtype) == weight, master, weight))
 
 
+def forget_unused(state: MutableMapping[Any, Any], groups: Iterable[Mapping[str, Any]]) -> bool:
+    """Remove the states that were never updated, of parameters that are in no group; whether there were any.
+
+    FSDP2 puts others into groups. States that were updated stay, for a parameter that comes back.
+    """
+    there = {p for group in groups for p in group["params"]}
+    unused = [
+        p for p, kept in state.items() if isinstance(p, torch.Tensor) and p not in there and kept.get(STEP, 1) == 0
+    ]
+    for p in unused:
+        del state[p]
+    return bool(unused)
+
+
 def start_of(b: Buffer, values: Values) -> float | str:
     """The number a state starts as, or "w"."""
     start = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
@@ -215,12 +231,12 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
 def values_like(memory: ParamMemory, key: str, there: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
     it. ValueError if it has another shape."""
-    model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
+    dtype, device = dtype or memory.tensor.dtype, memory.tensor.device
     codes.check_tensor(key, there)
     check_size(key, there, memory.param)
-    if lies_like(local_tensor(there), model, device):
+    if lies_like(local_tensor(there), memory.form(dtype), device):
         return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
-    new = memory.empty_state(dtype or memory.tensor.dtype, device).zero_()
+    new = memory.empty_state(dtype, device).zero_()
     assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)
 

@@ -26,7 +26,6 @@ import torch
 from torch.optim.optimizer import ParamsT
 
 from optgen.model import Optimizer
-from optgen.specfiles import checkout
 from optgen.torch.base import SpecOptimizer as SpecOptimizer
 from optgen.torch.replacing import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
@@ -43,6 +42,7 @@ ANNOTATIONS = {
     "capturable": "bool",
     "seed": "int",
     "clip_norm": "float | None",
+    "fused": "bool | None",
     "in_backward": "bool",
     "donate_grads": "bool",
     "matmul": 'Literal["float32", "bfloat16", "deterministic"]',

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,18 +16,18 @@ from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
-from optgen.model import Optimizer
+from optgen.model import Interval, Optimizer, Param
 from optgen.symbolic.unicode import unicode
-from optgen.torch.base import SpecOptimizer, arguments_of
+from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
+from optgen.torch.spelling import STORAGE_OPTIONS, arguments_of, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
 Arguments = Mapping[str, tuple[Any, str]]
 """Defaults, and what arguments are, by name."""
-GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "matmul")
+GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step, and optimizer('lbfgs') once",
@@ -121,8 +121,9 @@ class TorchOptimizer(SpecOptimizer):
     makes_states_at_construction = False
 
     def updates_rows(self, group: Group, param: torch.Tensor) -> bool:
-        """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one."""
-        refuse_differentiable(group)
+        """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one, or
+        no such step."""
+        _refuse_differentiable(group)
         if group.get("fused"):
             _device_dtype_check_for_fused(param)
         self.torch_class.check(param)
@@ -138,15 +139,30 @@ class TorchOptimizer(SpecOptimizer):
         defaults = arguments_beside(self.torch_class, self.spec)
         chosen = {name: given[name] for name in GROUP_ARGUMENTS if name in given and given[name] != defaults[name][0]}
         self.defaults.update(chosen)
+        self._choose_scaling()
         for group in self.param_groups:
             for name, x in chosen.items():
                 group.setdefault(name, x)
-            refuse_differentiable(group)
             check_rules(self, group)
 
 
-def refuse_differentiable(group: Group) -> None:
-    """RuntimeError if a group asks for steps that autograd can go back through."""
+class UsualInterval(Interval):
+    """An interval that the constructors of PyTorch hold, and a later change of a group need not, as CyclicLR's."""
+
+    def __contains__(self, x: float) -> bool:
+        return True
+
+
+def _as_in_groups(param: Param) -> Param:
+    """A param with the values that PyTorch takes in groups: all, but for counts of turns, and beta2, as there is no
+    root of a negative 1 - beta2^t."""
+    if param.interval is None or param.is_int or param.name == "beta2":
+        return param
+    return replace(param, interval=UsualInterval(**vars(param.interval)))
+
+
+def _refuse_differentiable(group: Group) -> None:
+    """RuntimeError if a group that is updated asks for steps that autograd can go back through."""
     if group.get("differentiable"):
         raise RuntimeError(
             "differentiable=True: optgen's steps are compiled kernels, which autograd cannot go back through; use the "
@@ -158,6 +174,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
     spec = pipeline.checked(api.read(row.source))
+    spec = replace(spec, params=tuple(map(_as_in_groups, spec.params)))
     more_arguments = arguments_beside(row, spec)
     known = inspect.signature(base.__init__).parameters
 

@@ -133,7 +133,7 @@ def test_a_grad_scaler_waits_for_nothing(name: str, capturable: bool) -> None:
     found = []
     for device in ("cuda", "cpu"):
         params = on(device)
-        opt = optgen_torch.optimizer(name)(params, capturable=capturable)
+        opt = optgen_torch.optimizer(name)(params, capturable=capturable, fused=True)
         scaler = torch.amp.GradScaler(device, init_scale=1024.0, growth_interval=2)
         factors = [torch.tensor(x, device=device) for x in (1.0, float("inf"), 0.5, 2.0, 1.0)]
         for k, factor in enumerate(factors):

@@ -581,7 +581,7 @@ def test_files_of_others_are_kept(tmp_path: Path) -> None:
     net = nn.Dense(2, in_units=2)
     net.initialize()
     checkpoint = Checkpoint(tmp_path, net, gluon.Trainer(net.collect_params(), "sgd"))
-    assert checkpoint.restore() == 0
+    assert checkpoint.load() == 0
     for _ in range(3):
         checkpoint.save()
     assert all((tmp_path / name).read_bytes() == b"precious" for name in names)
@@ -592,4 +592,4 @@ def test_latest_may_be_a_pipe_of_somebody(tmp_path: Path) -> None:
     net = nn.Dense(2, in_units=2)
     net.initialize()
     with pytest.raises(MXNetError, match="latest' is no file, as that of a checkpoint is; remove it"):
-        Checkpoint(tmp_path, net, gluon.Trainer(net.collect_params(), "sgd")).restore()
+        Checkpoint(tmp_path, net, gluon.Trainer(net.collect_params(), "sgd")).load()

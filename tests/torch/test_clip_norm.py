@@ -150,7 +150,7 @@ def test_copies_keep_the_limit() -> None:
 def test_grad_scaler(unscaled: bool) -> None:
     """The norm is of unscaled gradients, whoever unscales them; a step that is skipped has a norm and moves nothing."""
     ours, theirs = parameters(), parameters()
-    opt, plain = optimizer("adabelief")(ours, clip_norm=1.0), optimizer("adabelief")(theirs)
+    opt, plain = optimizer("adabelief")(ours, clip_norm=1.0, fused=True), optimizer("adabelief")(theirs)
     scalers = [torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2) for _ in range(2)]
     for k, size in enumerate([0.01, 1.0, 30.0, math.inf, 1.0]):
         for params, scaler in zip((ours, theirs), scalers, strict=True):

@@ -1,7 +1,9 @@
-"""GradScaler: its scale is taken out of gradients within the step, and a step with infinite gradients is none."""
+"""GradScaler: its scale is taken out of gradients, within the step if that is fused, and a step with infinite gradients
+is none."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -38,10 +40,11 @@ def scaler(scale: float = SCALE) -> GradScaler:
     return GradScaler("cpu", init_scale=scale, growth_interval=1000)
 
 
+@pytest.mark.parametrize("fused", [None, True])
 @pytest.mark.parametrize("unscales", [False, True])
 @pytest.mark.parametrize("name", ["lion", "adamw", "adafactor", "prodigy", "sgld"])
-def test_steps_are_those_without_a_scaler(name: str, unscales: bool) -> None:
-    scaled, plain, own = optimizer(name)(weights()), optimizer(name)(weights()), scaler()
+def test_steps_are_those_without_a_scaler(name: str, unscales: bool, fused: bool | None) -> None:
+    scaled, plain, own = optimizer(name)(weights(), fused=fused), optimizer(name)(weights()), scaler()
     for k in range(3):
         backward(scaled, own, k)
         backward(plain, None, k)
@@ -56,10 +59,11 @@ def test_steps_are_those_without_a_scaler(name: str, unscales: bool) -> None:
 
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 @pytest.mark.parametrize("unscales", [False, True])
-def test_a_step_with_infinite_gradients_changes_nothing(unscales: bool, bad: float) -> None:
+@pytest.mark.parametrize("fused", [None, True])
+def test_a_step_with_infinite_gradients_changes_nothing(unscales: bool, bad: float, fused: bool | None) -> None:
     """No weight, state, draw or count: the next step is as if there had been none."""
     make = optimizer("sgld")
-    scaled, plain, own = make(weights(), lr=0.1, seed=5), make(weights(), lr=0.1, seed=5), scaler()
+    scaled, plain, own = make(weights(), lr=0.1, seed=5, fused=fused), make(weights(), lr=0.1, seed=5), scaler()
     for k in range(4):
         backward(scaled, own, k, bad if k == 1 else 0.0)
         if unscales:
@@ -75,7 +79,7 @@ def test_a_step_with_infinite_gradients_changes_nothing(unscales: bool, bad: flo
 
 def test_two_optimizers_of_which_one_skips() -> None:
     own = scaler()
-    first, second = (optgen.torch.Lion(weights(), lr=0.1) for _ in range(2))
+    first, second = (optgen.torch.Lion(weights(), lr=0.1, fused=True) for _ in range(2))
     backward(first, own, 0)
     backward(second, own, 0, float("inf"))
     before = [p.detach().clone() for p in weights()]
@@ -88,7 +92,8 @@ def test_two_optimizers_of_which_one_skips() -> None:
 
 
 def test_a_scale_that_is_no_power_of_two_rounds_as_unscale_does() -> None:
-    scaled, before, own, other = optimizer("adamw")(weights()), optimizer("adamw")(weights()), scaler(3.0), scaler(3.0)
+    scaled, before = optimizer("adamw")(weights(), fused=True), optimizer("adamw")(weights())
+    own, other = scaler(3.0), scaler(3.0)
     for k in range(3):
         for opt, each in ((scaled, own), (before, other)):
             backward(opt, each, k)
@@ -102,7 +107,7 @@ def test_a_scale_that_is_no_power_of_two_rounds_as_unscale_does() -> None:
 def test_gradients_of_16_bits_are_unscaled_in_float32() -> None:
     """With masters; `unscale_` refuses such gradients."""
     params = weights(torch.float16)
-    opt, own = optgen.torch.Lion(params, lr=1e-3, master=True, betas=(0.9, 0.5)), scaler()
+    opt, own = optgen.torch.Lion(params, lr=1e-3, fused=True, master=True, betas=(0.9, 0.5)), scaler()
     backward(opt, own, 0)
     grads = [p.grad.float() / SCALE for p in params]  # type: ignore[union-attr]
     own.step(opt)
@@ -122,7 +127,7 @@ def test_maximize_with_a_scaler() -> None:
     def made(**kwargs: Any) -> SpecOptimizer:
         return optgen.torch.Lion(weights(), lr=0.1, **kwargs)  # type: ignore[no-any-return]
 
-    scaled, plain, own = made(maximize=True), made(maximize=True), scaler()
+    scaled, plain, own = made(maximize=True, fused=True), made(maximize=True), scaler()
     for k in range(2):
         backward(scaled, own, k)
         backward(plain, None, k)
@@ -130,3 +135,28 @@ def test_maximize_with_a_scaler() -> None:
         own.update()
         plain.step()
     assert_same(scaled, plain)
+
+
+@pytest.mark.parametrize("name", ["Lion", "AdamW", "Adamax"])
+def test_a_step_takes_part_in_scaling_if_it_is_fused(name: str) -> None:
+    """As with PyTorch's: libraries that find the attribute leave schedules and clipping to others. Copies keep it."""
+    for fused in (None, False, True):
+        made = getattr(optgen.torch, name)(weights(), fused=fused)
+        saved = getattr(optgen.torch, name)(weights())
+        saved.load_state_dict(made.state_dict())
+        found = [x._step_supports_amp_scaling for x in (made, copy.deepcopy(made), saved)]
+        assert found == [bool(fused), bool(fused), False]
+    theirs = torch.optim.AdamW(weights(), fused=True)
+    assert optgen.torch.replace(theirs)._step_supports_amp_scaling
+
+
+@pytest.mark.parametrize("name", ["Lion", "Adam"])
+def test_a_schedule_waits_for_a_step_that_is_skipped(name: str) -> None:
+    """accelerate, Lightning and training loops look whether `step` was called."""
+    opt, own, calls = getattr(optgen.torch, name)(weights()), scaler(), []
+    opt.register_step_pre_hook(lambda *_: calls.append(1))
+    for bad in (0.0, float("inf"), 0.0):
+        backward(opt, own, 0, bad)
+        own.step(opt)
+        own.update()
+    assert len(calls) == 2

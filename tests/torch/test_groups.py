@@ -334,7 +334,10 @@ def test_parameters_are_refused_as_torch_refuses_them() -> None:
         cls([p * 2])
     with pytest.raises(ValueError, match="more than one parameter group"):
         cls([{"params": [p]}, {"params": [p]}])
-    with pytest.warns(UserWarning, match="duplicate parameters"):
+    with (
+        pytest.warns(UserWarning, match="duplicate parameters"),
+        pytest.warns(UserWarning, match="Lion: .* stands twice"),
+    ):
         opt = cls([p, p])
     p.grad = torch.ones(2)
     with pytest.raises(ValueError, match=r"parameter 0 of group 0, of shape .* stands twice"):

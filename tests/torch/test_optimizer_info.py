@@ -88,11 +88,17 @@ def test_errors_are_torchs(info: OptimizerInfo) -> None:
 
 
 @each_optimizer
-def test_differentiable_is_refused_by_name(info: OptimizerInfo) -> None:
+def test_differentiable_is_refused_by_the_first_step_that_updates(info: OptimizerInfo) -> None:
     for config in configurations(info):
         if config.kwargs.get("differentiable"):
+            p = torch.zeros(3, 1)
+            optimizer = ours(info)([p], **config.kwargs)
+            optimizer.step()
+            optimizer.load_state_dict(optimizer.state_dict())
+            p.grad = torch.ones(3, 1).to_sparse() if info.only_supports_sparse_grads else torch.ones(3, 1)
             with pytest.raises(RuntimeError, match=r"^differentiable=True: "):
-                ours(info)([torch.zeros(3)], **config.kwargs)
+                optimizer.step()
+            assert not p.any()
 
 
 # ---------------------------------------------------------------- numbers

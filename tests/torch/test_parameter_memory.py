@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import Conv2d, Linear, Parameter
 
 import optgen
@@ -101,3 +106,102 @@ def test_parameters_that_get_their_shape_from_the_first_batch() -> None:
     model(torch.ones(3, 4)).sum().backward()
     opt.step()
     assert opt.state[model.weight]["m"].shape == (2, 4) and opt.state[model.weight]["step"] == 1
+
+
+@pytest.mark.parametrize("name", ["Lion", "Adam", "Adafactor", "Prodigy"])
+@pytest.mark.parametrize("freed", [False, True])
+def test_a_parameter_without_memory_and_gradient_waits(name: str, freed: bool) -> None:
+    """As it is offloaded: its storage is freed, or another one without elements takes its place."""
+    made = [[Parameter(numbers((4, 3), k)) for k in range(2)] for _ in range(2)]
+    opt, plain = (getattr(optgen.torch, name)(params, lr=0.01) for params in made)
+    for k in range(4):
+        for params in made:
+            for i, p in enumerate(params):
+                p.grad = numbers((4, 3), 10 * k + i) if i or k in (0, 3) else None
+        away, content = made[0][0], made[0][0].detach().clone()
+        if k in (1, 2) and freed:
+            away.untyped_storage().resize_(0)
+        elif k in (1, 2):
+            away.data = torch.empty(0)
+        opt.step()
+        plain.step()
+        if k in (1, 2) and freed:
+            away.untyped_storage().resize_(content.nbytes)
+            away.data.copy_(content)
+        elif k in (1, 2):
+            away.data = content
+        assert all(map(torch.equal, *made))
+    assert [kept["step"] for kept in opt.state.values()] == [kept["step"] for kept in plain.state.values()]
+
+
+@pytest.mark.parametrize("name", ["Lion", "Prodigy"])
+def test_a_parameter_that_is_freed_when_its_optimizer_is_made(name: str) -> None:
+    """It has its states at the first step, as they are of the weights that come back."""
+    p, q = Parameter(numbers((4, 3))), Parameter(numbers((4, 3)))
+    size = p.untyped_storage().nbytes()
+    p.untyped_storage().resize_(0)
+    opt, plain = (getattr(optgen.torch, name)([w], lr=0.01) for w in (p, q))
+    p.untyped_storage().resize_(size)
+    p.data.copy_(q.data)
+    for k in range(2):
+        step(opt, k)
+        step(plain, k)
+    assert torch.equal(p, q)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float4_e2m1fn_x2])
+@pytest.mark.parametrize("name", ["Lion", "Adam", "SGD"])
+def test_frozen_parameters_may_have_any_dtype(name: str, dtype: torch.dtype) -> None:
+    first, second = (Parameter(torch.zeros(4, dtype=torch.uint8).view(dtype), requires_grad=False) for _ in range(2))
+    trained = Parameter(torch.ones(4))
+    opt = getattr(optgen.torch, name)([first, trained], lr=0.1)
+    opt.add_param_group({"params": [second]})
+    trained.grad = torch.ones(4)
+    opt.step()
+    opt.load_state_dict(opt.state_dict())
+    opt.step()
+    assert (trained < 0.9).all() and first not in opt.state
+
+
+@pytest.mark.parametrize("name", ["Lion", "SGD"])
+def test_shared_memory_is_told_of_at_construction(name: str) -> None:
+    """What the step then refuses; parts of a whole without overlaps, frozen ones, and those with gaps are no such."""
+    make, whole = getattr(optgen.torch, name), torch.ones(8)
+    shared = [Parameter(torch.ones(2)), Parameter(whole[:4]), Parameter(whole[3:])]
+    with pytest.warns(UserWarning, match=rf"^{name}: parameter 1 of group 0, .* and parameter 2 .* share memory"):
+        opt = make(shared, lr=0.1)
+    for p in shared:
+        p.grad = torch.ones_like(p)
+    with pytest.raises(ValueError, match="share memory"):
+        opt.step()
+    table, empty = torch.ones(4, 2), torch.ones(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opt = make([Parameter(whole[:4]), Parameter(whole[4:]), Parameter(table[:, 0]), Parameter(table[:, 1])])
+        opt.add_param_group({"params": [Parameter(empty), Parameter(empty)]})
+        opt.add_param_group({"params": [Parameter(whole, requires_grad=False), Parameter(whole, requires_grad=False)]})
+
+
+@pytest.mark.parametrize("how", [{}, {"in_backward": True}, {"clip_norm": 1.0}])
+@pytest.mark.parametrize("steps_before", [0, 1])
+def test_no_step_under_fake_tensor_mode(steps_before: int, how: dict[str, Any]) -> None:
+    """Which writes no weight that is real, and is refused in words where parameters are fake, too."""
+    p = Parameter(torch.ones(4))
+    opt = LION([p], lr=0.1, **how)
+    for _ in range(steps_before):
+        p.grad = torch.ones(4)
+        opt.step()
+    before = p.detach().clone()
+    p.grad = torch.ones(4)
+    with FakeTensorMode(allow_non_fake_inputs=True), pytest.raises(RuntimeError, match="Lion: a step under Fake"):
+        opt.step()
+    assert torch.equal(p, before) and opt.state[p]["step"] == steps_before
+    p.grad = torch.ones(4)
+    opt.step()
+    assert (p < before).all()
+    with FakeTensorMode():
+        q = Parameter(torch.ones(4))
+        fake = LION([q], **how)
+        q.grad = torch.ones(4)
+        with pytest.raises(RuntimeError, match="Lion: a step under FakeTensorMode"):
+            fake.step()

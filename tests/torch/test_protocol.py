@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed
+from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
+from torch.distributed.fsdp import fully_shard
 from torch.nn import Linear, Parameter
 from torch.optim import lr_scheduler as schedulers
 from torch.optim import swa_utils
@@ -290,6 +292,26 @@ def test_a_compiled_call_of_step_alone() -> None:
     torch._dynamo.reset()
 
 
+@pytest.mark.parametrize("name", ["Lion", "Adam"])
+def test_an_optimizer_is_made_within_a_compiled_function(name: str) -> None:
+    import torch._dynamo
+
+    def train(w: Parameter) -> Any:
+        opt = getattr(optgen.torch, name)([w], lr=0.1, clip_norm=1.0)
+        (w * w).sum().backward()
+        opt.step()
+        return opt
+
+    torch._dynamo.reset()
+    one, other = Parameter(torch.ones(4)), Parameter(torch.ones(4))
+    compiled = torch.compile(train, backend="eager")
+    for _ in range(2):
+        made, eager = compiled(one), train(other)
+        assert torch.equal(one, other) and str(made.state_dict()) == str(eager.state_dict())
+        assert torch.equal(made.grad_norm, eager.grad_norm)
+    torch._dynamo.reset()
+
+
 def test_a_forked_child_steps() -> None:
     params = [Parameter(torch.ones(300_000))]  # enough for all threads
     opt = LION(params, lr=0.1)
@@ -358,6 +380,44 @@ def test_zero_redundancy_optimizer() -> None:
     other.load_state_dict(saved)
     assert other.param_groups[0]["lr"] == 0.05
     assert torch.equal(other.optim.state[params_of(other)[0]]["m"], opt.optim.state[params[0]]["m"])
+
+
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.parametrize("name", ["lion", "prodigy", "muon_adamw", "torch/adam"])
+@pytest.mark.parametrize("steps_first", [False, True])
+def test_parameters_that_are_sharded_after_the_optimizer_was_made(name: str, steps_first: bool) -> None:
+    """As accelerate does for FSDP2: states of the unsharded ones go, and checkpoints have those of the DTensors."""
+    mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    net = torch.nn.Sequential(Linear(4, 3), Linear(3, 2))
+    opt: Any = optimizer(name)(net.parameters(), lr=0.1)  # type: ignore[call-arg]
+    names, before = [name for name, _ in net.named_parameters()], [weakref.ref(p) for p in net.parameters()]
+    fully_shard(net, mesh=mesh)
+    opt.param_groups[0]["params"] = [dict(net.named_parameters())[name] for name in names]
+    if steps_first:
+        net(torch.ones(2, 4)).sum().backward()
+        opt.step()
+    saved = copy.deepcopy(get_optimizer_state_dict(net, opt))  # which has the states themselves
+    assert list(saved["state"]) == names and [ref() for ref in before] == [None] * 4
+    assert list(opt.state) == opt.param_groups[0]["params"]
+    net(torch.ones(2, 4)).sum().backward()
+    opt.step()
+    set_optimizer_state_dict(net, opt, saved)
+    counts = [kept["step"] for kept in saved["state"].values()]
+    assert [kept["step"] for kept in opt.state.values()] == counts
+    assert name == "torch/adam" or counts == [steps_first] * 4, "PyTorch makes states by a step"
+
+
+def test_states_of_parameters_that_left_their_group() -> None:
+    """Those that were updated stay, for a parameter that comes back, and are in no state dict."""
+    opt = lion()
+    opt.step()
+    first, second = params_of(opt)
+    opt.param_groups[0]["params"] = [second]
+    opt.step()
+    assert opt.state[first]["step"] == 1 and list(opt.state_dict()["state"]) == [0]
+    opt.param_groups[0]["params"] = [first, second]
+    opt.step()
+    assert [opt.state[p]["step"] for p in (first, second)] == [2, 3]
 
 
 @pytest.mark.parametrize("name", ["adafactor", "came", "adammini", "torch/adafactor"])

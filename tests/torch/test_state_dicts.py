@@ -309,8 +309,9 @@ def test_replace_refuses_what_is_not_torchs_own() -> None:
         optgen.torch.replace(Mine(p, 0.1))
     with pytest.raises(TypeError, match=r"cannot replace torch.optim.lbfgs.LBFGS: it is none of SGD, Adam, "):
         optgen.torch.replace(torch.optim.LBFGS(p))
+    p[0].grad = torch.ones(3)
     with pytest.raises(RuntimeError, match="differentiable=True: "):
-        optgen.torch.replace(torch.optim.Adam(p, differentiable=True))
+        optgen.torch.replace(torch.optim.Adam(p, differentiable=True)).step()
     assert type(optgen.torch.replace(Named(p, 0.1))) is optgen.torch.SGD
 
 

@@ -20,7 +20,7 @@ from optgen.torch.torch_classes import CLASSES
 if TYPE_CHECKING:
     from torch.testing._internal.common_optimizers import OptimizerInfo
 
-ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward", "donate_grads")
+ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "fused", "in_backward", "donate_grads")
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -130,6 +130,76 @@ def test_groups_refuse_what_is_the_optimizers_and_keep_unknown_keys() -> None:
             optgen.torch.Adam([{"params": [torch.zeros(3)], key: 1}])
     opt = optgen.torch.Adam([{"params": [torch.zeros(3)], "beta1": 0.5}])
     assert opt.param_groups[0]["beta1"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Adam", {"betas": (22.0, 0.999)}),
+        ("AdamW", {"betas": (22.0, 0.999), "weight_decay": -0.1}),
+        ("NAdam", {"betas": (3.0, 0.999), "momentum_decay": -0.5}),
+        ("SGD", {"momentum": -0.5}),
+        ("SGD", {"momentum": float("inf")}),
+        ("RMSprop", {"momentum": -0.5}),
+        ("Rprop", {"etas": (1.5, 2.0)}),
+        ("Adagrad", {"lr_decay": -0.1, "eps": -1e-12}),
+    ],
+)
+def test_groups_may_have_values_that_constructors_refuse(name: str, values: dict[str, Any]) -> None:
+    """As those of PyTorch, which checks no group later: CyclicLR comes to such values."""
+    ends = []
+    for module in (optgen.torch, torch.optim):
+        p = torch.linspace(1, 2, 5, dtype=torch.float64)
+        optimizer = getattr(module, name)([p], lr=0.01)
+        for k in range(3):
+            p.grad = torch.cos(p + k)
+            optimizer.step()
+            optimizer.param_groups[0].update(values)
+        ends.append(p)
+        for key, x in values.items():
+            if isinstance(x, tuple) or x < 0:
+                with pytest.raises(ValueError, match="nvalid"):
+                    getattr(module, name)([p], **{key: x})
+    torch.testing.assert_close(*ends, rtol=1e-9, atol=1e-9)
+
+
+@each_class
+def test_infinite_weights_without_decay_stay(name: str) -> None:
+    """As PyTorch's: without a decay, no weight is multiplied by 0. A decay that comes later has other equations, with
+    the states that there are."""
+    if name in ("Adafactor", "Muon"):  # whose sums are of all elements
+        return
+    ends = []
+    for module in (optgen.torch, torch.optim):
+        p = torch.tensor([1.0, float("inf"), -float("inf"), 2.0], dtype=torch.float64)
+        optimizer = getattr(module, name)([p], lr=0.01)
+        for k in range(4):
+            give_gradient(p, torch.tensor([1.0, -1.0, 2.0, k + 1.0], dtype=torch.float64), name)
+            optimizer.step()
+            if k == 1 and "weight_decay" in optimizer.defaults:
+                optimizer.param_groups[0]["weight_decay"] = 0.125
+        ends.append(p)
+    torch.testing.assert_close(*ends, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+@each_class
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_steps_write_states_in_place(name: str, dtype: torch.dtype) -> None:
+    """Also where they are bound anew, as for a parameter that got its first gradient; but for counts in Python."""
+    params = [torch.ones(5, 3, dtype=dtype), torch.ones(4, 1, dtype=dtype)]
+    theirs = getattr(torch.optim, name)(params)
+    for optimizer in (theirs, optgen.torch.replace(theirs)):
+        for given in (params[:1], params):
+            for p in given:
+                give_gradient(p, torch.full_like(p, 0.5), name)
+            before = {p: dict(kept) for p, kept in optimizer.state.items()}
+            numbers = copy.deepcopy(list(before.values()))
+            optimizer.step()
+            for (p, kept), old in zip(before.items(), numbers, strict=True):
+                for key, x in kept.items():
+                    assert optimizer.state[p][key] is x or not torch.is_tensor(x), key
+                    if key in ("step", "mu_product", "eta") and torch.is_tensor(x) and p.grad is not None:
+                        assert x != old[key], key
 
 
 def test_differentiable_is_refused_when_it_comes_later() -> None:
@@ -251,11 +321,14 @@ def test_a_complex_parameter_is_a_pair_of_real_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop"])
 @pytest.mark.parametrize("unscale_before", [False, True])
-def test_a_grad_scaler_changes_nothing_but_the_size_of_gradients(name: str, unscale_before: bool) -> None:
+@pytest.mark.parametrize("fused", [None, True])
+def test_a_grad_scaler_changes_nothing_but_the_size_of_gradients(
+    name: str, unscale_before: bool, fused: bool | None
+) -> None:
     """Scales are powers of 2; the third step has an infinite gradient and is left out."""
     params, plain = [torch.randn(6, 5)], []
     plain = [p.clone() for p in params]
-    scaled, unscaled = ours(name)(params), ours(name)(plain)
+    scaled, unscaled = ours(name)(params, fused=fused), ours(name)(plain, fused=fused)
     scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
     for k in range(6):
         g = torch.randn(6, 5)
