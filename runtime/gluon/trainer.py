@@ -21,6 +21,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
 
 _ARRAYS = operator.attrgetter("_data")
+_EVALUATING = "inside trainer.evaluating() the weights are not those that are trained; step outside"
 
 
 class _Copy(NamedTuple):
@@ -191,17 +192,14 @@ class Trainer:
         self._update(ignore_stale_grad)
 
     def _rescale(self, batch_size: int) -> None:
-        self._refuse_evaluating()
+        if self._evaluating:
+            raise MXNetError(_EVALUATING)
         try:
             scale = self._scale / batch_size
         except (TypeError, ZeroDivisionError):
             raise ArgumentError(f"batch_size is the number of samples in the batch, not {batch_size!r}") from None
         if scale != self._optimizer.rescale_grad:
             self._optimizer.rescale_grad = scale
-
-    def _refuse_evaluating(self) -> None:
-        if self._evaluating:
-            raise MXNetError("inside trainer.evaluating() the weights are not those that are trained; step outside")
 
     def _prepare(self, ignore_stale_grad: bool) -> None:
         """Have the store, the parameters in it, and the arrays of all contexts; look for stale gradients."""
@@ -364,7 +362,8 @@ class Trainer:
         this process, they are here already. So are those of 'dist_sync', where all ranks call this, or none.
         Row-sparse weights stay in the kvstore.
         """
-        self._refuse_evaluating()
+        if self._evaluating:
+            raise MXNetError(_EVALUATING)
         if self._params_to_init:
             self._init_params()
         if not self._update_on_kvstore:

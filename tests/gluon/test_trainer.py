@@ -228,6 +228,14 @@ def test_what_the_store_updates_is_not_updated_here() -> None:
     np.testing.assert_allclose(params[0].data(device(1)).asnumpy(), before - 0.5 * total, rtol=1e-6)
 
 
+def test_contexts_that_update_their_own_weights_may_have_a_schedule() -> None:
+    schedule = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=1)
+    arguments = {"learning_rate": 1, "lr_scheduler": schedule}
+    trainer = gluon.Trainer(parameters(2), "sgd", arguments, update_on_kvstore=False)
+    train(trainer, range(3))
+    assert trainer.learning_rate == 0.25
+
+
 def test_values_set_while_the_store_has_them() -> None:
     params = parameters(2)
     trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.5})
