@@ -105,7 +105,7 @@ def read_chain(text: str) -> tuple[str, list[Use]]:
 
 def _name_of(path: str) -> str:
     """The name that a transform has by that of its file."""
-    return re.sub(r"\W", "_", re.split(r"[/\\]", path)[-1].removesuffix(".opt"))
+    return re.sub(r"\W|^(?=\d)", "_", re.split(r"[/\\]", path)[-1].removesuffix(".opt"))
 
 
 def _read(tokens: Tokens, at: int) -> tuple[Use, Tokens]:
