@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from optgen import arguments, pipeline, specfiles
-from optgen.diagnostics import Source
+from optgen.diagnostics import Source, SpecErrors
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.protocols import Platform
 from optgen.execute.rule import UpdateRule
@@ -19,7 +19,10 @@ def parse(text: str | Source) -> Optimizer:
     """Parse and check a spec; SpecErrors with all of its errors, TypeError for what is no text."""
     if not isinstance(text, Source):
         text = Source("<text>", _text(text, "the text of a spec"))
-    return pipeline.check(text)
+    try:
+        return pipeline.check(text)
+    except SpecErrors as errors:
+        raise errors.with_traceback(None) from None  # it is about the spec: no frame of the compiler says more
 
 
 def load(
@@ -56,7 +59,10 @@ def load(
     """
     dtype = str(dtype)
     arguments.check_dtype(dtype, master)
-    optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
+    try:
+        optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
+    except SpecErrors as errors:
+        raise errors.with_traceback(None) from None
     args = arguments.resolve(optimizer, values)
     arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
     storages = arguments.storages(optimizer, dtype, storage)

@@ -57,8 +57,14 @@ def transforms() -> tuple[str, ...]:
     return (*own, *(f"optax/{path.stem}" for path in sorted((top / "optax").glob("*.opt"))))
 
 
+CHAIN_PATH = re.compile(r"[^\s,()=]+\.opt(?![^\s,()])")
+"""The path of a transform in a chain: it ends in .opt."""
+
+
 def transform_places(name: str, beside: Path) -> tuple[Path, ...]:
     """Where the file of a transform may be, the first that exists being meant."""
+    if name.endswith(".opt"):
+        return (Path(name),)
     return beside / f"{name}.opt", Path(f"{name}.opt"), folder() / "transforms" / f"{name}.opt"
 
 
@@ -67,6 +73,8 @@ def transform_path(name: str, beside: Path) -> Path:
     for path in transform_places(name, beside):
         if path.is_file() and path.parent != folder():
             return path
+    if name.endswith(".opt"):
+        raise FileNotFoundError(f"there is no file {name} (in {Path.cwd()})")
     known = transforms()
     help = suggest(name, known) or f"there are {listed(known)}"
     if name in all_available():

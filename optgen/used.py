@@ -29,9 +29,14 @@ def by_chain(spec: str) -> tuple[str, ...]:
     base, _, rest = spec.partition(" with ")
     found: dict[Path, str] = {}
     path = specfiles.path_of(base.strip())
-    for place in (path, *(p for word in _WORD.findall(rest) for p in specfiles.transform_places(word, path.parent))):
+    for place in (path, *(p for word in _words(rest) for p in specfiles.transform_places(word, path.parent))):
         _add(place, found)
     return _flat(found)
+
+
+def _words(rest: str) -> list[str]:
+    """Whatever may be a transform in a chain."""
+    return [*specfiles.CHAIN_PATH.findall(rest), *_WORD.findall(rest)]
 
 
 def _collect(source: Source, found: dict[Path, str]) -> None:

@@ -103,8 +103,7 @@ def main() -> None:
     np.random.seed(args.seed)  # the order of samples: the same on all ranks
     mx.random.seed(args.seed + rank)  # dropout; the weights of rank 0 are those of all
     net, (train, pixels, labels) = network(), digits(args.seed)
-    params = list(net.collect_params().values())
-    trainer = gluon.Trainer(params, args.optimizer, {"learning_rate": args.lr}, kvstore=store)
+    trainer = gluon.Trainer(net.collect_params(), args.optimizer, {"learning_rate": args.lr}, kvstore=store)
     sampler = Share(len(train), args.batch_size, rank, ranks)
     loader = gluon.data.DataLoader(train, args.batch_size // ranks, sampler=sampler)
     criterion = gluon.loss.SoftmaxCrossEntropyLoss()
@@ -131,8 +130,7 @@ def main() -> None:
             print(f"epoch {epoch + 1}/{args.epochs}: loss {np.mean(losses):.4f}", flush=True)
     if args.kvstore == "dist_async":
         store.barrier()  # until the others have pushed all of theirs
-        for key, param in enumerate(params):
-            store.pull(key, out=param.data())
+        trainer.pull()
     if rank == 0:
         final = criterion(net(pixels), labels).mean().asscalar()
         accuracy = (net(pixels).argmax(1) == labels).mean().asscalar()

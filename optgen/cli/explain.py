@@ -60,7 +60,10 @@ def explain(args: argparse.Namespace) -> int:
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
         if rows:
             _section(title, _table(rows))
-    _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
+    first = f"in phase '{optimizer.phases[0]}' of" if optimizer.phases else "at"
+    _section(
+        f"Change of the weight {first} the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer)
+    )
     if costs:
         _section("Cost of a float32 step for each element", costs)
         _section("Sweeps over memory, and the bytes of each element that they move", _sweeps(optimizer))
@@ -124,6 +127,7 @@ def _requirements(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
 
 
 def _first_steps(optimizer: Optimizer) -> str:
+    """What the first step adds to the weight, in its first phase where it has several."""
     from optgen.symbolic.algebra import NoClosedForm, first_step
     from optgen.symbolic.unicode import Unicode
 

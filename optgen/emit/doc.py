@@ -186,8 +186,8 @@ def _notes(optimizer: Optimizer) -> Iterator[str]:
             yield _plain(" ".join(line.lstrip("#").strip() for line in lines))
 
 
-def _written(optimizer: Optimizer, expr: Expr) -> str:
-    return f"`{optimizer.source.line(expr.span.line)[expr.span.column - 1 : expr.span.end - 1]}`"
+def _written(expr: Expr) -> str:
+    return f"`{expression(expr)}`"
 
 
 # ---------------------------------------------------------------- rows of tables
@@ -235,14 +235,14 @@ def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start += " at the first update" if optimizer.start(s) is not None else ""
     kept = " x ".join(map(described, s.dims)) or ONE_FOR_EACH[s.kind]
     kept = f"`{s.entries}` for each {kept}" if s.entries else kept
-    guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
+    guard = f"(if {_written(s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 
 
 def _remarks(optimizer: Optimizer) -> str:
     """Derived flags, requirements, what rows are, and common arguments that are not read."""
-    lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
-    lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
+    lines = [f"`{f.name}` is {_written(f.condition)}." for f in optimizer.flags if f.condition is not None]
+    lines += [f"Needs {_written(r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
     lines += ["Rows and columns are those of each matrix of the last two axes."] if optimizer.last_two else []
     unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads]
     lines += [f"No use for {' and '.join(unread)}."] if unread else []

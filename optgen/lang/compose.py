@@ -65,7 +65,7 @@ def chain(spec: str) -> Source:
     for k, use in enumerate(uses):
         if use.name in [x.name for x in uses[:k]]:
             raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
-        part = _transformed(specfiles.source(specfiles.transform_path(use.name, path.parent)), use, part)
+        part = _transformed(specfiles.source(specfiles.transform_path(use.path or use.name, path.parent)), use, part)
     return render(part, spec, None).source
 
 

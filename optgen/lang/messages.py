@@ -123,6 +123,10 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.type in ("PER", "OVER") and in_expression:
         help = "a reduction's scope stands behind a comma, as in mean(x, per row)"
         return LineError("E303", f"{found} cannot stand behind '{previous.text}'", token.span, help)
+    if token.type == "EQUAL" and in_expression and (function := _called(line, token)) not in (None, "where"):
+        usage = f": {FUNCTIONS[function].usage}" if function in FUNCTIONS else ", but an order"
+        return LineError("E105", f"'{previous.text} =' among the arguments of '{function}'",
+                         previous.span.to(token.span), f"arguments have no names{usage}", "functions")  # fmt: skip
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
         return LineError("E105", "'=' defines, it does not compare", token.span, help, "conditions")
@@ -147,7 +151,24 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
     help = _form(line) if previous.type == "COLON" else _wanted(line, expected)
+    if line.tokens[0].type == "STATE" and token.type in ("OPEN", "ADD", "MULTIPLY", "POWER"):
+        before = [t.type for t in line.tokens if t.span < token.span]
+        if "COLON" in before and "EQUAL" not in before:
+            help = "a dimension is rows, cols or an int param: state P: cols x r = 0"
     return LineError("E105", behind, token.span, help)
+
+
+def _called(line: Line, token: Token) -> str | None:
+    """The function among whose arguments `NAME` and this token begin one; None if they do not."""
+    index = next(i for i, t in enumerate(line.tokens) if t is token)
+    if index < 3 or line.tokens[index - 2].type not in ("OPEN", "COMMA"):
+        return None
+    depth = 0
+    for i in range(index - 2, 0, -1):
+        depth += {"OPEN": 1, "CLOSE": -1}.get(line.tokens[i].type, 0)
+        if depth == 1:
+            return line.tokens[i - 1].text if line.tokens[i - 1].type == "NAME" else None
+    return None
 
 
 def _no_operator(line: Line, token: Token, previous: Token) -> LineError:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.lang.builtins import FUNCTIONS
 
 MAX_CHARACTERS = 32 * 1024
 """The largest length of a spec. A spec is a page of text; anything much longer is some other file, and is refused at
@@ -89,6 +90,15 @@ _FOREIGN_SECTIONS = dict.fromkeys("%{}!~&", "operators") | {
     "?": "conditions", ".": "numbers", ";": "lines",
 }  # fmt: skip
 """The sections of docs/language.md about them."""
+_LIBRARIES = ("torch", "np", "numpy", "jnp", "jax", "math", "mx", "nd", "F", "tf", "self")
+"""Names of what functions of other languages belong to."""
+_LATEX = dict.fromkeys(("cdot", "times", "odot"), "*") | {
+    "frac": "a/b",
+    "sqrt": "sqrt(x)",
+    "nabla": "g",
+    "infty": "inf",
+}
+"""Commands of LaTeX -> what to write instead. A letter is spelt out."""
 
 
 class Token(NamedTuple):
@@ -214,12 +224,18 @@ def value_end(tokens: Sequence[Token]) -> int:
 def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:
     """The tokens of one row, with an ERROR token in the place of a reported error."""
     position = 1 if number == 1 and text.startswith("\ufeff") else 0
+    told: set[tuple[str, str | None]] = set()
+    foreign = False  # a word of another language: its brackets and operators would be further errors
     while position < len(text) and len(errors) < MAX_ERRORS:
         match = _PATTERN.match(text, position)
         span = Span(number, position + 1, (match.end() if match else position + 1) + 1)
         if match is None:
-            error, end = _bad_character(text, position, span)
-            errors.append(error)
+            word = _bad_word(text, position, span)
+            error, end = (word, word.span.end - 1) if word is not None else _bad_character(text, position, span)
+            foreign |= word is not None
+            if (error.message, error.help) not in told and (word is not None or not foreign):
+                errors.append(error)
+            told.add((error.message, error.help))
             yield Token("ERROR", text[position:end], span)
             position = end
             continue
@@ -230,7 +246,7 @@ def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]
         if kind == "SPACE":
             continue
         token, problem = _classify(kind, piece, span, match["tail"])
-        if problem is not None:
+        if problem is not None and not foreign:
             errors.append(problem)
         yield token
 
@@ -311,6 +327,26 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
         help = "remove it"
     shown = f"'{character}'" if character.isprintable() else f"the character {_code_point(character)}"
     return Diagnostic("E101", f"{shown} cannot stand here", span, help, section), position + 1
+
+
+def _bad_word(text: str, position: int, span: Span) -> Diagnostic | None:
+    """The error for several characters that belong together: `...`, a command of LaTeX, a function behind a dot."""
+    if (gap := re.compile(r"\.{2,}|\u2026").match(text, position)) is not None:
+        at = Span(span.line, span.column, gap.end() + 1)
+        return Diagnostic("E101", f"'{gap[0]}' cannot stand here", at, "write out what it stands for", "functions")
+    if (command := re.compile(r"\\([A-Za-z]+)(?:_\{?(\w+)\}?)?").match(text, position)) is not None:
+        at = Span(span.line, span.column, command.end() + 1)
+        help = f"write {_LATEX.get(command[1]) or command[1] + (command[2] or '')}"
+        return Diagnostic("E101", f"'{command[0]}' is LaTeX", at, help)
+    method = re.compile(r"\.([A-Za-z]\w*)\(").match(text, position)
+    owner = re.search(r"[A-Za-z_]\w*'*$", text[:position])
+    if method is None or owner is None or method[1] not in FUNCTIONS:
+        return None
+    given = re.compile(r"[^()]*(?=\))").match(text, method.end())
+    inside = (given[0] if given else "...") if owner[0] in _LIBRARIES else owner[0]
+    at = Span(span.line, owner.start() + 1, method.end())
+    help = f"a function stands alone: write {method[1]}({inside})"
+    return Diagnostic("E101", f"'{owner[0]}{method[0][:-1]}' is no function", at, help, "functions")
 
 
 def _letter_help(character: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.syntax import Token, read_lines
+from optgen.specfiles import CHAIN_PATH
 
 USE, TRANSFORM, BASE, AS, FOR = "use", "transform", "base", "as", "for"
 """Words that have a meaning in their place only, and can be names."""
@@ -25,13 +27,14 @@ class UseError(Exception):
 @dataclass(frozen=True)
 class Use:
     """`use NAME(field = value, ...) as PREFIX`: of which spec, with what in the place of its names. `places` are those
-    of the names in the text."""
+    of the names in the text. `path` is that of its file, where it was given by one."""
 
     name: str
     fields: dict[str, Tokens]
     prefix: str | None
     span: Span
     places: Mapping[str, Span] = field(default_factory=dict)
+    path: str | None = None
 
     @property
     def of_base(self) -> bool:
@@ -71,10 +74,11 @@ def read_use(tokens: Tokens) -> tuple[Use, Tokens]:
 
 
 def read_chain(text: str) -> tuple[str, list[Use]]:
-    """The spec and the transforms of `adam with lookahead(k = 5), centralize`. Raises SpecErrors."""
+    """The spec and the transforms of `adam with lookahead(k = 5), ./mine.opt`. Raises SpecErrors."""
     name, _, rest = text.partition(" with ")
     source = Source("<name>", rest)
-    lines, errors = read_lines(source)
+    paths = {match.start() + 1: match[0] for match in CHAIN_PATH.finditer(rest)}
+    lines, errors = read_lines(Source("<name>", CHAIN_PATH.sub(lambda path: "_".ljust(len(path[0])), rest)))
     if errors:
         raise SpecErrors(source, errors)
     tokens = tuple(t for line in lines for t in line.tokens)
@@ -86,8 +90,9 @@ def read_chain(text: str) -> tuple[str, list[Use]]:
                 raise UseError(
                     "the name of a transform is missing", span, "write 'adam with lookahead(k = 5), centralize'"
                 )
+            path = paths.get(tokens[0].span.column)
             use, tokens = _read(tokens, 0)
-            found.append(use)
+            found.append(use if path is None else replace(use, name=_name_of(path), path=path))
             if not tokens:
                 return name.strip(), found
             if tokens[0].type != "COMMA":
@@ -96,6 +101,11 @@ def read_chain(text: str) -> tuple[str, list[Use]]:
             tokens = tokens[1:]
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
+
+
+def _name_of(path: str) -> str:
+    """The name that a transform has by that of its file."""
+    return re.sub(r"\W|^(?=\d)", "_", re.split(r"[/\\]", path)[-1].removesuffix(".opt"))
 
 
 def _read(tokens: Tokens, at: int) -> tuple[Use, Tokens]:

@@ -129,9 +129,10 @@ class _Walk:
 
     def _is_updated(self, program: Program, key: str) -> bool:
         """Whether a state has a new value, if in another phase."""
-        lines = (e for e in self.optimizer.update if e.target.key == key) if self.optimizer.phases else ()
-        others = any(e.guard is None or truth(e.guard, self.flags) for e in lines)
-        return others if self.optimizer.phases else self._is_defined(program, key)
+        if not self.optimizer.phases or key in self.scope.failed:
+            return self._is_defined(program, key)
+        lines = (e for e in self.optimizer.update if e.target.key == key)
+        return any(e.guard is None or truth(e.guard, self.flags) for e in lines)
 
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)

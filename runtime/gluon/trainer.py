@@ -21,6 +21,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
 
 _ARRAYS = operator.attrgetter("_data")
+_EVALUATING = "inside trainer.evaluating() the weights are not those that are trained; step outside"
 
 
 class _Copy(NamedTuple):
@@ -98,6 +99,7 @@ class Trainer:
             raise ArgumentError(
                 "optimizer_params are for an optimizer given by name; an Optimizer has its arguments already"
             )
+        trainer_params.warn_of_another_trainer(optimizer)
         optimizer.param_dict = dict(enumerate(self._params))
         self._optimizer = optimizer
         if self._donates:
@@ -191,7 +193,7 @@ class Trainer:
 
     def _rescale(self, batch_size: int) -> None:
         if self._evaluating:
-            raise MXNetError("inside trainer.evaluating() the weights are not those that are trained; step outside")
+            raise MXNetError(_EVALUATING)
         try:
             scale = self._scale / batch_size
         except (TypeError, ZeroDivisionError):
@@ -352,6 +354,26 @@ class Trainer:
         self._kvstore.push(list(grads), list(grads.values()))
         pulled = [i for i, param in learning.items() if param._stype == "default"]
         self._kvstore.pull(pulled, [wanted[i] for i in pulled], ignore_sparse=self._distributed)
+
+    def pull(self) -> None:
+        """Bring the newest weights that learn from the kvstore to their parameters.
+
+        With 'dist_async' other workers go on changing them after this one's last step. Where weights are updated in
+        this process, they are here already. So are those of 'dist_sync', where all ranks call this, or none.
+        Row-sparse weights stay in the kvstore.
+        """
+        if self._evaluating:
+            raise MXNetError(_EVALUATING)
+        if self._params_to_init:
+            self._init_params()
+        if not self._update_on_kvstore:
+            return
+        if not isinstance(self._kvstore, KVStore):
+            raise MXNetError(f"a '{self._kvstore.type}' kvstore cannot be asked for weights without a step")
+        learning = self._learning()
+        wanted = {i: p._data for i, p in learning.items() if p._stype == "default" and i in self._in_store}
+        if wanted:
+            self._kvstore.pull(list(wanted), list(wanted.values()))
 
     def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
         """Write rows of a row-sparse parameter to `out`, an array or a list of them; `full_idx`: `row_id` is all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -78,6 +79,17 @@ def check_donated(params: Sequence[Parameter], optimizer: Optimizer, store: KVSt
                 optgen_bridge.check_donated(np.dtype(param.dtype).name, context)
             except ValueError as error:
                 raise ArgumentError(f"parameter '{param.name}': {error}") from None
+
+
+def warn_of_another_trainer(optimizer: Optimizer) -> None:
+    """A UserWarning where another Trainer works with the optimizer, which has one table of parameters and counts."""
+    trainers = (getattr(param, "_trainer", None) for param in optimizer.param_dict.values())
+    if any(trainer is not None and trainer.optimizer is optimizer for trainer in trainers):
+        warnings.warn(
+            f"this {type(optimizer).__name__} is another Trainer's, too: both count their updates in it, and lr_mult "
+            "and wd_mult of the parameters given last are used for both; give each Trainer an optimizer of its own",
+            stacklevel=4,
+        )
 
 
 def refuse_stale(param: Parameter, context: Context) -> NoReturn:

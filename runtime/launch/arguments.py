@@ -26,7 +26,7 @@ writes belongs into folders that are given in full.
 Of the environment it has PATH, LD_LIBRARY_PATH, HOME, TMPDIR, LANG, PYTHON*, CUDA_*, OMP_*, OPTGEN_*, RUNTIME_*, RAY_*
 but Ray's tokens and passwords, which each machine has for itself, and what --env names: that travels unencrypted.
 
-The exit status is 0 if every worker ended with 0; that of the worker that gave up, or 128 + the number of the signal
+The exit status is 0 if every worker ended with 0; that of the worker that failed, or 128 + the number of the signal
 that ended it; 1 if a worker's machine was lost or nothing could be started; 2 for a wrong command line; 130 after
 Ctrl-C; 143 after SIGTERM.
 """
@@ -135,8 +135,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
             "type": _AtLeast(0),
             "default": 3,
             "metavar": "K",
-            "help": "how often each worker that dies is started again, the others running on (default 3); 0 shows an "
-            "error in the script at once",
+            "help": "how often each worker that a signal kills, or that is lost, is started again, the others running "
+            "on (default 3); an error of the script ends the run at once",
         },
     ),
     (

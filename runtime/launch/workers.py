@@ -36,6 +36,11 @@ class End:
             return f"ended by signal {-self.status}"
 
     @property
+    def is_death(self) -> bool:
+        """Whether a signal ended it or it was lost; else the script itself ended, as by an exception."""
+        return self.status is None or self.status < 0
+
+    @property
     def exit_status(self) -> int:
         """What a shell would say."""
         if self.status is None:
@@ -60,7 +65,7 @@ class Workers:
     ----------
     ray: the module, connected.
     count: how many ranks.
-    max_restarts: how often each is started again.
+    max_restarts: how often each is started again where it dies. An error of the script would only come again.
     make: of a rank and an attempt, makes the actor that runs the script: a `runtime.launch.worker.Worker`.
     """
 
@@ -71,6 +76,8 @@ class Workers:
         self._make = make
         self._reads: dict[Any, _Attempt] = {}
         """What runs, by the reference of what it writes next. Who was heard goes to the end."""
+        self._restarts: dict[int, int] = {}
+        """By rank that was started again: how often."""
 
     def run(self, signals: Signals) -> int:
         """Run all ranks until they end, one gives up or a signal comes; the exit status of the launcher."""
@@ -84,13 +91,16 @@ class Workers:
             if ended is None or ended[1].status == 0:
                 continue
             attempt, end = ended
-            if attempt.number == self._max_restarts:
+            if not end.is_death or attempt.number == self._max_restarts:
                 self._stop()
                 _say_gave_up(attempt, end)
                 return end.exit_status
-            again = attempt.number + 1
+            again = self._restarts[attempt.rank] = attempt.number + 1
             say(f"worker {attempt.rank}: {end}; it is started again ({again} of {self._max_restarts})")
             self._start(attempt.rank, again)
+        if self._restarts:
+            counts = (f"worker {rank} {_times(count)}" for rank, count in sorted(self._restarts.items()))
+            say(f"all workers have ended; started again: {', '.join(counts)}")
         return 0
 
     def _start(self, rank: int, number: int) -> None:
@@ -132,8 +142,12 @@ class Workers:
             self._ray.kill(attempt.worker)
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def _say_gave_up(attempt: _Attempt, end: End) -> None:
     restarts = f" after {attempt.number} restart{'s' * (attempt.number > 1)}" if attempt.number else ""
-    say(f"worker {attempt.rank} gave up{restarts}: {end}; the others were stopped")
+    say(f"worker {attempt.rank} {'gave up' if end.is_death else 'failed'}{restarts}: {end}; the others were stopped")
     if attempt.output.last:
         say("\n    ".join(("its last lines:", *attempt.output.last)))

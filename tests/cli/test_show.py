@@ -253,6 +253,20 @@ update:
 """
 
 
+def test_explain_says_which_phase_the_first_change_is_of(here: Path, capsys: Capture) -> None:
+    (here / "up.opt").write_text(
+        "optimizer Up\nstate old = 0\nphase up:\n  old' = w\n  w' = w + 2*g\nphase down:\n  old' = old\n"
+        "  w' = old - lr*g\n"
+    )
+    assert main(["explain", "up.opt"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "Change of the weight in phase 'up' of the first step (wd = 0, rescale_grad = 1, no clipping)\n  2·gₜ" in said
+    )
+    assert main(["explain", "sgd"]) == 0
+    assert "\nChange of the weight at the first step" in capsys.readouterr().out
+
+
 def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 20e9)
     monkeypatch.setattr("optgen.cli.bandwidth.product_speed", lambda: 200e9)

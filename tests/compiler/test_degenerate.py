@@ -38,6 +38,14 @@ EQUATIONS = {
         "state C: col = 2\nstate T: tensor = 0\nstate U: tensor = 0\nstate V: tensor = 0\n"
         "update:\n  C' = C + 1\n  T' = max(C')\n  U' = min(mean(w, per col) + C)\n  V' = sum(C') + norm(C)\n  w' = w"
     ),
+    "a mean of rows times columns": (
+        "state R: row = 1\nstate C: col = 1\nstate T: tensor = 0\n"
+        "update:\n  R' = R + 1\n  C' = 2*C\n  T' = mean(R'*C')\n  w' = w"
+    ),
+    "rows times columns by row and by column": (
+        "state R: row = 1\nstate C: col = 1\nupdate:\n  x = R*C + 1\n  R' = max(x, per row)\n  C' = sum(x, per col)\n"
+        "  w' = w"
+    ),
     "shared by all": "state D: shared = 0\nupdate:\n  D' = D + step\n  w' = w",
     "a sum over all": "state D: shared = 0\nupdate:\n  D' = D + sum(g, over params)\n  w' = w",
     "a sum over all that takes no sweep": "state D: shared = 0\nupdate:\n  D' = D + sum(lr, over params)\n  w' = w",
@@ -67,6 +75,8 @@ SWEPT = (
     "rows that no element meets",
     "a sum over all",
     "columns of which there may be none",
+    "a mean of rows times columns",
+    "rows times columns by row and by column",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.gluon import nn
+from tests.kvstore.pairs import Pairs, store
 from tests.kvstore.peers import scenarios
 from tests.sweeps import swept
 
@@ -226,6 +228,14 @@ def test_what_the_store_updates_is_not_updated_here() -> None:
     np.testing.assert_allclose(params[0].data(device(1)).asnumpy(), before - 0.5 * total, rtol=1e-6)
 
 
+def test_contexts_that_update_their_own_weights_may_have_a_schedule() -> None:
+    schedule = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=1)
+    arguments = {"learning_rate": 1, "lr_scheduler": schedule}
+    trainer = gluon.Trainer(parameters(2), "sgd", arguments, update_on_kvstore=False)
+    train(trainer, range(3))
+    assert trainer.learning_rate == 0.25
+
+
 def test_values_set_while_the_store_has_them() -> None:
     params = parameters(2)
     trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.5})
@@ -272,6 +282,50 @@ def test_evaluating_in_all_contexts() -> None:
             assert (a != w).any()
         for param, w in zip(trainer._params, training, strict=True):
             np.testing.assert_array_equal(param.list_data()[1].asnumpy(), w)
+
+
+def test_pull_brings_each_parameter_its_own_weight() -> None:
+    pairs, trainers = Pairs(2), []
+    for rank in (0, 1):  # the order of the layers, which keys have not, is not that of the names
+        params = {name: gluon.Parameter(name, shape=(2,)) for name in ("b", "a", "mean")}
+        for name, param in params.items():
+            param.initialize(mx.init.Constant(ord(name[0])), ctx=device(0))
+        params["mean"].grad_req = "null"
+        trainers.append(gluon.Trainer(params, "sgd", {"learning_rate": 1}, kvstore=store(pairs, rank)))
+    here, there = trainers
+    by_name = {p.name: p for p in there._params}
+    by_name["mean"].data()[:] = 0  # as running means are
+    backward([p for p in here._params if p.name == "b"], 0)
+    here.step(1, ignore_stale_grad=True)
+    assert by_name["b"].data().asnumpy().tolist() == [98, 98]
+    there.pull()
+    assert {name: p.data().asnumpy()[0] for name, p in by_name.items()} == {"a": 97, "b": -98, "mean": 0}
+    with there.evaluating(), pytest.raises(MXNetError, match="step outside"):
+        there.pull()
+
+
+@pytest.mark.parametrize("on_store", [False, True])
+def test_pull_changes_nothing_where_weights_are_the_newest(on_store: bool) -> None:
+    trainer = gluon.Trainer(parameters(2), "adam", update_on_kvstore=on_store)
+    trainer.pull()
+    found = train(trainer, range(2))
+    trainer.pull()
+    for param, weight in zip(trainer._params, found, strict=True):
+        for array in param.list_data():
+            np.testing.assert_array_equal(array.asnumpy(), weight)
+
+
+def test_an_optimizer_of_two_trainers_is_warned_of() -> None:
+    shared = optimizer.create("adam")
+    first = gluon.Trainer(parameters(), shared)
+    with pytest.warns(UserWarning, match="this Adam is another Trainer's, too: both count") as found:
+        gluon.Trainer(parameters(), shared)
+    assert found[0].filename == __file__ and first.optimizer is shared
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        params = parameters()
+        gluon.Trainer(params, "adam")
+        gluon.Trainer(params, "adam")  # an optimizer of its own
 
 
 def test_compressed_gradients() -> None:

@@ -41,8 +41,7 @@ class Pairs:
         while True:
             primary, replica = self.pairs[shard]
             if request["do"] in ("barrier", "pace"):
-                of = primary.missing if request["do"] == "barrier" else primary.behind
-                return {"waiting": of(request["number"], self.workers, self.silent)}, []
+                return primary.waiting(request, self.workers, self.silent)
             when = self._fails()
             if not primary.changes(request):
                 return _copied(primary(request, arrays))

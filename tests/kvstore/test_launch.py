@@ -15,6 +15,8 @@ import pytest
 
 from runtime.launch import environment as launch_environment
 from runtime.launch.run import main
+from runtime.launch.signals import Signals
+from runtime.launch.workers import Workers
 from tests import process
 
 JOBS = Path(__file__).parent / "jobs"
@@ -32,22 +34,22 @@ def environment(**more: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))), **more}
 
 
-def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_gives_up(tmp_path: Path) -> None:
+def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_fails(tmp_path: Path) -> None:
     job = JOBS / "launch_report.py"
     done = process.run(
-        command("-n", 2, "-s", 1, "--env", "GIVEN", "--max-restarts", 1, job, 3, -9, "a b"),
+        command("-n", 2, "-s", 1, "--env", "GIVEN", "--max-restarts", 1, job, -9, 3, "a b"),
         cwd=tmp_path,
         env=environment(GIVEN="é x", A_SECRET="of the user's", RAY_AUTH_TOKEN=TOKEN, OMP_PROC_BIND="false"),
         timeout=120,
     )
-    assert done.returncode == 128 + 9, done.stderr
+    assert done.returncode == 3, done.stderr
     for rank in range(2):
         lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(f"[{rank}] ")]
         report = json.loads(lines[0].removeprefix("report "))
         variables = report.pop("environment")
         assert report == {
             "name": "__main__",
-            "argv": [str(job), "3", "-9", "a b"],
+            "argv": [str(job), "-9", "3", "a b"],
             "folder": str(tmp_path),
             "rank": rank,
             "num_workers": 2,
@@ -57,20 +59,86 @@ def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_gives_u
         assert (variables["RUNTIME_NUM_WORKERS"], variables["RUNTIME_NUM_SERVERS"]) == ("2", "1")
         assert (variables["GIVEN"], variables["OMP_PROC_BIND"]) == ("é x", "false")
         assert "A_SECRET" not in variables and variables["RAY_AUTH_TOKEN"] == TOKEN  # which Ray's own processes have
-        end = "asked to end" if rank == 0 else "attempt 1"  # rank 0 ran on until rank 1 gave up
+        end = "asked to end" if rank == 0 else "attempt 1"  # rank 0 ran on until rank 1 failed
         assert lines[1:302] == [*(f"row {i} {'x' * 50}" for i in range(300)), "no end of line"]
         assert lines[302:] == [end, "no end of line"]
     first, *rest = done.stderr.splitlines()
     assert re.fullmatch(r"runtime.launch: 2 workers and 1 server on this machine, Ray at 127.0.0.1:\d+", first)
     assert {*rest[:3]} == {
         *("[0] to stderr", "[1] to stderr"),
-        "runtime.launch: worker 1: exit status 3; it is started again (1 of 1)",
+        "runtime.launch: worker 1: ended by SIGKILL; it is started again (1 of 1)",
     }  # and nothing of Ray's
     message = "\n".join(rest[3:])
-    assert "runtime.launch: worker 1 gave up after 1 restart: ended by SIGKILL; the others were stopped" in message
+    assert "runtime.launch: worker 1 failed after 1 restart: exit status 3; the others were stopped" in message
     assert "\n    to stderr\n" in message and "\n    no end of line\n" in message
     logs = re.search(r"the log files of Ray are in (.*)", message)
     assert logs and Path(logs[1]).is_dir()
+
+
+LOST = "lost"
+RESTARTED = "worker 0: {}; it is started again ({} of 2)"
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "said"),
+    [
+        ([0], 0, []),
+        ([1], 1, ["worker 0 failed: exit status 1; the others were stopped"]),
+        (
+            [-11, LOST, 0],
+            0,
+            [
+                RESTARTED.format("ended by SIGSEGV", 1),
+                RESTARTED.format("its actor was lost (away)", 2),
+                "all workers have ended; started again: worker 0 2 times",
+            ],
+        ),
+        (
+            [-9, -9, -9],
+            137,
+            [
+                RESTARTED.format("ended by SIGKILL", 1),
+                RESTARTED.format("ended by SIGKILL", 2),
+                "worker 0 gave up after 2 restarts: ended by SIGKILL; the others were stopped",
+            ],
+        ),
+    ],
+)
+def test_only_what_dies_is_started_again(
+    ends: list[int | str], status: int, said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray = EndingWorkers(ends)
+    assert Workers(ray, 1, 2, lambda rank, attempt: ray).run(Signals()) == status
+    assert capsys.readouterr().err.splitlines() == [f"runtime.launch: {line}" for line in said]
+    assert not ray.ends
+
+
+class EndingWorkers:
+    """Ray and each of its workers, which end at once: with a status, or lost."""
+
+    class exceptions:
+        class RayError(Exception):
+            pass
+
+    def __init__(self, ends: list[int | str]) -> None:
+        self.ends = ends
+        self.read = self
+        self.exceptions = EndingWorkers.exceptions
+
+    def remote(self) -> object:
+        return object()
+
+    def wait(self, references: list[object], timeout: float) -> tuple[list[object], list[object]]:
+        return references[:1], references[1:]
+
+    def get(self, reference: object) -> tuple[list[object], int | str]:
+        end = self.ends.pop(0)
+        if end == LOST:
+            raise self.exceptions.RayError("away.")
+        return [], end
+
+    def kill(self, worker: object) -> None:
+        pass
 
 
 def test_ctrl_c_ends_all_and_only_this_machine_is_listened_to() -> None:

@@ -101,6 +101,27 @@ def test_a_push_goes_to_the_shards_of_its_keys() -> None:
     pairs.check_replicas()
 
 
+def test_all_workers_are_told_of_a_restart_and_count_it(caplog: pytest.LogCaptureFixture) -> None:
+    pairs = Pairs(2)
+    stores = [store(pairs, rank) for rank in (0, 1)]
+    for kv in stores:
+        kv.init("w", mx.nd.zeros(1))
+    assert [kv.restarts for kv in stores] == [{}, {}] and not caplog.messages
+    for attempt in (1, 3):  # the second died before it made its store
+        again = store(pairs, 1, attempt=attempt)
+        stores[0].push("w", mx.nd.ones(1))
+        stores[0].push("w", mx.nd.ones(1))
+        assert stores[0].restarts == again.restarts == {1: attempt}
+        told = f"worker 1 died, and was started again ({attempt} so far)"
+        assert caplog.messages == [told, told]  # by each once
+        caplog.clear()
+    first = store(pairs, 0, attempt=1)
+    first._ask_one(0, {"do": "arrive", "number": 1})
+    again.barrier()
+    assert again.restarts == {0: 1, 1: 3}
+    pairs.check_replicas()
+
+
 def test_what_a_worker_sent_before_its_restart_is_refused() -> None:
     pairs = Pairs(1)
     old = store(pairs)

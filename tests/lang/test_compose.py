@@ -531,6 +531,19 @@ def test_a_transform_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     w, g = np.zeros(3), np.ones(3)
     optgen.load("sgd with half(share = 0.25)", "float64", lr=1).bind([w], [g])()
     assert w.tolist() == [-0.25] * 3
+    (tmp_path / "specs").mkdir()
+    path = (tmp_path / "half.opt").rename(tmp_path / "specs" / "my-half.opt")
+    for written in ("specs/my-half.opt", "./specs/my-half.opt(share = 0.25)", f"centralize, {path}(share=0.25)"):
+        optgen.load(f"sgd with {written}", "float64", lr=1)
+    assert [x.name for x in optgen.api.pipeline.checked(optgen.api.read(f"sgd with {path}")).params][-1] == "share"
+    w = np.zeros(3)
+    optgen.load(f"sgd with {path}(share = 0.25)", "float64", lr=1).bind([w], [g])()
+    assert w.tolist() == [-0.25] * 3
+    with pytest.raises(FileNotFoundError, match=r"there is no file ./half.opt \(in "):
+        optgen.load("sgd with ./half.opt")
+    with pytest.raises(ValueError, match="my_half stands there twice"):
+        optgen.load("sgd with specs/my-half.opt, specs/my-half.opt")
+    path.rename(tmp_path / "half.opt")
     assert main(["check", "half.opt", "sgd with half"]) == 0
     assert main(["show", "sgd with half", "--stage", "spec"]) == 0
     assert "w'   = w + share*(x - w)" in capsys.readouterr().out
@@ -554,9 +567,10 @@ def test_a_transform_that_has_changed_is_applied_anew(tmp_path: Path) -> None:
     (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - lr*g\n")
     for factor in (0.5, 0.25):
         (tmp_path / "slow.opt").write_text(f"transform Slow\nupdate:\n  x  = use base()\n  w' = w + {factor}*(x - w)\n")
-        w, g = np.zeros(2), np.ones(2)
-        optgen.load(f"{tmp_path / 'inner.opt'} with slow", "float64", lr=1).bind([w], [g])()
-        assert w.tolist() == [-factor] * 2
+        for named in ("slow", tmp_path / "slow.opt"):
+            w, g = np.zeros(2), np.ones(2)
+            optgen.load(f"{tmp_path / 'inner.opt'} with {named}", "float64", lr=1).bind([w], [g])()
+            assert w.tolist() == [-factor] * 2
 
 
 def test_what_is_in_the_cache_is_not_composed_again() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 import string
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import optgen
 import optgen.lang
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.ir import ROUNDING_DRAW
@@ -49,6 +51,16 @@ def test_every_error_says_what_to_do() -> None:
     for path in BAD:
         blocks = path.with_suffix(".err").read_text(encoding="utf-8").rstrip("\n").split("\n\n")
         assert all(" = help: " in block for block in blocks), path
+
+
+@pytest.mark.parametrize("read", [optgen.parse, lambda text: optgen.load("adam with lookahead(k=")])
+def test_a_traceback_has_no_frames_of_the_compiler(read: Callable[[str], object]) -> None:
+    with pytest.raises(SpecErrors) as caught:
+        read("no spec")
+    package = Path(optgen.__file__).parent
+    frames = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
+    assert [f for f in frames if Path(f).is_relative_to(package)] == [str(package / "api.py")]
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
 def test_no_golden_file_is_left_over() -> None:

@@ -107,8 +107,11 @@ class SweepBody:
 
     @property
     def prefetch_elements(self) -> int:
-        """How far ahead a loop with reductions prefetches: few streams must be farther ahead to keep memory busy."""
-        lines = (len(self.pointers) + len(stored(self.phase))) * self.rows
+        """How far ahead a loop with reductions prefetches: few streams must be farther ahead to keep memory busy.
+
+        A loop over values of rows and columns alone has no stream, and prefetches none.
+        """
+        lines = max((len(self.pointers) + len(stored(self.phase))) * self.rows, 1)
         far = min(max(BYTES_UNDER_WAY // lines // PREFETCH_BYTES, 1) * PREFETCH_BYTES, MOST_PREFETCH_BYTES)
         return far // CACHE_LINE_BYTES * self.lanes
 

@@ -120,7 +120,7 @@ class CpuSweep:
     @property
     def rows_at_once(self) -> int:
         """How many rows are added to the sums of columns together: a power of two, and at least two."""
-        most = STREAMS_AT_ONCE // len(self.streams)
+        most = STREAMS_AT_ONCE // max(len(self.streams), 1)  # of products of rows and columns alone there is none
         return min(1 << max(most.bit_length() - 1, 1), ROWS_AT_ONCE)
 
     # ------------------------------------------------------------ one tensor

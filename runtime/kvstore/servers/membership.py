@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from runtime.base import ArgumentError, MXNetError
 from runtime.kvstore import environment
@@ -23,6 +24,7 @@ _LONGEST_PAUSE = 1.0
 """The longest interval at which a worker that waits for others asks about them."""
 
 _stores = itertools.count()
+_log = logging.getLogger(__name__)
 
 
 class WorkerMembership(KVStore):
@@ -44,6 +46,7 @@ class WorkerMembership(KVStore):
         self._barriers = 0  # how many this worker has come to
         # Newer than those of this rank's processes before, and of this process's stores before.
         self._mine = {"worker": rank, "incarnation": [attempt, next(_stores)]}
+        self._restarts: dict[int, int] = {}  # by worker that was started again: how often
         self._number, barriers = self._joined()
         self._acknowledged = self._number
         # A script that is started again comes to its first barriers again, which the others have long passed.
@@ -74,6 +77,11 @@ class WorkerMembership(KVStore):
     @property
     def num_workers(self) -> int:
         return self._num_workers
+
+    @property
+    def restarts(self) -> dict[int, int]:
+        """How often each worker that died was started again, as far as the servers' last answer says."""
+        return dict(self._restarts)
 
     @property
     def acknowledged(self) -> int:
@@ -155,7 +163,17 @@ class WorkerMembership(KVStore):
     def _ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
         """The answers to requests by shard, which say who asks: servers refuse what comes from a worker's past."""
         signed = {s: (self._mine | request, arrays) for s, (request, arrays) in requests.items()}
-        return self._connection.ask(signed, seconds)
+        answers = self._connection.ask(signed, seconds)
+        for answer, _ in answers.values():
+            self._note_restarts(answer.get("restarts", ()))
+        return answers
+
+    def _note_restarts(self, restarts: Iterable[tuple[int, int]]) -> None:
+        """Log, once, each worker that was started again: results of this run may not be those of another."""
+        for worker, count in restarts:
+            if count > self._restarts.get(worker, 0):
+                self._restarts[worker] = count
+                _log.warning("worker %d died, and was started again (%d so far)", worker, count)
 
     def _ask_one(self, shard: int, request: Message, arrays: Arrays | None = None) -> tuple[Message, Arrays]:
         """The answer of one shard."""

@@ -90,8 +90,7 @@ class Server:
         since = time.monotonic() - SILENT_SECONDS
         # Workers say to the first shard only that they are alive.
         silent = [] if self._shard.number else [w for w in self._workers if self._seen[w] < since]
-        of = self._shard.missing if request["do"] == "barrier" else self._shard.behind
-        return {"waiting": of(request["number"], self._workers, silent)}, []
+        return self._shard.waiting(request, self._workers, silent)
 
     @ray.method(concurrency_group="control")
     def become_primary(self, epoch: int) -> bool:

@@ -71,7 +71,13 @@ class Shard:
             raise MXNetError(f"servers know no request {request.get('do')!r}")
         if request["incarnation"] < self._incarnations.get(request["worker"], []):
             raise MXNetError(f"worker {request['worker']} was started again since it requested this")
-        return handlers[request["do"]](self, request, iter(arrays))
+        answer, found = handlers[request["do"]](self, request, iter(arrays))
+        return answer | self._restarted(), found
+
+    def _restarted(self) -> Message:
+        """What every answer says of workers that were started again: how often each was, if any was."""
+        found = [[worker, attempt] for worker, (attempt, _) in list(self._incarnations.items()) if attempt]
+        return {"restarts": found} if found else {}
 
     # ------------------------------------------------------------ keys and values
 
@@ -247,6 +253,11 @@ class Shard:
         worker = request["worker"]
         self._barriers[worker] = max(self._barriers.get(worker, 0), request["number"])
         return {}, []
+
+    def waiting(self, request: Message, workers: Collection[int], silent: Collection[int]) -> Answer:
+        """Those of `workers` that a barrier, or a worker that is ahead, must wait for, as far as this shard knows."""
+        of = self.missing if request["do"] == "barrier" else self.behind
+        return {"waiting": of(request["number"], workers, silent)} | self._restarted(), []
 
     def missing(self, number: int, workers: Collection[int], silent: Collection[int]) -> list[int]:
         """Those of `workers` that have not come to barrier `number`. Those that have ended, or came once and are silent
