@@ -76,7 +76,8 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
     chosen: set[Span] = set()
     for flags in distinct_variants(optimizer):
         programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
-        for program in (*programs, optimizer.program(flags, due=())):
+        due = [(), *((timing,) for timing in optimizer.timings)]
+        for program in (*programs, *(optimizer.program(flags, due=x) for x in due)):
             chosen.update(s.span for s in program.states)
             chosen.update(e.span for e in program.equations)
     for state in optimizer.states:
