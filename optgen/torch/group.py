@@ -262,12 +262,13 @@ class GroupStep:
         seen: set[int] = set()
         group_of = {id(p): group for group in self.groups for p in group["params"]}
         buckets: Buckets = {}
+        with naming(params, optimizer.describe):
+            for k, p in enumerate(params):
+                check_layout(p, k)
         for p in params:
             if id(p) in seen:  # PyTorch warns of it when the group is added
                 raise ValueError(f"{optimizer.describe(p)} stands twice in its group, and can be updated only once")
             seen.add(id(p))
-            with naming([p], optimizer.describe):
-                check_layout(p)
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
             if by_row and optimizer.spec.phases:
                 raise ValueError(

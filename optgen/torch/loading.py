@@ -178,13 +178,21 @@ def _check_states_are_complete(
         shape = tuple(p.shape if is_dtensor(p) else memory_of(rule, p).tensor.shape)
         own = [keys.key_of(s.name) for s in rule.states_of(shape)]
         found = [key for key in own if kept.get(key) is not None]
-        has_updates = count_of(kept[STEP], STEP) > 0 if STEP in kept else bool(found)
+        has_updates = _count(optimizer, p, kept[STEP]) > 0 if STEP in kept else bool(found)
         missing = [key for key in ([STEP] if keys.has_step else []) + own if kept.get(key) is None]
         if has_updates and missing:
             raise ValueError(
                 f"{type(optimizer).__name__}: the state dict is of another optimizer, or of one with other arguments: "
                 f"{optimizer.describe(p)} has the states {', '.join(map(str, kept))} there, and no {', '.join(missing)}"
             )
+
+
+def _count(optimizer: Owner, p: torch.Tensor, step: Any) -> int:
+    """The number of updates of a parameter; ValueError, naming it, for what is none."""
+    try:
+        return count_of(step, STEP)
+    except ValueError as error:
+        raise ValueError(f"{optimizer.describe(p)}: {error}") from None
 
 
 def _decode(

@@ -159,11 +159,11 @@ def as_pairs(x: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
 
 
-def check_layout(param: torch.Tensor) -> None:
-    """TypeError if a parameter, `params[0]`, is not dense. PyTorch gives dense ones dense and COO gradients only."""
+def check_layout(param: torch.Tensor, k: int = 0) -> None:
+    """TypeError if a parameter, `params[k]`, is not dense. PyTorch gives dense ones dense and COO gradients only."""
     layout = local_tensor(param).layout
     if layout != torch.strided:
-        raise TypeError(f"params[0]: {layout}, where only dense parameters are updated; make one of its to_dense()")
+        raise TypeError(f"params[{k}]: {layout}, where only dense parameters are updated; make one of its to_dense()")
 
 
 def fits(param: torch.Tensor, grad: torch.Tensor) -> bool:

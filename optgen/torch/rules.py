@@ -108,10 +108,11 @@ def _shared(params: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def _place(x: torch.Tensor) -> tuple[int, int]:
-    """Where a tensor begins, 0 if it is nowhere or fake, and where what it surely fills ends: with gaps, after its
-    first element."""
-    is_somewhere = x.layout == torch.strided and x.numel() and x.untyped_storage().device.type != "meta"
-    begin = x.data_ptr() if is_somewhere else 0
+    """Where a dense tensor begins, and where what it surely fills ends: with gaps, after its first element. 0 for one
+    that is nowhere, or fake."""
+    if x.layout != torch.strided or not x.numel() or x.untyped_storage().device.type == "meta":
+        return 0, 0
+    begin = x.data_ptr()
     return begin, begin + (x.nbytes if x.is_contiguous() else x.itemsize)
 
 
