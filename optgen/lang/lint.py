@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
 from optgen.bounds import ALL, bounds_of
@@ -11,9 +11,9 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, is_draw, walk
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
-from optgen.lang.numeric import first_step_faults, negative_roots
+from optgen.lang.numeric import first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
-from optgen.model import DIMENSIONS, Equation, Flag, Flags, Optimizer
+from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
 from optgen.truth import partial_truth
 
 MAX_VARIANTS = 64
@@ -92,7 +92,7 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
 def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Reductions per row in variants that vectors can have."""
     for flags in distinct_variants(optimizer):
-        if not _takes(optimizer, flags, VECTOR):
+        if not takes(optimizer, flags, VECTOR):
             continue
         programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
         for node in (x for program in programs for e in program.equations for x in walk(e.value)):
@@ -100,13 +100,6 @@ def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
                 message = "a row of a vector is one element, so of a vector this reduces nothing"
                 help = "declare 'flag matrix = rank >= 2' and end this line with 'if matrix', or require rank >= 2"
                 yield Diagnostic("W505", message, node.span, help)
-
-
-def _takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, int]) -> bool:
-    """Whether parameters of these sizes can have the variant, as far as flags tell."""
-    derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
-    derived += [(r.condition, True) for r in optimizer.requires]
-    return all(partial_truth(condition, flags, sizes) in (None, value) for condition, value in derived)
 
 
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from optgen.bounds import Bounds, bounds, bounds_of
@@ -17,7 +17,7 @@ from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unar
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
+from optgen.model import COUNTS, EPSILON, Flags, Kind, Optimizer, Program
 from optgen.truth import partial_truth
 
 
@@ -51,6 +51,15 @@ CASES: Mapping[str, tuple[float, float]] = {
 ones."""
 
 
+SIZES: Sequence[Mapping[str, float]] = (
+    {"rank": 1, "size": 2, "rows": 2, "cols": 1, "matrices": 1},
+    {"rank": 2, "size": 6, "rows": 3, "cols": 2, "matrices": 1},
+    {"rank": 2, "size": 6, "rows": 2, "cols": 3, "matrices": 1},
+    {"rank": 3, "size": 12, "rows": 2, "cols": 6, "matrices": 1},
+)
+"""The sizes of a parameter, of which the first that can have a variant is tried: a vector, if it may."""
+
+
 def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     """The operations that make the weight or a state infinite or NaN in a first step without weight decay, each with
     the first of the cases. Params have their defaults, or other values where the flags of the variant need them. All
@@ -58,6 +67,7 @@ def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     params = _params(program, optimizer)
     if params is None:
         return []
+    params |= next((x for x in SIZES if takes(optimizer, program.flags, x)), SIZES[-1])
     found: dict[Span, Fault] = {}
     cases: dict[Span, set[str]] = defaultdict(set)
     for case, (weight, gradient) in CASES.items():
@@ -73,6 +83,13 @@ def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
     always = {span for span, met in cases.items() if len(met) == len(CASES)}
     faults = [replace(x, case="") if span in always else x for span, x in found.items()]
     return sorted(faults, key=lambda fault: fault.span)
+
+
+def takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, float]) -> bool:
+    """Whether a parameter of these sizes can have a variant, as far as flags tell."""
+    derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
+    derived += [(r.condition, True) for r in optimizer.requires]
+    return all(partial_truth(condition, flags, sizes) in (None, value) for condition, value in derived)
 
 
 def _params(program: Program, optimizer: Optimizer) -> dict[str, float] | None:
@@ -102,7 +119,7 @@ def _first_names(
 ) -> dict[str, _Sample]:
     values: dict[str, float] = dict(params)
     values |= {EPSILON: 2.0**-23, "w": weight, "grad": gradient, "g": gradient} | dict.fromkeys(COUNTS, 1.0)
-    values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
+    values |= {i.name: 0.5 for i in optimizer.inputs}
     names = {name: _Sample(value) for name, value in values.items()}
     return names | {state.name: _first(state.init, names) for state in program.states}
 

@@ -200,6 +200,32 @@ def with_own_functions(part: Part, taken: Collection[str] = ()) -> Part:
     return _with_lines(part, Renaming(renamed(new, NOWHERE), new.keys()).line) if new else part
 
 
+def with_arguments(part: Part, handed: Collection[str]) -> Part:
+    """A part whose functions take the `handed` names that they read as arguments: what these stand for may be a value
+    of an equation, which no definition can read."""
+    needs: dict[str, list[str]] = {}
+    for line in (x for x in part.declarations if x[0].type == "DEF"):
+        start = _first(line, "EQUAL")
+        read = {t.text for t in line[start:]} - {t.text for t in line[2:start]}
+        needs[line[1].text] = sorted({*handed} & read | {x for f in needs.keys() & read for x in needs[f]})
+    needs = {function: names for function, names in needs.items() if names}
+    return _with_lines(part, lambda line: _with_more_arguments(line, needs)) if needs else part
+
+
+def _with_more_arguments(line: Tokens, needs: Mapping[str, Sequence[str]]) -> Tokens:
+    """A line in which calls and definitions of functions have these further arguments."""
+    made = list(line)
+    for i in range(len(line) - 2, -1, -1):
+        if line[i].text in needs and line[i].type == "NAME" and line[i + 1].text == "(":
+            depth = 0
+            for end in range(i + 1, len(made)):
+                depth += {"OPEN": 1, "CLOSE": -1}.get(made[end].type, 0)
+                if depth == 0:
+                    break
+            made[end:end] = [t for x in needs[line[i].text] for t in (token("COMMA", ","), name(x, line[i].span))]
+    return tuple(made)
+
+
 def with_constants(part: Part, hidden: Collection[str]) -> Part:
     """A part that has the constants of the language as numbers, where these names are others' own."""
     values = {x: (token("NUMBER", repr(CONSTANTS[x])),) for x in CONSTANTS.keys() & {*hidden} - part.own_names()}

@@ -23,6 +23,7 @@ from optgen.lang.parts import (
     renamed,
     timed,
     token,
+    with_arguments,
     with_constants,
     with_default,
     with_own_functions,
@@ -151,6 +152,7 @@ class Splicing:
         names = {x: prefix + x for x in sorted(part.own_names())}
         self._take(use, set(names.values()))
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
+        part = with_arguments(part, values)
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values, part.functions())
         computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}

@@ -324,6 +324,22 @@ def test_a_use_that_would_mean_something_else_is_refused(specs: dict[str, str], 
         optgen.load(f"{tmp_path}/host.opt")
 
 
+def test_definitions_read_what_is_handed_over(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        own="param k = 1\ndef inner(x) = x + w*g\ndef outer(x, y) = inner(x)*y + k\n"
+        "update:\n  w' = w - lr*outer(g, inner(inner(g) + 1))",
+        t_own="update:\n  d = 2*w\n  w' = use base(w = d, g = 3*g, k = 2*norm(d), lr = 0.5*lr)",
+    )
+    w, g = np.array([1.0, -2.0, 3.0]), np.array([0.5, -0.25, 2.0])
+    d, h = 2 * w, 3 * g
+    expected = d - 0.5 * ((h + d * h) * ((h + d * h + 1) + d * h) + 2 * np.sqrt((d**2).sum()))
+    np.testing.assert_allclose(one_step(f"{tmp_path}/own.opt with t_own"), expected, rtol=1e-14)
+    for transform in ("centralize", "clip_norm", "cautious"):
+        assert np.isfinite(one_step(f"{tmp_path}/own.opt with {transform}")).all()
+    optgen.load(f"{tmp_path}/own.opt with sam")
+
+
 def test_words_that_may_be_names_are_renamed_where_they_are(tmp_path: Path) -> None:
     write(
         tmp_path,
