@@ -152,7 +152,10 @@ class Splicing:
         names = {x: prefix + x for x in sorted(part.own_names())}
         self._take(use, set(names.values()))
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
-        part = with_arguments(part, values)
+        known = {*self.host.params(), *RESERVED}  # which definitions read
+        part = with_arguments(
+            part, [x for x, v in values.items() if any(t.type == "NAME" and t.text not in known for t in v)]
+        )
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values, part.functions())
         computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}

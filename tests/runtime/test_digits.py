@@ -66,7 +66,7 @@ def test_training(title: str, args: list[str], tmp_path: Path, train: Train) -> 
     assert done.stdout.startswith(f"{title} on cpu(0): 1437 digits to train with, 360 to test with")
     assert float(epochs[-1][1]) < 0.2 < float(epochs[0][1])
     assert max(float(accuracy) for _, _, accuracy in epochs) >= 97
-    assert "epoch 12/12:" in done.stderr  # the progress bar
+    assert done.stderr == ""  # the progress bar is for terminals
     assert (tmp_path / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
     shapes = [x.shape for x in nd.load(str(tmp_path / "digits.safetensors")).values()]
     assert sorted(shapes) == sorted([(256, 64), (256,), (128, 256), (128,), (10, 128), (10,)])
