@@ -213,11 +213,11 @@ class _Builder:
 
     def _store_states(self, block: Block, kernels: dict[tuple[int, Axes], _Kernel]) -> None:
         """Have each state stored where nothing reads its old value later."""
+        light = self._levels_of_numbers(block)
         for name, axes in self.states.items():
             key = f"{name}'"
-            if key in block.light:
-                level = self._last_read(block, name, PARAMETER)
-                kernels.setdefault((level, PARAMETER), _Kernel(PARAMETER, [])).stores.append((name, key))
+            if name in light:
+                kernels.setdefault((light[name], PARAMETER), _Kernel(PARAMETER, [])).stores.append((name, key))
             if key not in block.producers:
                 continue
             k = block.producers[key]
@@ -236,6 +236,18 @@ class _Builder:
             elif key in self.arrays and self.is_exact(name):
                 self.places[key] = name
                 del self.arrays[key]
+
+    def _levels_of_numbers(self, block: Block) -> dict[str, int]:
+        """The levels at which states are stored whose new values every kernel can compute: none before another one
+        that reads its old value."""
+        names = [name for name in self.states if f"{name}'" in block.light]
+        levels = {name: self._last_read(block, name, PARAMETER) for name in names}
+        for _ in names:
+            for reader in names:
+                for node in block.definitions({f"{reader}'"}):
+                    for name in levels.keys() & set(names_of(node.value)):
+                        levels[name] = max(levels[name], levels[reader])
+        return levels
 
     def _last_read(self, block: Block, name: str, domain: Axes) -> int:
         """The first level at which a kernel of these dimensions can overwrite a state."""

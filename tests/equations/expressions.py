@@ -178,6 +178,8 @@ def _reduced(name: str, value: Value, scope: str | None, shape: Shape) -> Value:
     reduce, array = REDUCTIONS[name], np.asarray(value.data, float)
     if scope is None:
         return scalar(reduce(array.reshape(-1)))
+    if not value.axes:  # a loop carries it, and its axes are not known yet: `check` accepts no number here
+        return value
     if scope in ("row", "col"):  # over the second axis of a matrix, or over the first
         axis = len(shape.batch) + (scope == "row")
         return Value((*value.axes[:axis], *value.axes[axis + 1 :]), reduce(np.moveaxis(array, axis, -1)))
