@@ -11,7 +11,7 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, is_draw, walk
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
-from optgen.lang.numeric import first_step_faults, negative_roots, takes
+from optgen.lang.numeric import HUGE, first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
 from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
 from optgen.truth import partial_truth
@@ -108,7 +108,8 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
         for fault in first_step_faults(program, optimizer):
             to = " to the divisor" if "/" in fault.what else ""
             help = f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
-            help = "bound what grows, as in min(x, 80)" if "1e" in fault.case else help
+            if fault.case in HUGE:
+                help = "bound what grows, as in min(x, 80)"
             case = f" if {fault.case}" if fault.case else ""
             yield Diagnostic("W502", f"this is {fault.what} at the first step{case}", fault.span, help)
         for span in negative_roots(program, optimizer):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
@@ -49,7 +49,8 @@ CASES: Mapping[str, tuple[float, float]] = {
 }
 """Weights and gradients of the first step that are tried: zero ones, as biases and unused rows have, and tiny and huge
 ones."""
-
+HUGE = frozenset(["the gradient is 1e12", "the weight is 1e12"])
+"""The cases in which something may grow beyond all doubles."""
 
 SIZES: Sequence[Mapping[str, float]] = (
     {"rank": 1, "size": 2, "rows": 2, "cols": 1, "matrices": 1},
@@ -61,9 +62,11 @@ SIZES: Sequence[Mapping[str, float]] = (
 
 
 def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
-    """The operations that make the weight or a state infinite or NaN in a first step without weight decay, each with
-    the first of the cases. Params have their defaults, or other values where the flags of the variant need them. All
-    elements of a tensor are equal."""
+    """The operations that make the weight or a state infinite or NaN in a first step, each with the first of the cases.
+
+    Params have their defaults, or other values where the flags of the variant need them. All elements of a tensor are
+    equal.
+    """
     params = _params(program, optimizer)
     if params is None:
         return []
@@ -140,7 +143,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
             return chosen
         case Call(function="clip", args=(x, *bounds)):
             return _clipped(_first(x, names), [_first(bound, names).value for bound in bounds])
-    parts = [_first(x, names) for x in _operands(expr)]
+    parts = [_first(x, names) for x in children(expr)]
     values = [p.value for p in parts]
     value = _applied(expr, values)
     causes = frozenset().union(*(p.causes for p in parts))
@@ -177,27 +180,15 @@ def _applied(expr: Expr, values: list[float]) -> float:
         return math.inf
     except ZeroDivisionError:
         return math.nan if values[0] == 0 else math.copysign(math.inf, values[0])
-    except ValueError:
-        is_pole = isinstance(expr, Binary | Call) and not math.isnan(values[0]) and _is_pole(expr, values)
-        return math.nan if not is_pole else -math.inf if isinstance(expr, Call) and expr.function != "pow" else math.inf
-
-
-def _is_pole(expr: Binary | Call, values: list[float]) -> bool:
-    """Whether a power, or a logarithm, is infinite."""
-    if isinstance(expr, Binary) or expr.function == "pow":
-        return values[0] == 0
-    return (expr.function, values[0]) in (("log", 0), ("log1p", -1))
-
-
-def _operands(expr: Expr) -> tuple[Expr, ...]:
-    match expr:
-        case Unary(operand=x) | Transpose(operand=x):
-            return (x,)
-        case Binary(left=a, right=b):
-            return (a, b)
-        case Call(args=args):
-            return args
-    return ()
+    except ValueError:  # a pole, or no value
+        match expr:
+            case Binary(op="^") | Call(function="pow") if values[0] == 0:
+                return math.inf
+            case Call(function="log") if values[0] == 0:
+                return -math.inf
+            case Call(function="log1p") if values[0] == -1:
+                return -math.inf
+        return math.nan
 
 
 _BINARY: Mapping[str, Callable[[float, float], float]] = {

@@ -159,21 +159,18 @@ class Splicing:
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values, part.functions())
         computed = {field for field, x in values.items() if x in [line[:1] for line in gradients]}
+        made = replace(renaming, values={x: v for x, v in values.items() if x != "w"})
         for line in part.declarations:
             _check_start(line, use, computed)
-            own = self._as_made(
-                line, use, Renaming({x: v for x, v in values.items() if x != "w"}, part.functions()), renaming
-            )
+            own = self._as_made(line, use, made, renaming)
             self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
         lines = [renaming.line(at(use.span, line)) for line in self._timed(use, part, timing)]
         first, last = weights[0], weights[-1] + 1
         before = [guarded(x, outer) for x in (*gradients, *lines[:first])]
         after = [guarded(x, outer) for x in lines[last:]]
-        evaluate = [
-            Renaming(values | renamed({"w": "w"}, use.span), part.functions()).line(at(use.span, x))
-            for x in part.evaluate
-        ]
+        evaluated = replace(renaming, values=values | renamed({"w": "w"}, use.span))
+        evaluate = [evaluated.line(at(use.span, x)) for x in part.evaluate]
         return _Spliced(before, lines[first:last], after, evaluate)
 
     def _timed(self, use: Use, part: Part, timing: Tokens) -> list[Tokens]:

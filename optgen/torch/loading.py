@@ -169,9 +169,10 @@ def _check_states_are_complete(
     """
     keys = optimizer.state_keys
     saved_params = [p for p in group["params"] if saved.get(p) and has_memory(p)]
-    values = GroupValues(optimizer.spec, optimizer.spelling, group) if saved_params else None
+    if not saved_params:
+        return
+    values = GroupValues(optimizer.spec, optimizer.spelling, group)
     for p in saved_params:
-        assert values is not None
         kept = saved[p]
         with naming([p], optimizer.describe):
             rule = load(optimizer, p, values.arguments, values.options)

@@ -24,6 +24,8 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=2, help="depth of expressions, number of states (default 2)")
     parser.add_argument("--compiled", type=int, default=6, help="every how many-th is compiled (default 6; 0: none)")
     given = parser.parse_args()
+    if min(given.count, given.size) < 1 or min(given.first, given.compiled) < 0:
+        parser.error("count and --size are at least 1, --first and --compiled at least 0")
     failed = 0
     for seed in tqdm(range(given.first, given.first + given.count), disable=None, unit="spec"):
         made, how = spec(seed, given.size), agree.how(seed, given.compiled)
@@ -31,7 +33,8 @@ def main() -> int:
             continue
         failed += 1
         least = agree.smallest(made, lambda x, how=how, seed=seed: agree.disagreement(x, how, seed) is not None)
-        tqdm.write(f"seed {seed}, {how}: {agree.disagreement(least, how, seed)}\n{least.text}")
+        chain = f" with {least.transform}" if least.transform else ""
+        tqdm.write(f"seed {seed}, {how}{chain}: {agree.disagreement(least, how, seed)}\n{least.text}")
     print(f"{given.count} specs from seed {given.first}, {failed} with a difference")
     return failed > 0
 

@@ -18,6 +18,7 @@ from optgen.diagnostics import SpecErrors
 from optgen.execute import calls
 from optgen.execute.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
+from optgen.linalg import FactorizationError
 from optgen.model import Kind
 from optgen.shapes import sizes
 from optgen.stages.interp import interpret_plan
@@ -34,11 +35,10 @@ NOISE = {"float64": 1e-15, "float32": 1e-7}
 
 
 def load(spec: Spec, dtype: str) -> optgen.UpdateRule:
-    """The rule of a random spec. Raises SpecErrors where `check` does not accept it, and ValueError where it cannot be
-    transformed."""
-    optgen.parse(spec.text)
+    """The rule of a random spec. Raises SpecErrors where `check` does not accept it, or not with its transform."""
+    checked = optgen.parse(spec.text)
     if not spec.transform:
-        return optgen.load(optgen.parse(spec.text), dtype)
+        return optgen.load(checked, dtype)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "random.opt"
         path.write_text(spec.text)
@@ -64,19 +64,12 @@ def how(seed: int, every: int) -> How:
 
 
 def disagreement(spec: Spec, how: How, seed: int) -> str | None:
-    """What is wrong; None if all agree, or `check` does not accept the spec."""
+    """What is wrong; None if all agree, if `check` does not accept the spec, or where a factorization fails."""
     try:
         rule = load(spec, how.dtype)
-    except SpecErrors:
-        return None
-    except ValueError:
-        if spec.transform:
-            return None
-        raise
-    shapes = [s for s in SHAPES[spec.rank] if fits(rule, s)]
-    try:
+        shapes = [s for s in SHAPES[spec.rank] if fits(rule, s)]
         return compare(rule, shapes, seed, compiled=how.compiled)
-    except ArithmeticError:  # of a matrix that cannot be factorized
+    except (SpecErrors, FactorizationError):
         return None
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -228,15 +221,14 @@ def _interpret(
     for i, (w, g) in enumerate(zip(weights, grads, strict=True)):
         own = arrays_of(state, i) | {name: x[i] for name, x in inputs.items()} | {"w": w, "grad": g}
         given = {name: math.nan if x is None else x for name, x in values.items()}
-        own_values = given | sizes(w.shape, rule.spec.last_two) | {"step": float(count)}
-        updates.append((variants[i], TensorUpdate(own, own_values, count, i), own_values))
-    groups = [updates] if rule.spec.joins_params else [[x] for x in updates]
-    for group in groups:
-        variant, _, known = group[0]
+        known = given | sizes(w.shape, rule.spec.last_two) | {"step": float(count)}
+        updates.append((variants[i], TensorUpdate(own, known, count, i), known))
+    for together in [updates] if rule.spec.joins_params else [[x] for x in updates]:
+        variant, _, known = together[0]
         due = [timing for timing in rule.spec.timings if is_due(timing, count, known)]
         plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
         build = functools.partial(pipeline.build_section, rule.spec, variant)
-        interpret_plan(plan, build, [x for _, x, _ in group], calls.call, last_two=rule.spec.last_two, seed=seed)
+        interpret_plan(plan, build, [x for _, x, _ in together], calls.call, last_two=rule.spec.last_two, seed=seed)
 
 
 def _other_bits(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgen.expressions import Binary, Call, Expr, Index, Name, Number, Transpose, Unary
+from optgen.expressions import Binary, Call, Expr, Index, Name, Number, Transpose, Unary, children
 from tests.equations import draws
 from tests.equations.functions import BINARY, ELEMENTWISE, OF_MATRICES, REDUCTIONS
 from tests.equations.values import Array, Axes, Shape, Value, scalar
@@ -100,7 +100,7 @@ class Expressions:
                 return self._values(body, known, dict(zip(parameters, given, strict=True)))
             case Call(function="identity"):
                 return [_identity(expr, k) for k in known]
-        parts = [self._values(x, known, bound) for x in _operands(expr)]
+        parts = [self._values(x, known, bound) for x in children(expr)]
         if isinstance(expr, Call) and expr.scope == "params":
             same = _over_params(expr.function, parts, known)
             return [same if self.noise is None else self.noise(expr, same, parts[0])] * len(known)
@@ -115,17 +115,6 @@ class Expressions:
         count = int(np.prod(lengths))
         words = draws.words(count, draw=self.draws[id(call)], parameter=known.number, t=t, seed=self.seed)
         return Value(axes, draws.distribution(call.function, words).reshape(lengths))
-
-
-def _operands(expr: Expr) -> Sequence[Expr]:
-    match expr:
-        case Unary(operand=x) | Transpose(operand=x):
-            return (x,)
-        case Binary(left=a, right=b):
-            return (a, b)
-        case Call(args=args):
-            return args
-    raise TypeError(expr)
 
 
 def _dims(call: Call) -> Axes:

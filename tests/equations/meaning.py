@@ -1,8 +1,8 @@
 """What a spec means: its equations on whole arrays of float64, one line after the other, as the language has them.
 
-This folder shares the syntax tree with the compiler and nothing else, and so tells whether the compiler is right. It
-decides flags, guards, timings and loops by itself, draws by itself, and knows nothing of variants, stages and kernels.
-Rounding differs.
+This file and those that it imports from here share the syntax tree with the compiler and nothing else, and so tell
+whether the compiler is right. They decide flags, guards, timings and loops by themselves, draw by themselves, and know
+nothing of variants, stages and kernels. Rounding differs.
 """
 
 from __future__ import annotations
@@ -221,6 +221,7 @@ class Meaning:
         return next((e for e in matches if e.timing is None or _is_draw(e) or self._due(e.timing, known)), None)
 
     def _exists(self, cases: list[Equation], known: Known) -> bool:
+        """Whether a parameter has one of these equations."""
         flags = self.members[known.number].flags
         return any(e.guard is None or holds(e.guard, flags) for e in cases)
 
@@ -248,11 +249,15 @@ class Meaning:
         self, loop: Loop, own: list[Equation], known: list[Known], level: int, expressions: Expressions
     ) -> None:
         """Compute a loop. A value that it carries has in every turn, and behind it, the axes that it has in any."""
-        carried = sorted({e.target.id for e in own if e.target.primed and e.loop == loop})
-        before = [dict(k.values) for k in known]
-        if self.trying and any(name not in k.values for k in known for name in carried):
+        known = [k for k in known if self._exists(own, k)]
+        if not known:
             return
-        first = [{name: k.values[name] for name in carried} for k in known]
+        set_here = [e for e in own if e.target.primed and e.loop == loop]
+        carried = [{e.target.id for e in set_here if self._exists([e], k)} for k in known]
+        before = [dict(k.values) for k in known]
+        if self.trying and any(names - k.values.keys() for k, names in zip(known, carried, strict=True)):
+            return
+        first = [{x: k.values[x] for x in sorted(names)} for k, names in zip(known, carried, strict=True)]
         while (wider := self._widened(loop, own, known, first, level, expressions)) is not None:
             first = wider
         turns = int(expressions.values(loop.count, known)[0].data)

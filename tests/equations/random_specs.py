@@ -79,7 +79,11 @@ class Spec:
 
 @dataclass
 class Maker:
-    """Makes a spec. `known` are the names of each kind that the next line may read."""
+    """Makes a spec.
+
+    `known` are the names of each kind that the next line may read, and `conditions` those of conditions. `set_here` are
+    the states that a section sets.
+    """
 
     rng: random.Random
     size: int
@@ -88,6 +92,14 @@ class Maker:
     lines: list[Line] = field(default_factory=list)
     declared: list[Line] = field(default_factory=list)
     count: int = 0
+    style: str = "plain"
+    kinds: list[str] = field(default_factory=list)
+    with_loops: bool = False
+    with_timings: bool = False
+    with_definition: bool = False
+    states: dict[str, str] = field(default_factory=dict)
+    histories: list[str] = field(default_factory=list)
+    set_here: list[str] = field(default_factory=list)
 
     def spec(self) -> Spec:
         rng = self.rng
@@ -136,12 +148,10 @@ class Maker:
             self.known[ELEM].append("h")
         if rng.random() < 0.2:
             text.append("def fun(x, y) = x/(1 + abs(y)) + b")
-        self.has_def = text[-1].startswith("def")
+        self.with_definition = text[-1].startswith("def")
         if self.style in ("matrices", "groups", "batch"):
             text.append('require rank >= 2 "matrices"')
         self.declared = [Line(x) for x in text]
-        self.states: dict[str, str] = {}
-        self.histories: list[str] = []
         for i in range(rng.randint(1, self.size)):
             kind = rng.choice([*self.kinds, *self.kinds, HOST, "shared"])
             self.states[f"s{i}"] = kind
@@ -263,7 +273,7 @@ class Maker:
         if chance < 0.72 and kind in (TENSOR, ROW, COL, ELEM, HOST):
             return Node("where({}, {}, {})", (self._condition(kind), *self._two(kind, depth - 1)))
         parts = self._two(kind, depth - 1)
-        if chance < 0.76 and self.has_def:
+        if chance < 0.76 and self.with_definition:
             return Node("fun({}, {})", parts)
         return Node(rng.choice(BINARY), parts)
 

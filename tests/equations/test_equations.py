@@ -14,12 +14,11 @@ from tests.equations import agree, functions
 from tests.equations.random_specs import Line, Node, Spec, spec
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.opt"))
-SHIPPED = [name for family in ("", "torch") for name in specfiles.available(family)]
 TOGETHER = 25
 """How many random specs one test has."""
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", specfiles.all_available())
 def test_a_spec_that_is_shipped(name: str) -> None:
     rule = optgen.load(name, "float64", lr=0.1)
     shapes = [s for s in ((4, 3), (2, 5), (5,)) if agree.fits(rule, s)]

@@ -1,0 +1,202 @@
+"""What transforms compute: composed specs, beside their bases alone and the transforms in NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import specfiles
+from optgen.diagnostics import SpecErrors
+from tests.sweeps import swept
+
+Array = Any
+BASES = ("sgd", "adam", "torch/adamw", "adafactor")
+SHAPES = ((6, 5), (7,), (2, 3, 4))
+STEPS = 7
+
+
+def gradients(step: int) -> list[Array]:
+    rng = np.random.default_rng(step)
+    return [rng.normal(size=s) for s in SHAPES]
+
+
+class Base:
+    """Steps of a base, with weights and gradients of one's choice."""
+
+    def __init__(self, name: str, w: list[Array], **values: Any) -> None:
+        self.w, self.g = [x.copy() for x in w], [np.zeros_like(x) for x in w]
+        self.step = optgen.load(name, "float64", **values).bind(self.w, self.g)
+
+    def __call__(self, w: list[Array], g: list[Array], **now: float) -> list[Array]:
+        for to, new in (*zip(self.w, w, strict=True), *zip(self.g, g, strict=True)):
+            to[...] = new
+        self.step(**now)
+        return [x.copy() for x in self.w]
+
+
+Update = Callable[[Base, int, list[Array], list[Array], dict[str, Any]], list[Array]]
+
+
+def lookahead(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    slow, fast = kept.setdefault("slow", [x.copy() for x in w]), base(w, g)
+    if t % 3:
+        return fast
+    kept["slow"] = [s + 0.5 * (f - s) for s, f in zip(slow, fast, strict=True)]
+    return list(kept["slow"])
+
+
+def centralize(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    means = [x.reshape(x.shape[0], -1).mean(1).reshape(-1, *[1] * (x.ndim - 1)) if x.ndim > 1 else 0.0 for x in g]
+    return base(w, [x - m for x, m in zip(g, means, strict=True)])
+
+
+def clip_norm(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    norm = np.sqrt(sum((x**2).sum() for x in g))
+    return base(w, [x * min(1.0, 1.0 / (norm + 1e-6)) for x in g])
+
+
+def grokfast(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    old = kept.get("slow", [0.0] * len(w))
+    kept["slow"] = [0.98 * s + 0.02 * x for s, x in zip(old, g, strict=True)]
+    return base(w, [x + 2 * s for x, s in zip(g, kept["slow"], strict=True)])
+
+
+def grokfast_ma(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    kept["past"] = [*kept.get("past", []), g][-3:]
+    slow = [sum(x) / 3 if t >= 3 else 0 * y for *x, y in zip(*kept["past"], g, strict=True)]
+    return base(w, [x + 5 * s for x, s in zip(g, slow, strict=True)])
+
+
+def cautious(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    u = [x - f for x, f in zip(w, base(w, g), strict=True)]
+    mask = [(x * y > 0).astype(float) for x, y in zip(u, g, strict=True)]
+    return [x - y * m / max(m.mean(), 1e-3) for x, y, m in zip(w, u, mask, strict=True)]
+
+
+def decoupled(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    return [f - 0.01 * 0.1 * x for f, x in zip(base(w, g, wd=0.0), w, strict=True)]
+
+
+def ema(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    new = base(w, g)
+    old = kept.get("eval", w)
+    kept["eval"] = [0.999 * a + 0.001 * x for a, x in zip(old, new, strict=True)]
+    return new
+
+
+def schedule_free(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    z, x = kept.get("z", w), kept.get("eval", w)
+    z = [a + f - y for a, f, y in zip(z, base(w, g), w, strict=True)]
+    x = [(1 - 1 / t) * b + a / t for a, b in zip(z, x, strict=True)]
+    kept.update(z=z, eval=x)
+    return [0.1 * a + 0.9 * b for a, b in zip(z, x, strict=True)]
+
+
+def mechanic(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    betas, x0 = 1 - 0.1 ** np.arange(1, 7), kept.setdefault("x0", w)
+    m, v, r = kept.get("m", np.full(6, 1e-6)), kept.get("v", np.zeros(6)), kept.get("r", np.zeros(6))
+    s = (1e-3 / 6 * m + r) / (np.sqrt(v) + 1e-8)
+    delta = [(x - y) / (s.sum() + 1e-8) for x, y in zip(w, x0, strict=True)]
+    norms = [np.sqrt(sum((x**2).sum() for x in xs)) for xs in (g, w)]
+    decay = 0.5 * s.sum() * norms[0] / (norms[1] + 1e-8)
+    h = sum((d * (x + decay * y)).sum() for d, x, y in zip(delta, g, w, strict=True))
+    m, v, r = np.maximum(betas * m, abs(h)), betas**2 * v + h**2, np.maximum(betas * r - s * h, 0)
+    kept.update(m=m, v=v, r=r)
+    s_new = ((1e-3 / 6 * m + r) / (np.sqrt(v) + 1e-8)).sum()
+    return [a + s_new * (d + f - x) for a, d, f, x in zip(x0, delta, base(w, g), w, strict=True)]
+
+
+TRANSFORMS: dict[str, tuple[str, Update]] = {
+    f.__name__: (call, f)
+    for call, f in (
+        ("lookahead(k = 3)", lookahead),
+        ("centralize", centralize),
+        ("clip_norm", clip_norm),
+        ("grokfast", grokfast),
+        ("grokfast_ma(window = 3)", grokfast_ma),
+        ("cautious", cautious),
+        ("decoupled", decoupled),
+        ("ema", ema),
+        ("schedule_free", schedule_free),
+        ("mechanic(s_init = 0.001, s_decay = 0.5)", mechanic),
+    )
+}
+
+
+def test_every_transform_is_compared() -> None:
+    """tests/lang/test_phases.py has sam, and tests/optimizers/peers has those of optax."""
+    own = [name for name in specfiles.transforms() if not name.startswith("optax/")]
+    assert sorted([*TRANSFORMS, "sam"]) == own
+
+
+@pytest.mark.parametrize(
+    ("transform", "base"),
+    swept(
+        itertools.product(TRANSFORMS, BASES),
+        lambda x: (
+            x[1] in ("sgd", "adam") or x[0] in ("lookahead", "schedule_free") or x == ("decoupled", "torch/adamw")
+        ),
+    ),
+)
+def test_a_transform_is_the_base_in_its_hands(transform: str, base: str) -> None:
+    """The composed spec, beside the base alone and the transform in NumPy."""
+    if (transform, base) == ("decoupled", "torch/adamw"):
+        with pytest.raises(SpecErrors, match="the base reads no 'wd'"):
+            optgen.load(f"{base} with {transform}")
+        return
+    if transform in ("clip_norm", "mechanic") and base == "adafactor":
+        pytest.skip("vectors and matrices need kernels of their own, and a sum over all parameters needs one")
+    rate = {"lr": 0.01} if base.startswith("torch/") else {"lr": 0.01, "wd": 0.1}
+    compare(transform, base, SHAPES, rate)
+
+
+def compare(transform: str, base: str, shapes: Sequence[tuple[int, ...]], values: dict[str, float]) -> None:
+    """Some steps of a composed spec, beside the base alone and the transform in NumPy."""
+    call, update = TRANSFORMS[transform]
+    rng = np.random.default_rng(11)
+    start = [rng.normal(size=s) for s in shapes]
+    w, g = [x.copy() for x in start], gradients(0)[: len(shapes)]
+    rule = optgen.load(f"{base} with {call}", "float64", **values)
+    step = rule.bind(w, g)
+    by_hand, kept = [x.copy() for x in start], dict[str, Any]()
+    alone = Base(base, start, **values)
+    for t in range(1, STEPS + 1):
+        for to, new in zip(g, gradients(t), strict=False):
+            to[...] = new
+        step()
+        by_hand = update(alone, t, by_hand, [x.copy() for x in g], kept)
+        for got, want in zip(w, by_hand, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    if "eval" in kept:
+        for got, want in zip(step.evaluate(), kept["eval"], strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+def is_plain(base: str) -> bool:
+    """Whether a spec takes one gradient, and nothing else."""
+    spec = optgen.load(base).spec
+    return not (spec.phases or spec.inputs or spec.given)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("base", specfiles.all_available())
+def test_every_spec_with_every_transform(transform: str, base: str) -> None:
+    if not is_plain(base):
+        pytest.skip("it is not the base of a transform in NumPy")
+    reads = optgen.load(base).spec.reads
+    values = {"lr": 0.01} | ({"wd": 0.1} if "wd" in reads else {})
+    if transform == "decoupled" and "wd" not in reads:
+        with pytest.raises(SpecErrors, match="the base reads no 'wd'"):
+            optgen.load(f"{base} with {transform}")
+        return
+    try:
+        compare(transform, base, SHAPES[:1], values)
+    except SpecErrors as error:
+        # which say why they do not go together: a use that is refused, and sums over params beside products
+        assert {d.code for d in error.diagnostics} <= {"E114", "E303"}, error
