@@ -282,6 +282,7 @@ class Optimizer:
     evaluate: tuple[Equation, ...]
     source: Source = field(compare=False)
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
+    version: int = 1  # of its equations and states, as files of states say
     aliases: tuple[str, ...] = ()  # other names of the optimizer
     last_two: bool = False
     phases: tuple[str, ...] = ()  # of a step, in order; none where one gradient is enough for it

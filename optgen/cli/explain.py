@@ -54,7 +54,8 @@ def explain(args: argparse.Namespace) -> int:
     costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
-    print("\n".join(filter(None, (optimizer.name, also, optimizer.title, optimizer.cite, axes))))
+    version = f"version {optimizer.version}" if optimizer.version > 1 else ""
+    print("\n".join(filter(None, (optimizer.name, also, version, optimizer.title, optimizer.cite, axes))))
     _section("Equations", unicode(optimizer))
     declared = (_params, _flags, _states, _inputs, _requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):

@@ -42,6 +42,8 @@ from optgen.model import (
     kind_of_dims,
 )
 
+MAX_VERSION = 1_000_000
+
 
 class Header(NamedTuple):
     """`optimizer NAME alias A, B "title"`."""
@@ -49,6 +51,13 @@ class Header(NamedTuple):
     name: str
     aliases: tuple[str, ...]
     title: str
+    span: Span
+
+
+class Version(NamedTuple):
+    """`version 2`."""
+
+    number: int
     span: Span
 
 
@@ -103,7 +112,7 @@ class EndLine(NamedTuple):
     span: Span
 
 
-Declaration = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
+Declaration = Header | Version | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
 Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
@@ -194,6 +203,13 @@ class Actions(ExpressionActions):
         name = _plain(items[1], "an optimizer")
         options = _options("an optimizer", items[2], ("alias", "text"))
         return Header(name.text, options.get("alias", ()), options.get("text", ""), name.span)
+
+    def version(self, items: list[Token]) -> Version:
+        number = items[1].text
+        if not number.isdigit() or not 1 <= int(number) <= MAX_VERSION:
+            help = f"write a whole number from 1 to {MAX_VERSION}"
+            raise LineError("E105", f"the version {number}", items[1].span, help)
+        return Version(int(number), items[0].span)
 
     def cite(self, items: list[Token]) -> Cite:
         return Cite(items[1].text[1:-1], items[0].span)

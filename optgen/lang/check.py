@@ -53,9 +53,10 @@ def _parse(source: Source) -> Optimizer:
 
 
 def _check_outline(draft: Draft, scope: Scope) -> None:
-    """One `optimizer` line, at most one `cite` and one `axes`, and an `update:`."""
+    """One `optimizer` line, at most one `version`, `cite` and `axes`, and an `update:`."""
     top = Span(1, 1, 2)
-    for what, lines in (("optimizer", draft.headers), ("cite", draft.cites), ("axes", draft.axes)):
+    heads, versions, cites, axes = draft.headers, draft.versions, draft.cites, draft.axes
+    for what, lines in (("optimizer", heads), ("version", versions), ("cite", cites), ("axes", axes)):
         for line in lines[1:]:
             scope.report("E202", f"a second '{what}' line", line.span, "a file holds one optimizer; remove this line")
     if not draft.headers:
@@ -215,6 +216,7 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         update,
         evaluate,
         draft.source,
+        version=draft.versions[0].number if draft.versions else 1,
         aliases=header.aliases if header else (),
         last_two=scope.last_two,
         phases=tuple(draft.phases),

@@ -116,8 +116,11 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
     word = next((x for x in words if not {f"{x}_{y}" for y in both} & base.own_names()), words[-1])
     rename = Renaming(renamed({x: f"{word}_{x}" for x in both}, NOWHERE), transform.functions()).line
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
-    axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))
-    return Part(header, base.cite, axes, list(map(rename, lines)), update, evaluate)
+    update, evaluate = list(map(rename, transform.update)), list(map(rename, transform.evaluate))
+    declarations = list(map(rename, lines))
+    return replace(
+        transform, header=header, cite=base.cite, declarations=declarations, update=update, evaluate=evaluate
+    )
 
 
 def _is_argument(line: Tokens) -> bool:

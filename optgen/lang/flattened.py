@@ -59,6 +59,11 @@ def _section(name: str) -> Tokens:
     return token("SECTION", name), token("COLON", ":")
 
 
+def _version(part: Part) -> Tokens:
+    span = part.versions[0][0].span if part.versions else NOWHERE
+    return token("VERSION", "version", span), token("NUMBER", str(part.version), span)
+
+
 def columns(tokens: Tokens) -> Iterator[int]:
     """The columns at which the tokens of a rendered row begin."""
     column = 1
@@ -70,7 +75,9 @@ def columns(tokens: Tokens) -> Iterator[int]:
 
 def render(part: Part, name: str, origin: Source | None) -> Flattened:
     """The text of a part. `origin` is the text that its tokens have their places in, None if they are of several."""
-    rows: list[Tokens] = [part.header, *([part.cite] if part.cite else []), *part.axes, *part.declarations]
+    versions = [_version(part)] if part.bumps and len(part.versions) < 2 else part.versions
+    cites = [part.cite] if part.cite else []
+    rows: list[Tokens] = [part.header, *versions, *cites, *part.axes, *part.declarations]
     rows += [*([] if part.has_phases else [_section("update")]), *part.update]
     rows += [_section("eval"), *part.evaluate] if part.evaluate else []
     source = Source(name, "\n".join(map(render_tokens, rows)) + "\n")

@@ -9,6 +9,7 @@ from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
 _FORMS = {
     "optimizer": 'optimizer NAME "title"',
+    "version": "version 2",
     "cite": 'cite "authors, year, where"',
     "axes": "axes last two",
     "param": 'param beta = 0.9 in [0, 1) "what it is"',

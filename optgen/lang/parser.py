@@ -27,6 +27,7 @@ from optgen.lang.actions import (
     RepeatLine,
     Section,
     Statement,
+    Version,
 )
 from optgen.lang.expression_actions import LineError
 from optgen.lang.messages import syntax_error
@@ -46,6 +47,7 @@ class Draft:
     source: Source
     lines: list[Line] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
+    versions: list[Version] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)
     declarations: list[Declaration] = field(default_factory=list)
@@ -173,6 +175,8 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
         match statement:
             case Header():
                 draft.headers.append(statement)
+            case Version():
+                draft.versions.append(statement)
             case Cite():
                 draft.cites.append(statement)
             case Axes():

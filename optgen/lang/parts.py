@@ -21,9 +21,12 @@ _BY_ROWS = {"row", "col", "matrix", "rows", "cols", "matrices", *WORDS}
 
 @dataclass
 class Part:
-    """The lines of a spec as tokens, section by section."""
+    """The lines of a spec as tokens, section by section. `bumps`: by how much the versions of specs that it uses are
+    above 1."""
 
     header: Tokens = ()
+    versions: list[Tokens] = field(default_factory=list)
+    bumps: int = 0
     cite: Tokens = ()
     axes: list[Tokens] = field(default_factory=list)
     declarations: list[Tokens] = field(default_factory=list)
@@ -37,6 +40,12 @@ class Part:
     @property
     def title(self) -> str:
         return next((t.text[1:-1] for t in self.header if t.type == "STRING"), self.name)
+
+    @property
+    def version(self) -> int:
+        """Its own version, and what the specs that it uses add to it: any of them that rises makes it another one."""
+        numbers = [line[1].text for line in self.versions if len(line) > 1 and line[1].text.isdigit()]
+        return (int(numbers[0]) if numbers else 1) + self.bumps
 
     def own_names(self) -> set[str]:
         """What it declares and defines, without reserved names."""
@@ -91,6 +100,8 @@ def read_part(source: Source) -> Part:
         elif tokens[0].type == "PHASE":
             section = part.update
             section.append(tokens)
+        elif tokens[0].type == "VERSION":
+            part.versions.append(tokens)
         elif tokens[0].type == "CITE":
             part.cite = tokens
         elif tokens[0].type == "AXES":

@@ -142,6 +142,7 @@ class Splicing:
         """The equations of a used spec, where `outer` holds; its declarations are added to the result. Those of states
         and of the weight are computed at `timing`, and so is what only they read."""
         part = with_constants(self.find(use), self.plain)
+        self.result.bumps += part.version - 1
         if use.of_base:
             part = with_own_functions(part, self.taken)
         if part.has_phases:

@@ -26,7 +26,10 @@ MAX_NAME = 64
 MAX_BRACKETS = 64
 """The largest depth of nested brackets. Later stages recurse over expressions."""
 
-HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "def", "update", "phase", "eval")
+HEADS = (
+    "optimizer", "version", "cite", "axes", "param", "flag", "state", "input", "require", "def",
+    "update", "phase", "eval",
+)  # fmt: skip
 """The words that begin a declaration or a section."""
 BLOCKS = ("repeat", "end")
 """The words that begin and end a part of a section."""

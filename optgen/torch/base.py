@@ -52,7 +52,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
     its arguments as keys of groups. `state_keys` says what is kept beside the spec's states. `matmul` is how matrices
     are multiplied in groups that do not say it.
-    `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
+    `makes_states_at_construction` is false where PyTorch's own class makes them at the first step. `saves_identity` is
+    false where a state dict is one of PyTorch's own class, which does not say whose it is.
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
@@ -65,6 +66,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     state_keys: ClassVar[StateKeys]
     matmul: ClassVar[str] = "float32"
     makes_states_at_construction: ClassVar[bool] = True
+    saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
     donate_grads: bool = False
@@ -357,9 +359,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         whole = self.state
         self.state = owned_states.as_saved(self)
         try:
-            return super().state_dict()
+            packed = super().state_dict()
         finally:
             self.state = whole
+        if self.saves_identity:
+            from optgen.torch import origin  # which no step needs
+
+            origin.mark(self, packed["param_groups"])
+        return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
@@ -375,10 +382,19 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
         own |= {"due": self._due} if self._due else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
-        return {**super().__getstate__(), **own}
+        packed = {**super().__getstate__(), **own}
+        if self.saves_identity:
+            from optgen.torch import origin
+
+            origin.mark(self, [packed])
+        return packed
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
+        if self.saves_identity:
+            from optgen.torch import origin
+
+            origin.check_specs(self, [own])
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
         if "owners" in own or "owners" not in vars(self):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import codes, owned_states, shards
+from optgen.torch import owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor, is_here
@@ -22,7 +22,7 @@ from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, has_memory, load
 from optgen.torch.scalars import count_of, step_tensor
 from optgen.torch.spelling import STORAGE_OPTIONS
-from optgen.torch.state import MASTER, STEP
+from optgen.torch.state import STEP
 from optgen.torch.values import GroupValues, options_of
 
 
@@ -95,6 +95,8 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     PyTorch's casts each state to the dtype of its parameter. Here a state is converted if it is kept otherwise, to what
     its kernel has.
     """
+    from optgen.torch import origin  # which no step needs
+
     loaded = dict(state_dict)
     for hook in list(optimizer._optimizer_load_state_dict_pre_hooks.values()):
         replaced = hook(optimizer, loaded)
@@ -102,7 +104,8 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             loaded = replaced
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
     params = _numbered(groups, saved)
-    _check_states_are_known(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
+    silent = deepcopy(origin.check_specs(optimizer, saved))
+    origin.check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
         if number in params:
@@ -118,6 +121,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
         _check_states_are_complete(optimizer, new, state)
+    origin.check_values(optimizer, silent)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:
@@ -137,27 +141,6 @@ def _numbered(groups: Sequence[Mapping[str, Any]], saved: Sequence[Mapping[str, 
         )
     numbers, params = (chain.from_iterable(group["params"] for group in some) for some in (saved, groups))
     return dict(zip(numbers, params, strict=True))
-
-
-def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
-    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec;
-    or if one is a meta tensor. TypeError if they are no dict."""
-    key_of = optimizer.state_keys.key_of
-    own = [key_of(s.name) for s in optimizer.spec.states]
-    known = {*own, *(given.name for given in optimizer.spec.inputs)}
-    for p, values in saved.items():
-        if not isinstance(values, Mapping):
-            raise TypeError(f"the state of {optimizer.describe(p)}: expected a dict of its tensors, not {values!r}")
-        for name, x in values.items():
-            if isinstance(x, torch.Tensor) and x.is_meta and not p.is_meta:
-                raise ValueError(f"state['{name}'] of {optimizer.describe(p)}: a meta tensor, which holds no numbers")
-        names = map(str, values)
-        found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(codes.SCALE)]
-        if own and not known.issuperset(found) and not set(own).intersection(found):
-            raise ValueError(
-                f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
-                f"states {', '.join(found)} there, and {', '.join(own)} here"
-            )
 
 
 def _check_states_are_complete(

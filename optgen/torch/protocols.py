@@ -22,6 +22,7 @@ class Owner(Protocol):
     state_keys: ClassVar[StateKeys]
     matmul: ClassVar[str]
     makes_states_at_construction: ClassVar[bool]
+    saves_identity: ClassVar[bool]
     seed: int
     clip_norm: float | None
     in_backward: bool
@@ -29,6 +30,7 @@ class Owner(Protocol):
     gpu_scaler: GpuScaler
     owners: Owners
     state: Any
+    defaults: dict[str, Any]
     param_groups: list[dict[str, Any]]
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:

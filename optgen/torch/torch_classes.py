@@ -119,6 +119,7 @@ class TorchOptimizer(SpecOptimizer):
 
     torch_class: TorchClass
     makes_states_at_construction = False
+    saves_identity = False  # a state dict is as PyTorch has it
 
     def updates_rows(self, group: Group, param: torch.Tensor) -> bool:
         """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one, or

@@ -1,9 +1,9 @@
 """State files: what an optimizer keeps for each parameter, as a safetensors file that says what it holds.
 
-The arrays are the file's tensors. Its metadata is `format`, `version`, `header` (JSON: the optimizer and the hash of
-its spec, hyper-parameters, update counts, and of each parameter its index, name and the tree of its state, whose leaves
-name tensors) and `sha256`, over the header and the tensors. Reading runs nothing that a file holds, and checks all of
-it before anything changes.
+The arrays are the file's tensors. Its metadata is `format`, `version`, `header` (JSON: the optimizer, the identity of
+its spec and the hash of its text, hyper-parameters, update counts, and of each parameter its index, name and the tree
+of its state, whose leaves name tensors) and `sha256`, over the header and the tensors. Reading runs nothing that a file
+holds, and checks all of it before anything changes.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: boo
     header = {
         "optimizer": type(optimizer).__name__,
         "spec": _spec_hash(optimizer),
+        "identity": _identity(optimizer),
         "values": values if with_arguments else {k: v for k, v in values.items() if k in _ALWAYS},
         "parameters": [
             {
@@ -177,6 +178,14 @@ def checked_value(optimizer: Optimizer, name: str, value: Any) -> Any:
     return value
 
 
+def _identity(optimizer: Optimizer) -> dict[str, Any] | None:
+    """That of the spec, of optimizers that have one."""
+    from optgen.identity import identity
+
+    spec = getattr(optimizer, "spec", None)
+    return None if spec is None else identity(spec)
+
+
 def _spec_hash(optimizer: Optimizer) -> str | None:
     """Of the spec's lines but for comments and layout."""
     spec = getattr(optimizer, "spec", None)
@@ -283,6 +292,7 @@ def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     name = type(optimizer).__name__
     if header["optimizer"] != name:
         raise MXNetError(f"the file holds states of {header['optimizer']}, and this is {name}")
+    _check_identity(optimizer, header.get("identity"))
     if header["spec"] != _spec_hash(optimizer):
         warnings.warn(f"the spec of {name} has changed since these states were saved", stacklevel=4)
     new = copy.copy(optimizer)
@@ -303,6 +313,21 @@ def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     numbers = {p["id"]: p["index"] for p in reversed(header["parameters"]) if p.get("id") is not None}
     new._ids = {index: i for i, index in numbers.items()}  # shards may have given one number twice: the first keeps it
     return new
+
+
+def _check_identity(optimizer: Optimizer, saved: Any) -> None:
+    """MXNetError if a file is of another spec, of another version of it, or of one with other states."""
+    from optgen.identity import difference
+
+    spec = getattr(optimizer, "spec", None)
+    if saved is None or spec is None:
+        return
+    try:
+        differs = difference(spec, saved)
+    except ValueError as error:
+        raise MXNetError(f"the state file's header: identity: {error}") from None
+    if differs is not None:
+        raise MXNetError(f"the file is {differs}")
 
 
 def _tree(tree: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:

@@ -125,7 +125,7 @@ class Judge:
     def noisy(self) -> list[Meaning]:
         """The equations with noise, as far as they have come."""
         everywhere = self.rule.dtype != "float64"
-        found = [self._meaning(Noise(NOISE[self.rule.dtype], k, everywhere=everywhere)) for k in range(6)]
+        found = [self._meaning(Noise(NOISE[self.rule.dtype], k, everywhere=everywhere)) for k in range(16)]
         for grads, phase in self.updates:
             for meaning in found:
                 meaning.update(grads, phase, **self.inputs)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import pipeline, specfiles
+from optgen import api, pipeline, specfiles
 from optgen.cli import main
 from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text
@@ -145,6 +145,18 @@ def test_a_batch_of_matrices_is_one_in_a_chain_too() -> None:
         optgen.load(name, "float64").bind([w], [g])()
         ends.append(w.tobytes())
     assert ends[0] == ends[1]
+
+
+def test_a_version_rises_with_that_of_each_part(tmp_path: Path) -> None:
+    """Of specs that are used, of a base, and of transforms, in a chain as well."""
+    used = "optimizer A\nversion 4\nstate m = 0\nupdate:\n  m' = m + g\n  w' = w - lr*m'\n"
+    (tmp_path / "a.opt").write_text(used)
+    (tmp_path / "b.opt").write_text("optimizer B\nversion 2\nupdate:\n  s = use a(lr = 2)\n  w' = s - lr*w\n")
+    (tmp_path / "t.opt").write_text("transform T\nversion 7\nupdate:\n  w' = use base()\n")
+    assert optgen.parse(used).version == 4
+    assert pipeline.checked(api.read(tmp_path / "b.opt")).version == 2 + 3
+    assert pipeline.checked(api.read(f"{tmp_path / 'b.opt'} with {tmp_path / 't.opt'}, cautious")).version == 2 + 3 + 6
+    assert pipeline.checked(api.read("adam with cautious")).version == 1
 
 
 @pytest.mark.parametrize("lines", WRONG)

@@ -276,6 +276,28 @@ def test_a_changed_spec_is_told(tmp_path: Path) -> None:
         trainer_of("mine").load_states(tmp_path / "states")
 
 
+def test_states_of_another_version_of_a_spec_are_refused(tmp_path: Path) -> None:
+    text = "optimizer Mine\nstate m = 0\nupdate:\n  m' = m + g\n  w' = w - lr*m'\n"
+    changed = {
+        text.replace("\n", "\nversion 3\n", 1): "of version 1 of Mine, and this is version 3",
+        text.replace("state m", "state m: row").replace(
+            "m + g", "m + sum(g, per row)"
+        ): "of a Mine that had other states",
+    }
+    optimizer.register_spec(text)
+    trainer = trainer_of("mine")
+    train(trainer, 1)
+    trainer.save_states(tmp_path / "states")
+    for other, message in changed.items():
+        optimizer.register_spec(other)
+        trainer = trainer_of("mine")
+        train(trainer, 2)
+        before = trainer._updaters[0].get_states()
+        with pytest.raises(mx.MXNetError, match=f"states': the file is {message}"):
+            trainer.load_states(tmp_path / "states")
+        assert trainer._updaters[0].get_states() == before
+
+
 def test_another_flag_is_told(tmp_path: Path) -> None:
     trainer_of("adam", amsgrad=True).save_states(tmp_path / "states")
     trainer = trainer_of("adam", beta1=0.5)

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 
 import optgen.torch
 from optgen import specfiles
-from optgen.torch import optimizer
+from optgen.torch import optimizer, origin, torch_classes
 from optgen.torch.base import SpecOptimizer
 from tests.torch.params import params_of
 
@@ -331,50 +331,81 @@ def test_distributed_checkpoints_state_dicts() -> None:
     assert_same(opt, other)
 
 
-@pytest.mark.parametrize(
-    ("saved_by", "loaded_by", "message"),
-    [
-        ("torch/adamw", "lion", "has the states exp_avg, exp_avg_sq there, and m here"),
-        ("adam", "torch/adam", "has the states m, v there, and exp_avg, exp_avg_sq, max_exp_avg_sq here"),
-        ("torch/adam", "adam", "has the states exp_avg, exp_avg_sq there, and m, v, v_max here"),
-    ],
-)
-def test_states_of_another_optimizer_are_refused(saved_by: str, loaded_by: str, message: str) -> None:
-    theirs, ours = optimizer(saved_by)(weights(), lr=0.5), optimizer(loaded_by)(weights(), lr=0.25)
-    steps(theirs, 0, 1)
-    steps(ours, 0, 1)
-    before = copy.deepcopy(ours.state_dict())
-    with pytest.raises(ValueError, match=f"is of another optimizer: parameter 0 of group 0.* {message}"):
-        ours.load_state_dict(theirs.state_dict())
-    torch.testing.assert_close(ours.state_dict(), before, rtol=0, atol=0)
+# What is saved, what loads it, and what says that it is of another one. SGD and RMSprop have momentum, SGD0 has none.
+OTHERS = [
+    ("RAdam", "Adam", "a group lacks amsgrad"),
+    ("SGD0", "Adam", "a group has dampening, momentum, nesterov"),
+    ("Adam", "RAdam", "a group has amsgrad"),
+    ("NAdam", "Adam", "has the states mu_product, exp_avg, exp_avg_sq there"),
+    ("Adam", "Adamax", "has the states exp_avg, exp_avg_sq there"),
+    ("AdamW", "NAdam", "no mu_product"),
+    ("RMSprop", "Adadelta", "has the states square_avg, momentum_buffer there"),
+    ("SGD", "RMSprop", "no step, square_avg"),
+    ("Adam", "Lion", "has the states exp_avg, exp_avg_sq there, and m here"),
+    ("Lion", "Adam", "of another spec"),
+    ("Lion", "Tiger", "of another spec"),
+    ("Lion", "AdaBelief", "of another spec"),
+]
 
 
-@pytest.mark.parametrize(
-    ("saved_by", "loaded_by", "missing"),
-    [
-        ("Adam", "Adamax", "exp_inf"),
-        ("RMSprop", "Adadelta", "acc_delta"),
-        ("AdamW", "NAdam", "mu_product"),
-        ("SGD", "RMSprop", "step, square_avg"),
-        ("Lion", "AdaBelief", "s"),
-    ],
-)
-def test_state_dicts_that_lack_a_state_are_refused(saved_by: str, loaded_by: str, missing: str) -> None:
-    def made(name: str) -> Any:
-        parameters = weights(shapes=[(6, 4)])
-        kwargs = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
-        return getattr(optgen.torch, name)(parameters, lr=0.01, **kwargs)
+def one_of(name: str) -> Any:
+    kwargs = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+    return getattr(optgen.torch, name.removesuffix("0"))(weights(shapes=[(6, 4)]), lr=0.01, **kwargs)
 
-    theirs, ours = made(saved_by), made(loaded_by)
+
+@pytest.mark.parametrize(("saved_by", "loaded_by", "message"), OTHERS)
+def test_a_state_dict_of_another_optimizer_is_refused(saved_by: str, loaded_by: str, message: str) -> None:
+    theirs, ours = one_of(saved_by), one_of(loaded_by)
     steps(theirs, 0, 2)
     steps(ours, 0, 1)
-    before, state = copy.deepcopy(ours.state_dict()), theirs.state_dict()
-    for key, x in before["param_groups"][0].items():
-        state["param_groups"][0].setdefault(key, x)
-    with pytest.raises(ValueError, match=f"{loaded_by}: the state dict is of another .* parameter 0 .* no {missing}"):
-        ours.load_state_dict(state)
+    before = copy.deepcopy(ours.state_dict())
+    with pytest.raises(ValueError, match=f"{loaded_by}: the state dict .*{message}"):
+        ours.load_state_dict(theirs.state_dict())
     torch.testing.assert_close(ours.state_dict(), before, rtol=0, atol=0)
     steps(ours, 1, 2)
+
+
+def test_what_is_known_of_torchs_optimizers() -> None:
+    rows = torch_classes.CLASSES.values()
+    values = {key for row in rows for key in row.base([torch.zeros(1, 1)]).defaults}  # type: ignore[call-arg]
+    assert values - set(origin.ADDED) == origin.VALUES
+    assert {row.keys.key_of(s.name) for row in rows for s in _spec(row.source).states} == origin.STATES
+
+
+def _spec(source: str) -> Any:
+    return optgen.parse(specfiles.source(specfiles.spec_path(source)).text)
+
+
+MINE = "optimizer Mine\nstate m = 0\nupdate:\n  m' = 0.9*m + g\n  w' = w - lr*m'\n"
+CHANGES = {
+    "version 2\nstate": "of version 1 of Mine, and this is version 2",
+    "state n = 0 if nesterov\nstate": "of a Mine that had other states",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_states_of_another_version_of_a_spec_are_refused(change: str) -> None:
+    declared = change.replace("state n", "flag nesterov = false\nstate n")
+    text = MINE.replace("state", declared, 1)
+    text = text.replace("update:\n", "update:\n  n' = n + g if nesterov\n") if "nesterov" in change else text
+    old, new = optimizer(optgen.parse(MINE))(weights()), optimizer(optgen.parse(text))(weights())
+    for opt in (old, new):
+        steps(opt, 0, 1)
+    before = copy.deepcopy(new.state_dict())
+    with pytest.raises(ValueError, match=f"Mine: the state dict is of another optimizer: {CHANGES[change]}"):
+        new.load_state_dict(old.state_dict())
+    torch.testing.assert_close(new.state_dict(), before, rtol=0, atol=0)
+    with pytest.raises(ValueError, match=f"Mine: the state dict is of another optimizer: {CHANGES[change]}"):
+        new.__setstate__(old.__getstate__())
+    for damaged in ({"name": 1}, "Mine", {"name": 1, "version": 1.0, "states": True}):
+        state = new.state_dict()
+        state["param_groups"][0]["spec"] = damaged
+        with pytest.raises(ValueError, match="expected the numbers of name, version, states of a spec"):
+            new.load_state_dict(state)
+    state = new.state_dict()
+    del state["param_groups"][0]["spec"]  # as of a file that is older than specs with versions
+    new.load_state_dict(state)
+    assert all("spec" not in group for group in new.param_groups)
 
 
 def test_a_state_dict_may_lack_states_of_parameters_without_updates() -> None:
