@@ -48,6 +48,12 @@ def _name(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
+@functools.lru_cache(maxsize=64)
+def _spelt(x: Any) -> str:
+    """How PyTorch spells a dtype, a device or a layout, without its own name; kept, as it is spelt anew each time."""
+    return str(x).removeprefix("torch.")
+
+
 class Tensor(NamedTuple):
     """A dense tensor in C order. `name` is what errors call it. `owner` keeps the memory alive. `gpu` is the number of
     its GPU, None for the CPU."""
@@ -150,7 +156,7 @@ def address_of(array: Array) -> int:
 
 
 def _from_torch(obj: Any, name: str) -> Tensor:
-    device = str(obj.device)
+    device = _spelt(obj.device)
     if not device.startswith("cpu"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on the CPU")
     return from_pytorch_like(obj, name)
@@ -158,24 +164,36 @@ def _from_torch(obj: Any, name: str) -> Tensor:
 
 def is_like_pytorch(obj: Any) -> bool:
     """Whether an object has the interface of a PyTorch tensor. (A parameter of PyTorch may have no shape yet.)"""
-    return hasattr(obj, "data_ptr") and hasattr(obj, "stride") and hasattr(obj, "dtype") and hasattr(obj, "device")
+    return _class_is_like_pytorch(type(obj)) or _has_interface(obj)
+
+
+@functools.lru_cache(maxsize=64)
+def _class_is_like_pytorch(kind: type[Any]) -> bool:
+    return _has_interface(kind)
+
+
+def _has_interface(x: Any) -> bool:
+    return hasattr(x, "data_ptr") and hasattr(x, "stride") and hasattr(x, "dtype") and hasattr(x, "device")
 
 
 def from_pytorch_like(obj: Any, name: str, gpu: int | None = None) -> Tensor:
     """The memory of an object with the interface of a PyTorch tensor, on the CPU or a GPU."""
-    layout = str(getattr(obj, "layout", "torch.strided"))
-    if layout != "torch.strided":
-        hint = "; of its coalesce(), pass RowSparse(x.indices()[0], x.values())" if layout == "torch.sparse_coo" else ""
-        raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported{hint}")
+    layout = _spelt(getattr(obj, "layout", "strided"))
+    if layout != "strided":
+        hint = "; of its coalesce(), pass RowSparse(x.indices()[0], x.values())" if layout == "sparse_coo" else ""
+        raise TypeError(f"{name}: its layout is torch.{layout}; only dense tensors are supported{hint}")
     try:
-        shape, strides, address = tuple(map(int, obj.shape)), tuple(map(int, obj.stride())), obj.data_ptr()
+        shape, address = tuple(map(int, obj.shape)), obj.data_ptr()
+        is_contiguous = hasattr(obj, "is_contiguous") and obj.is_contiguous()
+        strides = () if is_contiguous else tuple(map(int, obj.stride()))
     except (RuntimeError, ValueError) as error:  # a wrapper (`torch.func`), nested, not initialized
         raise TypeError(f"{name}: a {type(obj).__name__} that has no memory of its own: {error}") from error
-    check_order(name, shape, strides, 1)
+    if not is_contiguous:
+        check_order(name, shape, strides, 1)
     check_address(name, address, shape, obj)
     if hasattr(obj, "untyped_storage") and 0 not in shape:
         _check_storage(name, obj, math.prod(shape))
-    return Tensor(name, address, shape, str(obj.dtype).removeprefix("torch."), True, obj, gpu)
+    return Tensor(name, address, shape, _spelt(obj.dtype), True, obj, gpu)
 
 
 def _check_storage(name: str, obj: Any, size: int) -> None:

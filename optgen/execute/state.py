@@ -154,7 +154,7 @@ def tensors(
         for name, b in kernel.states.items():
             find = device.host_tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
-        in_rows = _can_restart(kernel, param) and _is_by_row(kernel, own)
+        in_rows = _is_by_row(kernel, own) and _can_restart(kernel, param)
         for name, b in kernel.states.items():
             _check(own[name], b, param, storage.shape_of(b, param.shape, in_rows, kernel.native.last_two))
     for name, column in found.items():

@@ -200,8 +200,8 @@ class BoundTensors:
         """The parameters that have no update behind them, as is known from counts, and a state that starts as they."""
         if not self._keys.has_step:
             return []
-        kernels = enumerate(self._kernels)
-        return [i for i, k in kernels if not self.counts[i] and states.starts_as_weight(k, self.rule.values)]
+        as_weight = {k for k in set(self._kernels) if states.starts_as_weight(k, self.rule.values)}
+        return [i for i, k in enumerate(self._kernels) if k in as_weight and not self.counts[i]] if as_weight else []
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""

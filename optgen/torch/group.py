@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
 from optgen.torch import shards
 from optgen.torch.bound import BoundTensors
@@ -188,6 +189,7 @@ class GroupStep:
 
     # ------------------------------------------------------------ binding
 
+    @without_collections()
     def _rebuild(self) -> None:
         """Bind all parameters that have a gradient, or had one and would get no other states now.
 

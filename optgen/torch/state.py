@@ -70,6 +70,8 @@ class StateKeys:
         """The key in `optimizer.state[p]` of a kernel's buffer."""
         if buffer == "w":
             return MASTER
+        if not self.names:
+            return buffer
         name, dot, part = buffer.partition(".")
         return self.names.get(name, name) + dot + part
 
