@@ -164,7 +164,8 @@ def _from_torch(obj: Any, name: str) -> Tensor:
 
 def is_like_pytorch(obj: Any) -> bool:
     """Whether an object has the interface of a PyTorch tensor. (A parameter of PyTorch may have no shape yet.)"""
-    return _class_is_like_pytorch(type(obj)) or _has_interface(obj)
+    kind: Any = type(obj)  # which is hashable, whatever mypy knows of it
+    return _class_is_like_pytorch(kind) or _has_interface(obj)
 
 
 @functools.lru_cache(maxsize=64)
