@@ -19,7 +19,7 @@ from optgen.lang.names import check_call, check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
 from optgen.lang.variants import check_variants
-from optgen.model import MAX_DRAWS, Equation, Optimizer
+from optgen.model import MAX_DRAWS, Equation, Kind, Optimizer
 
 
 def parse(source: Source) -> Optimizer:
@@ -186,14 +186,18 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     nodes = [e for value in values for e in walk(value)]
     has_products = any(map(is_of_matrices, nodes))
     own_steps = has_products or bool(optimizer.groups) or any(e.timing is not None for e in optimizer.update)
+    what = "products, groups or timings" if optimizer.groups else "products or timings"
     for node in nodes:
         if isinstance(node, Call) and node.scope == "params" and own_steps and not is_draw(node):
             help = "compute it outside of the spec, and pass it as a param"
-            what = "products, groups or timings" if optimizer.groups else "products or timings"
             scope.report("E303", f"'over params' beside {what}", node.span, help)
         elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
             help = "there is one for each matrix, and no value has one number for each"
             scope.report("E307", "'trace' of a batch of matrices", node.span, help)
+    for state in optimizer.states if own_steps else ():
+        if state.kind is Kind.SHARED:
+            help = "there, each parameter has steps of its own; declare it 'tensor'"
+            scope.report("E303", f"'{state.name}' is shared between parameters, beside {what}", state.span, help)
     check_phases(optimizer, scope)
     check_evaluation(optimizer.evaluate, scope)
     for node in (e for line in optimizer.evaluate for e in walk(line.value)):
