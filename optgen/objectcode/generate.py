@@ -25,6 +25,7 @@ PACKAGE = Path(__file__).parents[1]
 SOURCES = tuple(
     PACKAGE / name
     for name in (
+        "threads/openmp.c",
         "threads/pool.c",
         "execute/cpu/chain.c",
         "execute/cpu/dlpack.c",
