@@ -30,6 +30,12 @@ def checkout() -> Path | None:
     return None if (_HERE / "specs").is_dir() else _HERE.parent
 
 
+def in_checkout(path: Path) -> bool:
+    """Whether a file or folder lies in the checkout that the package lies in, wherever symbolic links lead."""
+    root = checkout()
+    return root is not None and path.resolve().is_relative_to(root.resolve())
+
+
 def folder() -> Path:
     """The folder of the specs that come with the package."""
     return _shipped("specs")

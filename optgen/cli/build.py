@@ -69,10 +69,14 @@ def build(args: argparse.Namespace) -> int:
     from optgen import emit
 
     target = _target(args)
-    output = args.output or in_checkout("generated", "name the folder to write to with -o FOLDER")
+    otherwise = "name the folder to write to with -o FOLDER"
+    output = args.output or in_checkout("generated", otherwise)
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
+    if args.output is None:
+        for path in specs:
+            in_checkout(f"generated/{specfiles.name_of(path)}", otherwise)
     jobs = {path: _jobs(optimizer, args.dtype, args.all) for path, optimizer in specs.items()}
     work = [(optimizer, variant) for path, optimizer in specs.items() for variant in jobs[path]]
     # disable=None: no bar where stderr is no terminal.

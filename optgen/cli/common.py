@@ -156,12 +156,16 @@ def _number_or_text(text: str) -> float | str:
 def in_checkout(name: str, otherwise: str) -> Path:
     """A file or folder of this project, which commands may write to without its name being given.
 
-    Usage, which says what to give `otherwise`, where the package is installed.
+    Usage, which says what to give `otherwise`, where the package is installed, or a symbolic link leads elsewhere.
     """
     root = specfiles.checkout()
+    only = f"{otherwise}: without it only a checkout of optgen is written to"
     if root is None:
-        raise Usage(f"{otherwise}: without it only a checkout of optgen is written to, and this one is installed")
-    return root / name
+        raise Usage(f"{only}, and this one is installed")
+    path = root / name
+    if not specfiles.in_checkout(path):
+        raise Usage(f"{only}, and {shown(path)} leads out of it, to {path.resolve()}")
+    return path
 
 
 def write(path: Path, data: bytes, *, follow: bool = True) -> None:

@@ -79,10 +79,14 @@ def check(args: argparse.Namespace) -> int:
 def fmt(args: argparse.Namespace) -> int:
     from optgen.lang import format_text
 
-    if not args.spec and not args.check:
-        in_checkout("specs", "name the files to format")
+    otherwise = "name the files to format"
+    root = in_checkout("specs", otherwise) if not args.spec and not args.check else None
+    paths = paths_of(args.spec)
+    if root is not None:
+        for path in paths:
+            in_checkout(f"specs/{path.relative_to(root)}", otherwise)
     changed = failed = 0
-    for path in paths_of(args.spec):
+    for path in paths:
         source = source_of(path)
         try:
             text = format_text(source)

@@ -11,7 +11,7 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.expressions import Binary, Call, Expr, Name, Number, is_draw, walk
 from optgen.lang.kinds import known, never, value_of
 from optgen.lang.names import readable_names
-from optgen.lang.numeric import HUGE, first_step_faults, negative_roots, takes
+from optgen.lang.numeric import HUGE, Fault, first_step_faults, negative_roots, takes
 from optgen.lang.variants import distinct_variants
 from optgen.model import DIMENSIONS, Equation, Flag, Optimizer
 from optgen.truth import partial_truth
@@ -105,16 +105,22 @@ def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
     for flags in islice(distinct_variants(optimizer), MAX_VARIANTS):
         program = optimizer.program(flags)
-        for fault in first_step_faults(program, optimizer):
-            to = " to the divisor" if "/" in fault.what else ""
-            help = f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
-            if fault.case in HUGE:
-                help = "bound what grows, as in min(x, 80)"
+        for fault in first_step_faults(optimizer, flags):
+            when = "the first step" if fault.update == 1 else f"update {fault.update}"
             case = f" if {fault.case}" if fault.case else ""
-            yield Diagnostic("W502", f"this is {fault.what} at the first step{case}", fault.span, help)
+            yield Diagnostic("W502", f"this is {fault.what} at {when}{case}", fault.span, _help(fault))
         for span in negative_roots(program, optimizer):
             help = "keep it from below, as in sqrt(max(x, 0) + epsilon)"
             yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)
+
+
+def _help(fault: Fault) -> str:
+    if fault.what.startswith("solve("):
+        return "a step with a singular matrix is an error; add a small multiple of identity(n) to it"
+    if fault.case in HUGE:
+        return "bound what grows, as in min(x, 80)"
+    to = " to the divisor" if "/" in fault.what else ""
+    return f"add a small constant{to}, or choose another value: where(x == 0, 0, ...)"
 
 
 def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:

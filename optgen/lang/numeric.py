@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
@@ -17,18 +18,19 @@ from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
 from optgen.lang.loops import loops_around
-from optgen.model import COUNTS, EPSILON, Flags, Kind, Optimizer, Program
+from optgen.model import COUNTS, EPSILON, Equation, Flags, Kind, Loop, Optimizer, Program, Timing
 from optgen.truth import partial_truth
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An operation that makes a new value infinite or NaN in the first step: of numbers as in `1/0`, where `case` is
-    so; always, if that is empty."""
+    """An operation that makes a new value infinite or NaN in the first step, or an error of it: of numbers as in `1/0`,
+    where `case` is so; always, if that is empty. `update` is the first one in which it is computed."""
 
     span: Span
     what: str
     case: str
+    update: int
 
 
 @dataclass(frozen=True)
@@ -61,31 +63,118 @@ SIZES: Sequence[Mapping[str, float]] = (
 """The sizes of a parameter, of which the first that can have a variant is tried: a vector, if it may."""
 
 
-def first_step_faults(program: Program, optimizer: Optimizer) -> list[Fault]:
+MAX_EQUATIONS = 500
+"""The number of equations from which on further turns of loops, and further updates, are not computed for a case."""
+
+
+def first_step_faults(optimizer: Optimizer, flags: Flags) -> list[Fault]:
     """The operations that make the weight or a state infinite or NaN in a first step, each with the first of the cases.
 
-    Params have their defaults, or other values where the flags of the variant need them. All elements of a tensor are
-    equal.
+    So do those of the first update that is due, for each timing. Params have their defaults, or other values where the
+    flags of the variant need them. All elements of a tensor are equal.
     """
-    params = _params(program, optimizer)
+    params = _params(flags, optimizer)
     if params is None:
         return []
-    params |= next((x for x in SIZES if takes(optimizer, program.flags, x)), SIZES[-1])
+    params |= next((x for x in SIZES if takes(optimizer, flags, x)), SIZES[-1])
+    firsts = {timing: _whole(timing.start or timing.every, params) for timing in optimizer.timings}
+    programs = {
+        n: optimizer.program(flags, due=[x for x, first in firsts.items() if _is_due(x, first, n, params)])
+        for n in sorted({1, *firsts.values()})
+    }
     found: dict[Span, Fault] = {}
     cases: dict[Span, set[str]] = defaultdict(set)
     for case, (weight, gradient) in CASES.items():
-        names = _first_names(program, optimizer, params, weight, gradient)
-        for equation in program.equations:
-            names |= {loop.index: _Sample(0.0) for loop in loops_around(equation.loop) if loop.index is not None}
-            sample = _first(equation.value, names)
-            names[equation.target.array_key] = sample
-            if equation.target.primed and not math.isfinite(sample.value):
-                found = {span: Fault(span, what, case) for span, what in sample.causes} | found
-                for span, _ in sample.causes:
-                    cases[span].add(case)
+        names = _first_names(programs[1], optimizer, params, weight, gradient)
+        for fault in _CaseRun(case, names).faults(programs):
+            found.setdefault(fault.span, fault)
+            cases[fault.span].add(case)
     always = {span for span, met in cases.items() if len(met) == len(CASES)}
     faults = [replace(x, case="") if span in always else x for span, x in found.items()]
     return sorted(faults, key=lambda fault: fault.span)
+
+
+def _whole(expr: Expr, params: Mapping[str, float]) -> int:
+    """A whole number, or the value of an int param."""
+    return int(expr.value if isinstance(expr, Number) else params[expr.id] if isinstance(expr, Name) else math.nan)
+
+
+def _is_due(timing: Timing, first: int, update: int, params: Mapping[str, float]) -> bool:
+    return update >= first and (update - first) % _whole(timing.every, params) == 0
+
+
+class _CaseRun:
+    """Computes updates for one weight and gradient, and finds what makes new values infinite or NaN.
+
+    `names` are the values that are known before the first update. No update between those that are computed changes
+    anything.
+    """
+
+    def __init__(self, case: str, names: dict[str, _Sample]) -> None:
+        self._case = case
+        self._names = names
+        self._update = 1
+        self._equations = 0
+        self._faults: list[Fault] = []
+
+    def faults(self, programs: Mapping[int, Program]) -> list[Fault]:
+        """Those of the equations of these updates, by their numbers. The first one is computed always."""
+        for self._update, program in programs.items():
+            if self._update > 1 and self._equations >= MAX_EQUATIONS:
+                break
+            self._names |= dict.fromkeys(COUNTS, _Sample(float(self._update)))
+            self._section(program.equations, 0)
+            news = ("w", *(state.name for state in program.states))
+            self._names |= {name: self._names[f"{name}'"] for name in news}
+        return self._faults
+
+    def _section(self, equations: Iterable[Equation], depth: int) -> None:
+        """Equations that stand in the same `depth` loops, or in further ones."""
+        for loop, lines in groupby(equations, key=lambda e: _loop_at(e.loop, depth)):
+            if loop is None:
+                for equation in lines:
+                    self._equation(equation)
+            else:
+                self._loop(loop, list(lines), depth)
+
+    def _loop(self, loop: Loop, lines: list[Equation], depth: int) -> None:
+        carried = [e.target.id for e in lines if e.loop == loop and e.target.primed]
+        before = {name: self._names[name] for name in carried}
+        self._names |= {f"{name}'": value for name, value in before.items()}  # known behind a loop without turns
+        turn, count = 0, _first(loop.count, self._names).value
+        while turn < count and not (turn and self._equations >= MAX_EQUATIONS):
+            if loop.index is not None:
+                self._names[loop.index] = _Sample(float(turn))
+            self._section(lines, depth + 1)
+            self._names |= {name: self._names[f"{name}'"] for name in carried}
+            turn += 1
+        self._names |= before
+
+    def _equation(self, equation: Equation) -> None:
+        self._equations += 1
+        sample = _first(equation.value, self._names)
+        target = equation.target
+        self._names[target.array_key] = self._names[_entry(target, self._names)] = sample
+        if target.primed and not math.isfinite(sample.value):
+            self._faults += [Fault(span, what, self._case, self._update) for span, what in sample.causes]
+        for node in walk(equation.value):
+            if isinstance(node, Call) and node.function == "solve":
+                values = [_first(x, self._names).value for x in node.args]
+                if values[0] == 0:  # an error of the step, whatever becomes of the result
+                    self._faults.append(Fault(node.span, _shown(node, values), self._case, self._update))
+
+
+def _loop_at(loop: Loop | None, depth: int) -> Loop | None:
+    """The loop of a nest at this depth, which is 0 for the outermost; None if it is not as deep."""
+    around = [*loops_around(loop)]
+    return around[-1 - depth] if depth < len(around) else None
+
+
+def _entry(name: Name, names: Mapping[str, _Sample]) -> str:
+    """The key of one entry of an array that a loop computes; of another name, its own key."""
+    if name.at is None:
+        return name.key
+    return f"{name.id}[{name.at.constant + sum(k * names[x].value for x, k in name.at.terms):g}]"
 
 
 def takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, float]) -> bool:
@@ -95,7 +184,7 @@ def takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, float]) -> boo
     return all(partial_truth(condition, flags, sizes) in (None, value) for condition, value in derived)
 
 
-def _params(program: Program, optimizer: Optimizer) -> dict[str, float] | None:
+def _params(flags: Flags, optimizer: Optimizer) -> dict[str, float] | None:
     """Values of params with which the flags of a variant are what they are; None if none are found. One that is unset
     is NaN."""
     values: dict[str, float] = {
@@ -103,13 +192,13 @@ def _params(program: Program, optimizer: Optimizer) -> dict[str, float] | None:
     }
     for flag in optimizer.flags:
         own = flag.names & values.keys()
-        if flag.condition is None or not own or flag.name not in program.flags:
+        if flag.condition is None or not own or flag.name not in flags:
             continue
-        wanted = program.flags[flag.name]
-        if partial_truth(flag.condition, program.flags, values) in (None, wanted):
+        wanted = flags[flag.name]
+        if partial_truth(flag.condition, flags, values) in (None, wanted):
             continue
         tried = ({**values, name: x} for name in sorted(own) for x in (0.5, 1.0, 2.0, 0.0, 1e-3, 10.0))
-        fit = (new for new in tried if partial_truth(flag.condition, program.flags, new) in (None, wanted))
+        fit = (new for new in tried if partial_truth(flag.condition, flags, new) in (None, wanted))
         found = next(fit, None)
         if found is None:
             return None
@@ -132,7 +221,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
         case Number(value=value):
             return _Sample(value)
         case Name():
-            return names[expr.array_key]
+            return names.get(_entry(expr, names)) or names[expr.array_key]
         case Call(function="where", args=(condition, a, b)):
             return _first(a if _first(condition, names).value else b, names)
         case Call(function="min" | "max" as function, args=(_, _, *_) as args):
@@ -239,6 +328,8 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "uniform": lambda *held: 0.5,
     "rademacher": lambda *held: 1.0,
 }
+_ZERO_OF_ZEROS = ("diag", "eigenvalues", "singular_values")
+"""The functions that are 0 for matrices of zeros. What functions of matrices are for others is not known here."""
 
 
 def _apply(expr: Expr, values: list[float]) -> float:
@@ -253,7 +344,7 @@ def _apply(expr: Expr, values: list[float]) -> float:
         case Call(function=function) if function in _CALLS:
             return _CALLS[function](*values)
         case Call(function=function) if FUNCTIONS[function].of_matrices:
-            return math.nan
+            return 0.0 if function in _ZERO_OF_ZEROS and values == [0] else math.nan
     return values[0]
 
 

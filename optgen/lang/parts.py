@@ -266,6 +266,14 @@ def without_aliases(line: Tokens, dropped: Collection[str]) -> Tokens:
     return (*line[:start], *(line[start : start + 1] if words else ()), *words, *line[end:])
 
 
+def with_aliases(line: Tokens, added: Sequence[str]) -> Tokens:
+    """A param's line with these further names, besides those that it has."""
+    names = (*aliases_of(line), *added)
+    words = [part for x in names for part in (token("COMMA", ","), name(x))][1:]
+    start, end = _aliases(line)
+    return (*line[:start], token("ALIAS", "alias"), *words, *line[end:]) if words else line
+
+
 def _aliases(line: Tokens) -> tuple[int, int]:
     """Where `alias A, B` begins and ends in a line; its end, if it has none."""
     start = next((i for i, t in enumerate(line) if t.type == "ALIAS" and line[0].type == "PARAM"), len(line))

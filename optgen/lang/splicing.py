@@ -23,6 +23,7 @@ from optgen.lang.parts import (
     renamed,
     timed,
     token,
+    with_aliases,
     with_arguments,
     with_constants,
     with_default,
@@ -268,6 +269,8 @@ class Splicing:
             elif needed and own in self.defaults and self.defaults[own][1] != default_of(line):
                 message = f"{_shown(use)} has another default of {own} than {self.defaults[own][0]}"
                 raise UseError(message, use.span, f"give the value: use {use.name}({own} = ...)")
+            elif use.of_base:
+                self._keep_aliases(line)
         elif kind == "PARAM" and own in numbers:
             add(_without_alias(renaming.line(with_default(line, numbers[own])), use))
         elif kind == "PARAM" and own not in use.fields:
@@ -279,6 +282,13 @@ class Splicing:
             add((line[0], *negated(outer), token("OR", "or"), *_lex("("), *renaming.line(condition), *_lex(")"), text))
         elif kind != "PARAM":
             add(renaming.line(line))
+
+    def _keep_aliases(self, of_base: Tokens) -> None:
+        """Give the line of a reserved param that stands in a transform the further names that the base has for it."""
+        lines = self.result.declarations
+        for k, line in enumerate(lines):
+            if line[0].type == "PARAM" and line[1].text == of_base[1].text:
+                lines[k] = with_aliases(line, aliases_of(of_base))
 
 
 def _check_start(line: Tokens, use: Use, computed: Collection[str]) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optgen.files import replacing
-from optgen.specfiles import checkout
+from optgen.specfiles import in_checkout
 
 PACKAGE = Path(__file__).parents[1]
 SOURCES = tuple(
@@ -97,8 +97,9 @@ def _compiled(source: Path, clang: Sequence[str], target: str) -> str:
 
 
 def main() -> None:
-    if checkout() is None:
-        sys.exit("this optgen is installed, and only a checkout of it is written to")
+    for path in (source.with_suffix(".ll") for source in SOURCES):
+        if not in_checkout(path):
+            sys.exit(f"{path} is in no checkout of optgen, and only a checkout of it is written to")
     clang = sys.argv[1:] or find_clang()
     if clang is None:
         sys.exit(f"there is no clang {OLDEST} or newer on the PATH; name the command that calls one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from collections import ChainMap
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch._compile import _disable_dynamo
+from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import _python_dispatch as dispatch
 
@@ -33,7 +35,8 @@ class BackwardUpdates:
         self._groups: dict[torch.Tensor, dict[str, Any]] = {}
         self._steps: dict[torch.Tensor, GroupStep] = {}
         self._hooks: dict[torch.Tensor, Any] = {}
-        self._is_checked = False
+        self._checked_of = -1
+        _count_replicas()
         weakref.finalize(self, _remove, self._hooks)
 
     def follow(self, groups: Sequence[dict[str, Any]]) -> None:
@@ -53,20 +56,21 @@ class BackwardUpdates:
 
         for p in self._groups:
             if p.requires_grad and p not in self._hooks:
-                self._is_checked = False
+                self._checked_of = -1
                 self._hooks[p] = p.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
     @_disable_dynamo
     def update(self, p: torch.Tensor) -> None:
         """One update of a parameter with its gradient, which is freed.
 
-        ValueError before the first one if DistributedDataParallel has some of the parameters.
+        ValueError if DistributedDataParallel has some of the parameters, by whatever time it was made.
         """
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self._owner()).__name__)
-        if not self._is_checked:
+        if self._checked_of != Replicas.count:
+            count = Replicas.count
             refuse_replicas(type(self._owner()).__name__, self._groups)
-            self._is_checked = True
+            self._checked_of = count
         step = self._steps.get(p)
         if step is None:
             alone: Mapping[str, Any] = ChainMap({"params": [p]}, self._groups[p])  # a view: values may change
@@ -101,6 +105,26 @@ class BackwardUpdates:
         for p in self._groups:
             if p.grad is not None:
                 self.update(p)
+
+
+class Replicas:
+    """How often a module was put into DistributedDataParallel, since the first BackwardUpdates was made.
+
+    Parameters that were checked at one count need no other check until there is another.
+    """
+
+    count = 0
+
+
+@functools.cache
+def _count_replicas() -> None:
+    """Have `Replicas.count` count, from the first call on: by a hook of PyTorch's on modules that get submodules."""
+
+    def hook(module: torch.nn.Module, name: str, submodule: torch.nn.Module | None) -> None:
+        if isinstance(module, DistributedDataParallel):
+            Replicas.count += 1
+
+    register_module_module_registration_hook(hook)
 
 
 def _remove(hooks: Mapping[torch.Tensor, Any]) -> None:

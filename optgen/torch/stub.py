@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from optgen.specfiles import checkout
+from optgen.specfiles import in_checkout
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import by_source, class_names
 from optgen.torch.torch_classes import CLASSES, arguments_beside, equations
@@ -102,6 +102,6 @@ def _annotation(cls: type[SpecOptimizer], p: inspect.Parameter) -> str:
 
 
 if __name__ == "__main__":
-    if checkout() is None:
-        sys.exit("this optgen is installed, and only a checkout of it is written to")
+    if not in_checkout(PATH):
+        sys.exit(f"{PATH} is in no checkout of optgen, and only a checkout of it is written to")
     PATH.write_text(text())

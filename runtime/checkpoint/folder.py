@@ -4,7 +4,8 @@ The files of a generation are written, each by whoever has its content, before `
 them and their checksums. So a generation is there in whole or not at all, whenever the writers are killed. The one
 before is kept; what is older, and what a killed writer left, is removed.
 
-The file `lock` is locked by the process that writes `latest`, as long as that lives, and says which one it is.
+The file `lock` is locked by the process that writes `latest`, as long as that lives, and says which one it is. A hard
+link in its place is locked, and not written to.
 """
 
 from __future__ import annotations
@@ -73,12 +74,14 @@ class Folder:
         deadline = time.monotonic() + _LOCK_WAIT_SECONDS
         while not _locked(file):
             if time.monotonic() > deadline:
-                holder = os.pread(file, 200, 0).decode(errors="replace")
+                holder = os.pread(file, 200, 0).decode(errors="replace") if _has_one_name(file) else "another process"
                 raise MXNetError(
                     f"the checkpoint in '{self.path}' is in use by {holder}: wait for its end, or choose another folder"
                 )
             time.sleep(0.05)
         _TAKEN[path] = file
+        if not _has_one_name(file):  # a hard link, whose content may be somebody's
+            return
         with contextlib.suppress(OSError):  # a disk may be full
             os.ftruncate(file, 0)
             os.pwrite(file, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
@@ -185,6 +188,10 @@ def _lock_file(path: Path) -> int | None:
         return file
     os.close(file)
     raise MXNetError(f"'{path}' is nothing that a checkpoint wrote; choose another folder, or remove it")
+
+
+def _has_one_name(file: int) -> bool:
+    return os.fstat(file).st_nlink == 1
 
 
 def _locked(file: int) -> bool:

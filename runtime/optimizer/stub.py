@@ -61,8 +61,8 @@ def _attribute(cls: type[SpecOptimizer], name: str) -> str:
 
 
 if __name__ == "__main__":
-    from optgen.specfiles import checkout
+    from optgen.specfiles import in_checkout
 
-    if checkout() is None:
-        sys.exit("this runtime is installed, and only a checkout of it is written to")
+    if not in_checkout(PATH):
+        sys.exit(f"{PATH} is in no checkout of runtime, and only a checkout of it is written to")
     PATH.write_text(text())

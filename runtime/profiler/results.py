@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import sys
 from typing import Any
 
 from runtime.base import ArgumentError
@@ -44,9 +45,16 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 @atexit.register
 def _dump_at_exit() -> None:
-    """Write what was recorded and not written, as MXNet does; not in processes that were forked since."""
+    """Write what was recorded and not written, as MXNet does; not in processes that were forked since.
+
+    Where the file cannot be written, a line on stderr says so: nobody is left to catch an error.
+    """
     if len(records) > state.written and state.process == os.getpid():
-        dump()
+        try:
+            dump()
+        except OSError as error:
+            told = f"profiler: '{config['filename']}' was not written: {error.strerror or error}"
+            print(f"{told}; name another file: profiler.set_config(filename=...)", file=sys.stderr)
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:

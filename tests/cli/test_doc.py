@@ -97,6 +97,56 @@ def test_the_document_of_a_checkout_is_written_wherever_one_stands(
     assert own.read_text() == "# Mine\n"
 
 
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with a single spec, which is not formatted."""
+    root = tmp_path / "checkout"
+    (root / "specs").mkdir(parents=True)
+    (root / "specs" / "mine.opt").write_text("optimizer Mine\nupdate:\n      w'=w - lr*g\n")
+    monkeypatch.setattr("optgen.specfiles._HERE", root / "optgen")
+    monkeypatch.chdir(tmp_path)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("command", "link", "otherwise"),
+    [
+        ("doc", "docs/optimizers.md", "name the file to write with -o FILE"),
+        ("doc", "docs", "name the file to write with -o FILE"),
+        ("fmt", "specs/other.opt", "name the files to format"),
+        ("fmt", "specs", "name the files to format"),
+        ("build", "generated", "name the folder to write to with -o FOLDER"),
+        ("build", "generated/mine", "name the folder to write to with -o FOLDER"),
+        ("build mine", "generated/mine", "name the folder to write to with -o FOLDER"),
+    ],
+)
+def test_links_of_a_checkout_lead_no_command_out_of_it(
+    command: str, link: str, otherwise: str, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside, outside = checkout / link, checkout.parent / f"outside{Path(link).suffix}"
+    inside.parent.mkdir(exist_ok=True)
+    if inside.is_dir():
+        inside.rename(outside)
+    elif inside.suffix:
+        outside.write_text("optimizer Other\nupdate:\n      w'=w - lr*g\n")
+    else:
+        outside.mkdir()
+    inside.symlink_to(outside)
+    before = {path: path.read_text() for path in checkout.parent.rglob("*") if path.is_file()}
+    assert main(command.split()) == 2
+    message = f"optgen: {otherwise}: without it only a checkout of optgen is written to, and checkout/{link}"
+    error = capsys.readouterr().err
+    assert error.startswith(message) and error.count("\n") == 1 and f" leads out of it, to {outside}" in error
+    assert {path: path.read_text() for path in checkout.parent.rglob("*") if path.is_file()} == before
+
+
+def test_links_within_a_checkout_are_followed(checkout: Path) -> None:
+    (checkout / "specs" / "mine.opt").rename(checkout / "mine.opt")
+    (checkout / "specs" / "mine.opt").symlink_to(checkout / "mine.opt")
+    assert main(["fmt"]) == 0
+    assert (checkout / "mine.opt").read_text() == "optimizer Mine\nupdate:\n  w' = w - lr*g\n"
+
+
 def test_some_specs(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One's own specs are printed, or go where one says: never over the document about all."""
     text = sections([mine, *paths_of(["sgd"])])

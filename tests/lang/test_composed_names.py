@@ -176,6 +176,19 @@ def test_further_names_of_params_are_those_of_the_base(tmp_path: Path) -> None:
     assert optgen.load(composed, m=4, momentum=5).values.items() >= {"k": 4, "c": 5}.items()
 
 
+def test_a_transform_with_a_rate_of_its_own_keeps_the_further_names_of_the_bases(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        own="param lr = 0.5 alias eta, pace\nparam wd = 0 alias decay\nupdate:\n  w' = w - lr*(g + wd*w)",
+        t_own='param lr = 0.1 "the rate"\nupdate:\n  w\' = use base()',
+        t_scaled="param lr = 0.2 alias pace, speed\nparam wd = 1\nupdate:\n  w' = use base(lr = 2*lr, wd = wd)",
+    )
+    composed = f"{tmp_path}/own.opt with t_own, t_scaled"
+    assert optgen.load(composed).values.items() >= {"lr": 0.2, "wd": 1}.items()
+    for name in ("eta", "pace", "speed"):
+        assert optgen.load(composed, decay=3, **{name: 4}).values.items() >= {"lr": 4, "wd": 3}.items()
+
+
 @pytest.mark.parametrize("transform", ["cautious", "centralize"])
 def test_shampoo_has_a_flag_by_the_name_of_a_function(transform: str) -> None:
     assert optgen.load(f"shampoo with {transform}").spec.flag("mean")

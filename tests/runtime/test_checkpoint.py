@@ -563,6 +563,16 @@ def test_a_lock_of_a_process_that_has_ended_is_taken(tmp_path: Path) -> None:
     assert (tmp_path / "lock").read_text().startswith(f"process {os.getpid()} on ")
 
 
+@pytest.mark.parametrize("content", ["", "process 1 on another-host"])
+def test_a_lock_that_has_another_name_is_not_written_to(content: str, tmp_path: Path) -> None:
+    """It is somebody's empty file, or of a copy of the checkpoint that is made of hard links."""
+    (tmp_path / "precious").write_text(content)
+    (tmp_path / "lock").hardlink_to(tmp_path / "precious")
+    folder.Folder(tmp_path).take()
+    assert (tmp_path / "precious").read_text() == content
+    assert (tmp_path / "lock").samefile(tmp_path / "precious")
+
+
 def test_files_of_a_checkpoint_do_not_go_where_links_lead(tmp_path: Path) -> None:
     for name in ("000001-rank0.safetensors", "000001-states.safetensors", "latest"):
         (tmp_path / name).symlink_to(tmp_path / f"precious-{name}")

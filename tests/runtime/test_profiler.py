@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import runtime as mx
 from runtime import autograd, gluon, nd, profiler
 from runtime.ndarray.operator import Operator
 from runtime.profiler import control, records
+from tests.process import run
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -166,3 +170,24 @@ def test_the_file_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path / "other")
     profiler.dump()
     assert (tmp_path / "trace.json").exists() and not (tmp_path / "other" / "trace.json").exists()
+
+
+END = """
+import os, sys
+from runtime import profiler
+
+profiler.set_config(filename=sys.argv[1])
+profiler.start()
+os.rmdir(sys.argv[2])
+profiler.Counter(profiler.Domain("own"), "n", 1)
+"""
+
+
+@pytest.mark.parametrize(("name", "why"), [("gone/trace.json", "No such file or dir"), ("/dev/full", "No space left")])
+def test_an_error_at_the_end_of_a_program_is_a_sentence(name: str, why: str, tmp_path: Path) -> None:
+    path, gone = tmp_path / name, tmp_path / "gone"
+    gone.mkdir()
+    done = run([sys.executable, "-c", END, path, gone], timeout=120, env={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"profiler: '{path}' was not written: {why}") and done.stderr.count("\n") == 1
+    assert done.stderr.endswith("; name another file: profiler.set_config(filename=...)\n")

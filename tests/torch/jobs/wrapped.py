@@ -42,16 +42,19 @@ def trained(net: nn.Module, opt: torch.optim.Optimizer) -> None:
 
 
 def replicas() -> None:
-    """Whoever was made first: the optimizer, or the replicas."""
-    for is_late in (False, True):
+    """Whoever was made first: the optimizer, which may have made updates, or the replicas."""
+    for first in ("replicas", "optimizer", "updates"):
         net = network()
         before = [p.detach().clone() for p in net.parameters()]
-        if is_late:
+        if first == "replicas":
             wrapped = DistributedDataParallel(net)
             with pytest.raises(ValueError, match="Lion: in_backward=True with DistributedDataParallel"):
                 optgen.torch.Lion(net.parameters(), in_backward=True)
         else:
             opt = optgen.torch.Lion(net.parameters(), in_backward=True)
+            if first == "updates":
+                backward(net, 0, 0)
+                before = [p.detach().clone() for p in net.parameters()]
             wrapped = DistributedDataParallel(net)
             with pytest.raises(ValueError, match="Lion: in_backward=True with DistributedDataParallel"):
                 backward(wrapped, 0, dist.get_rank())
