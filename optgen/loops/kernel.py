@@ -228,21 +228,18 @@ def address(x: np.ndarray[Any, Any]) -> int:
 
 def runner(address: int) -> Callable[[int, int], None]:
     """What runs the function at an address, given that of its arguments and the work: all tasks on the calling thread,
-    or shared among those of the pool."""
-    from optgen.threads import pool
+    or shared among threads."""
+    from optgen.threads import pool, sharing
 
     on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
-    if not pool.supported():
-        return lambda arguments, work: on_this_thread(arguments, 0, 1)
 
     def run(arguments: int, work: int) -> None:
-        if work < POOL_MIN_WORK:
+        threads = None if work < POOL_MIN_WORK else sharing.current().shared(work)
+        if threads is None:
             on_this_thread(arguments, 0, 1)
         else:
-            threads = pool.pool()
-            threads.match_worker_count()
-            _pool_run()(threads.address, address, arguments, work)
+            _run_shared(threads.run)(threads.address, address, arguments, work)
 
     return run
 
@@ -256,12 +253,9 @@ def _with_blas_on_one_thread(run: Callable[[int, int], None]) -> Callable[[int, 
 
 
 @functools.cache
-def _pool_run() -> Callable[[int, int, int, int], None]:
-    """The pool's entry, which takes the addresses of the pool, the function and its arguments, and the work."""
-    from optgen.threads import pool
-
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return kind(pool.pool().run)
+def _run_shared(run: int) -> Callable[[int, int, int, int], None]:
+    """The entry of threads, which takes their address, those of the function and its arguments, and the work."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(run)
 
 
 _TAKE = """\

@@ -89,12 +89,20 @@ def default_threads() -> int:
 
     ValueError when the variable is no number from 1 to 256.
     """
-    text = os.environ.get("OPTGEN_NUM_THREADS")
-    if text is not None and (not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS):
-        raise ValueError(f"OPTGEN_NUM_THREADS must be a number from 1 to {MAX_THREADS}, not {text!r}")
+    asked = _asked_threads()
     if not supported():
         return 1
-    return min(cpus.available(), MAX_THREADS) if text is None else int(text)
+    return asked or min(cpus.available(), MAX_THREADS)
+
+
+def _asked_threads() -> int:
+    """`OPTGEN_NUM_THREADS`, 0 if it is not set."""
+    text = os.environ.get("OPTGEN_NUM_THREADS")
+    if text is None:
+        return 0
+    if not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise ValueError(f"OPTGEN_NUM_THREADS must be a number from 1 to {MAX_THREADS}, not {text!r}")
+    return int(text)
 
 
 class Pool:
@@ -133,6 +141,10 @@ class Pool:
         start = time.perf_counter()
         self._spin(1000)
         return max(1, int(SPIN_SECONDS * 1000 / max(time.perf_counter() - start, 1e-7)))
+
+    def count(self) -> int:
+        """How many threads a large step has."""
+        return self.wanted
 
     def match_worker_count(self) -> None:
         """Have the wanted number of threads, the caller's among them."""
@@ -205,6 +217,12 @@ def _first_threads() -> int:
     return default_threads()
 
 
+@functools.cache
+def chosen() -> ctypes.c_uint32:
+    """The number of threads that a user has chosen, by OPTGEN_NUM_THREADS or `set_num_threads`; 0 before."""
+    return ctypes.c_uint32(_asked_threads())
+
+
 def set_num_threads(n: int) -> None:
     """Use `n` threads from now on, the calling one included; the results do not depend on it, to the bit.
 
@@ -212,6 +230,7 @@ def set_num_threads(n: int) -> None:
     """
     if isinstance(n, bool) or not isinstance(n, numbers.Integral) or not 1 <= n <= MAX_THREADS:
         raise ValueError(f"the number of threads must be a whole number from 1 to {MAX_THREADS}, not {n!r}")
+    chosen().value = int(n)
     if not supported():
         return
     pool().wanted = int(n)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from optgen.execute.buffers import Tensor
 from optgen.execute.table import TablePart
 from optgen.objectcode import c_functions
-from optgen.threads.pool import Pool
+from optgen.threads.sharing import Threads
 
 
 class _Link(ctypes.Structure):
@@ -60,7 +60,7 @@ class Chain:
         counts: Tensor,
         groups: Sequence[ChainLink] = (),
         elements: int = 0,
-        threads: Pool | None = None,
+        threads: Threads | None = None,
     ) -> None:
         own = [_Link(x.kernel, x.part.struct, x.part.order, x.part.shared_count) for x in (*links, *groups)]
         self._links = (_Link * len(own))(*own)

@@ -21,6 +21,8 @@ from optgen.execute.piece import AnyPiece, Exchange
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Optimizer
+from optgen.threads.sharing import OWN, Sharing
+from optgen.threads.sharing import of as sharing_of
 
 if TYPE_CHECKING:
     from optgen.execute.staged_kernel import StagedKernel
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
 
 
 class Cpu:
-    """This process's memory: a platform, and its only device. `compile` makes the object code of a variant."""
+    """This process's memory: a platform, and its devices, which differ in whose threads share the work of a step.
+    `compile` makes the object code of a variant."""
 
     name = "cpu"
 
-    def __init__(self, compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native) -> None:
-        self._compile = compile
+    def __init__(
+        self, compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native, sharing: Sharing = OWN
+    ) -> None:
+        self._compile, self._sharing = compile, sharing
 
     # ------------------------------------------------------------ the platform
 
@@ -68,7 +73,7 @@ class Cpu:
             raise ValueError(
                 "capturable: a step on the CPU is in no graph, so this is for target='cuda'; leave it out here"
             )
-        return self
+        return Cpu(self._compile, sharing_of([t.owner for t in params]))
 
     # ------------------------------------------------------------ the device: its memory
 
@@ -134,11 +139,11 @@ class Cpu:
     ) -> CpuRunner | StagedRunner:
         staged = [x for x in tables if not isinstance(x, CpuTable)]
         others = [x for x in tables if isinstance(x, CpuTable)]
-        rest = CpuRunner(others, counts, exchange)
+        rest = CpuRunner(others, counts, exchange, self._sharing)
         if not staged:
             return rest
         from optgen.execute.cpu.stages import CpuStages
         from optgen.execute.staged_runner import StagedRunner
 
-        stages = CpuStages(sum(int(table.sizes.sum()) for table in staged))
+        stages = CpuStages(sum(int(table.sizes.sum()) for table in staged), self._sharing)
         return StagedRunner(staged, stages, rest, others, counts)

@@ -11,8 +11,7 @@ from optgen.execute.cpu.chain import Chain, ChainLink
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
-from optgen.threads import pool
-from optgen.threads.pool import Pool
+from optgen.threads.sharing import Sharing, Threads
 
 
 class NativeCall:
@@ -35,7 +34,7 @@ class NativeCall:
 class GroupedCall:
     """A `NativeCall` in which some tables are cut into groups, which `threads` share."""
 
-    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, threads: Pool | None) -> None:
+    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, threads: Threads | None) -> None:
         links, groups, elements = [], [], 0
         for table in tables:
             kernel, cut = table.kernel.address, table.groups
@@ -51,25 +50,22 @@ class GroupedCall:
 
 
 class CpuRunner:
-    """The kernels of a step's tables, on the threads of the pool if the step is large enough for them."""
+    """The kernels of a step's tables, on threads if the step is large enough for them."""
 
     launches = None
     fallible = None
 
-    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> None:
+    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None, sharing: Sharing) -> None:
         self._tables = tables  # kept alive
         for table in tables:
             table.use_exchange(exchange)
         elements = sum(int(table.sizes.sum()) for table in tables)
-        threads = None
-        if pool.num_threads() > 1 and elements >= pool.MIN_SHARED_ELEMENTS:
-            threads = pool.pool()
-            threads.match_worker_count()
-            for table in tables:
-                table.use_threads(threads)
+        threads = sharing.shared(elements)
+        for table in tables if threads is not None else ():
+            table.use_threads(threads)
         if exchange is None:
             for table in tables:
-                table.cut_into_groups(pool.num_threads())
+                table.cut_into_groups(sharing.count())
         is_cut = any(table.groups is not None for table in tables)
         self._call = GroupedCall(tables, counts, threads) if is_cut else NativeCall(tables, counts)
         self._callbacks = [table.callback for table in tables if table.callback is not None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.objectcode import c_functions
-from optgen.threads.pool import Pool
+from optgen.threads.sharing import Threads
 
 ALONE = -1
 """The work of a call that shares its own."""
@@ -86,9 +86,9 @@ def run_sequence(address: int) -> None:
 
 
 class NativeSequence:
-    """Calls one after the other; threads of a pool share those with much work. `run` makes all of them."""
+    """Calls one after the other; threads share those with much work. `run` makes all of them."""
 
-    def __init__(self, calls: Sequence[SequenceCall], threads: Pool | None) -> None:
+    def __init__(self, calls: Sequence[SequenceCall], threads: Threads | None) -> None:
         from optgen.loops.kernel import POOL_MIN_WORK
 
         self.calls = calls

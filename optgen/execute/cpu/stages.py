@@ -17,6 +17,7 @@ from optgen.execute.cpu.sequence import ALONE, NativeSequence, SequenceCall, loo
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.stage_device import Workspace
 from optgen.threads import pool
+from optgen.threads.sharing import Sharing, Threads, using
 
 if TYPE_CHECKING:
     from optgen.linalg import How, PreparedProduct
@@ -31,14 +32,19 @@ class CpuStages:
     """See `optgen.execute.stage_device.StageDevice`. Kernels of a step of so many `elements` are shared by the threads
     if there are enough of them."""
 
-    call = staticmethod(calls.call)
-    factorize = staticmethod(calls.factorize)
-
-    def __init__(self, elements: int) -> None:
-        self.at_once = pool.num_threads()
-        self._threads = pool.pool() if self.at_once > 1 and pool.supported() else None
+    def __init__(self, elements: int, sharing: Sharing) -> None:
+        self._sharing, self.at_once = sharing, sharing.count()
+        self._threads = sharing.shared(1 << 62)  # products may have much work where there are few elements
         self._shares_kernels = elements >= pool.MIN_SHARED_ELEMENTS
         self._shared: tuple[list[Any], NativeSequence] | None = None
+
+    def call(self, *args: Any) -> None:
+        with using(self._sharing):
+            calls.call(*args)
+
+    def factorize(self, requests: Sequence[Request]) -> None:
+        with using(self._sharing):
+            calls.factorize(requests)
 
     def block(self, nbytes: int) -> tuple[Array, int]:
         memory = buffers.aligned((-(-nbytes // 8),), "float64")
@@ -155,7 +161,7 @@ class CpuStages:
 class NativeStage(BoundStage):
     """Stages that are native code."""
 
-    def __init__(self, native: Sequence[SequenceCall], threads: pool.Pool | None) -> None:
+    def __init__(self, native: Sequence[SequenceCall], threads: Threads | None) -> None:
         self.sequence = NativeSequence(native, threads)
 
     def run(self) -> Iterable[list[Request]]:

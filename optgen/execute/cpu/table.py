@@ -18,7 +18,7 @@ from optgen.execute.kernel import Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
 from optgen.model import Kind
-from optgen.threads.pool import Pool
+from optgen.threads.sharing import Threads
 
 
 class CpuTable(StepTable):
@@ -66,9 +66,10 @@ class CpuTable(StepTable):
             self.groups.set_hyper(self._hyper)
             self._reserve_workspace()
 
-    def use_threads(self, threads: Pool) -> None:
-        """Have the threads of a pool share the work."""
-        self.step.parallel, self.step.pool = threads.run, threads.address
+    def use_threads(self, threads: Threads | None) -> None:
+        """Have threads share the work."""
+        if threads is not None:
+            self.step.parallel, self.step.pool = threads.run, threads.address
 
     def use_exchange(self, exchange: Exchange | None) -> None:
         """Have `exchange` bring the partial results of the pieces that are elsewhere. ValueError if there is none, and

@@ -1,0 +1,128 @@
+"""The threads that PyTorch computes on: a team of the OpenMP runtime that it has loaded (`openmp.c`).
+
+After `backward`, that runtime's threads still wait on the cores, and threads of another pool would be woken beside
+them. There are as many as `torch.get_num_threads()` says, unless `optgen.set_num_threads` or OPTGEN_NUM_THREADS says
+another number. In a forked child, where the runtime hangs, work stays on the calling thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from optgen.objectcode import c_functions
+from optgen.threads import pool
+
+MIN_SHARED_ELEMENTS = 16384
+"""Fewer elements than this are done sooner than they are handed out."""
+
+_LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "libtorch.so")
+_NEEDED = ("omp_get_thread_num", "omp_get_max_threads")
+_GNU = ("GOMP_parallel",)
+_LLVM = ("__kmpc_fork_call", "__kmpc_push_num_threads", "__kmpc_global_thread_num")
+
+
+class _Memory(ctypes.Structure):
+    """`team` of openmp.c."""
+
+    _fields_ = (
+        ("parallel", ctypes.c_void_p),
+        ("fork_call", ctypes.c_void_p),
+        ("push_num_threads", ctypes.c_void_p),
+        ("global_thread_num", ctypes.c_void_p),
+        ("thread_num", ctypes.c_void_p),
+        ("max_threads", ctypes.c_void_p),
+        ("limit", ctypes.c_void_p),
+        ("small", ctypes.c_int64),
+        ("large", ctypes.c_int64),
+        ("forked", ctypes.c_uint32),
+    )
+
+
+class Team:
+    """The threads of an OpenMP runtime, whose functions have these addresses; `address` and `run` are what a step hands
+    to its kernel."""
+
+    def __init__(self, functions: dict[str, int]) -> None:
+        symbols = c_functions.load(__file__, "optgen_team_run", "optgen_team_threads")
+        self.run = symbols["optgen_team_run"]
+        self._threads = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols["optgen_team_threads"])
+        names = (*_GNU, *_LLVM, *_NEEDED)
+        self._memory = _Memory(
+            *(functions.get(name) for name in names[:4]),
+            functions["omp_get_thread_num"],
+            functions["omp_get_max_threads"],
+            ctypes.addressof(pool.chosen()),
+            MIN_SHARED_ELEMENTS,
+            pool.MIN_SPLIT_ELEMENTS,
+        )
+        self.address = ctypes.addressof(self._memory)
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._memory.forked = 1
+
+    def count(self) -> int:
+        """How many threads a large step has that the calling thread makes."""
+        return int(self._threads(self.address))
+
+    def match_worker_count(self) -> None:
+        """Nothing, as the runtime has the threads that it is asked for."""
+
+    def shared(self, elements: int) -> Team | None:
+        """What shares the work of a step of so many elements; None if nothing does."""
+        return self if elements >= MIN_SHARED_ELEMENTS else None
+
+
+def of(owners: Sequence[Any]) -> Team | None:
+    """The team for tensors of PyTorch; None for others, or where PyTorch does not compute on such threads."""
+    torch = sys.modules.get("torch")
+    if torch is None or not owners or not isinstance(owners[0], getattr(torch, "Tensor", ())):
+        return None
+    torch.get_num_threads()  # which gives this thread's number to the runtime, if it is this thread's first use of it
+    return _of_pytorch()
+
+
+@functools.cache
+def _of_pytorch() -> Team | None:
+    import torch
+
+    if "parallel backend: OpenMP" not in torch.__config__.parallel_info():
+        return None
+    functions = _functions(Path(torch.__file__).parent / "lib")
+    return None if functions is None else Team(functions)
+
+
+def _functions(folder: Path) -> dict[str, int] | None:
+    """The addresses of the functions of the runtime that PyTorch's library in a folder is bound to. None if that cannot
+    be known.
+
+    They are looked for where the system's loader did: among what all libraries see, then in the library and what it
+    needs. Nothing is loaded.
+    """
+    loaded = [ctypes.CDLL(None)]
+    for path in (folder / name for name in _LIBRARIES if (folder / name).exists()):
+        try:
+            loaded.append(ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_LAZY))
+            break
+        except (AttributeError, OSError):  # no such flag on this system; not loaded, as in a build of one's own
+            continue
+    for library in loaded:
+        for needed in ((*_GNU, *_NEEDED), (*_LLVM, *_NEEDED)):
+            found = {name: _address(library, name) for name in needed}
+            if all(found.values()):
+                return {name: address for name, address in found.items() if address}
+    return None
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    """Where a function of a library is; None if the library has none of this name."""
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError:
+        return None

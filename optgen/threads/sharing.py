@@ -1,0 +1,71 @@
+"""Which threads share the work of a step: those that the library computes on which its tensors are of, or our own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from optgen.threads import openmp, pool
+
+
+class Threads(Protocol):
+    """Threads that run the parts of a task: `run` is called with `address`, the task, its argument and its elements."""
+
+    run: int
+    address: int
+
+    def match_worker_count(self) -> None:
+        """Before a task: have as many threads as are wanted now."""
+
+
+class Sharing(Protocol):
+    """Where threads come from."""
+
+    def count(self) -> int:
+        """How many threads a large step has."""
+
+    def shared(self, elements: int) -> Threads | None:
+        """What shares the work of a step of so many elements; None if the calling thread does all of it."""
+
+
+class _Own:
+    """The pool of this process, which the first large step makes."""
+
+    def count(self) -> int:
+        return pool.num_threads()
+
+    def shared(self, elements: int) -> Threads | None:
+        if pool.num_threads() < 2 or elements < pool.MIN_SHARED_ELEMENTS or not pool.supported():
+            return None
+        threads = pool.pool()
+        threads.match_worker_count()
+        return threads
+
+
+OWN = _Own()
+
+
+_here = threading.local()
+
+
+def current() -> Sharing:
+    """Where the threads come from of calls that are made now, on the calling thread."""
+    found: Sharing = getattr(_here, "sharing", OWN)
+    return found
+
+
+@contextmanager
+def using(sharing: Sharing) -> Iterator[None]:
+    """Have the calls that the calling thread makes share their work so."""
+    before, _here.sharing = current(), sharing
+    try:
+        yield
+    finally:
+        _here.sharing = before
+
+
+def of(owners: Sequence[Any]) -> Sharing:
+    """For a step of tensors of these objects. ValueError if OPTGEN_NUM_THREADS is wrong."""
+    return openmp.of(owners) or OWN
