@@ -76,6 +76,8 @@ class Plans:
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
         ctx = data[0]._ctx
+        if autograd.watching:
+            autograd.takes([x._data for x in data])
         with self._lock:
             values = list(map(_VALUES_OF, params))
             if len(values) != len(self._values) or not all(map(operator.is_, values, self._values)):
@@ -105,7 +107,10 @@ class Plans:
             self.pays = True
 
     def refuse(self, entry: Entry, reason: str) -> None:
-        """No plan for this kind of inputs."""
+        """No plan for this kind of inputs; where another thread was in the way, none of this call."""
+        if reason == autograd.TAKEN:
+            entry.tape = None
+            return
         with self._lock:
             entry.refusal, entry.tape = reason, None
             self.pays = not all(x.refusal in (FEW_CALLS, NO_KERNELS) for x in self._entries.values())

@@ -55,7 +55,7 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
     """
     params = list(params)
     known = {p._node for p in params if p._node is not None}
-    with Trace() as noted:
+    with Trace(p._data for p in params) as noted:
         handles = _handles(data, [p._data for p in params])
         result = function(*handles)
     try:

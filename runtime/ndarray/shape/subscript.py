@@ -306,7 +306,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     Inside `record`, a value that is in the graph can only be written to all of an x that is not; x then is in it too.
     IndexError out of bounds, ValueError for shapes that do not fit, TypeError for values that are no numbers.
     """
-    autograd.writes_values()
+    autograd.writes_values([x._data])
     data = x._data
     place, advanced = (..., False) if type(key) is slice and key == ALL else numpy_key(key, data.ndim)
     node = None
