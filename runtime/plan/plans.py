@@ -37,7 +37,7 @@ MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
 Function = Callable[..., Any]
-_VALUES_OF = operator.attrgetter("_data")
+_VALUES_OF, _NODE_OF = operator.attrgetter("_data"), operator.attrgetter("_node")
 
 
 @dataclass(eq=False)
@@ -91,6 +91,10 @@ class Plans:
         arrays = [
             x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
         ]
+        if autograd.mode.recording:
+            for x in data:
+                if x._node is not None and not x._node.parents and x._node in map(_NODE_OF, arrays):
+                    return function(*data)  # a parameter's gradients, in an order of their own
         call = _Call(self, entry, function, data, arrays)
         return call.traced() if call._compiled is None else call.planned()
 
@@ -148,7 +152,10 @@ class Plans:
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
         mode = autograd.mode
         recording = mode.recording
-        kinds = [(x._data.shape, x._data.dtype.char, recording and x._in_graph()) for x in data]
+        kinds: list[Any] = [(x._data.shape, x._data.dtype.char, recording and x._in_graph()) for x in data]
+        if recording and data[1:]:
+            nodes = [x._node for x in data]
+            kinds += map(nodes.index, nodes)  # which of them are one array
         key = recording, mode.training, ctx.device_type, ctx.device_id, *kinds
         entry = self._entries.get(key)
         if entry is None:
@@ -237,13 +244,17 @@ class _Call:
         if not autograd.mode.recording:
             return None
         parents = [x._node for x in (*self._data, *self._params)]
+        if self._data[1:]:  # the gradient of an array that is given twice is that of the first
+            for i in range(1, len(self._data)):
+                if parents[i] in parents[:i]:
+                    parents[i] = None
         for i in unused:
             parents[i] = None
         if any([p is not None and p.released_at for p in parents]):
             parents = [p if p is not None and not p.released_at else None for p in parents]
         if not any(parents):
             return None
-        return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
+        return autograd.SummingNode(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
     def _finished(self, node: autograd.Node | None, like: Any, outputs: list[np.ndarray]) -> Any:
         ctx = self._data[0]._ctx
@@ -253,17 +264,23 @@ class _Call:
 
     # ------------------------------------------------------------ backwards
 
-    def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        """Pairs of the node of an input and its gradient."""
+    def pull_onto(self, node: autograd.Node, g: Any, sums: dict[Any, Any]) -> Iterator[tuple[Any, NDArray]]:
+        """Pairs of the node of an input and its gradient; `sums` lose those that it was added to."""
         flows = [g.get(i) for i in range(len(node.output))] if type(g) is autograd.Gradients else [g]
-        if autograd.mode.recording:
-            gradients = self._again(flows)
-        elif self._tape is not None:
-            gradients = self._traced(node, flows)
-        elif self._fits(node, flows):
-            gradients = self._planned(node, flows)
+        recording = autograd.mode.recording
+        fits = not recording and self._tape is None and self._fits(node, flows)
+        known = _known(node, sums) if not fits or self._compiled.sums else ()
+        taken: Sequence[int]
+        if fits:
+            gradients, taken = self._planned(node, flows, known), self._compiled.sums
+        elif self._tape is not None and not recording:
+            gradients = self._traced(node, flows, known)
+            taken = [i for i, _ in self._tape.sums]
         else:
-            gradients = self._again(flows)
+            gradients, taken = self._again(flows, known), range(len(known))
+        for i in taken:
+            if known[i] is not None and gradients[i] is not None:
+                del sums[node.parents[i]]
         pairs = zip(node.parents, gradients, strict=True)
         return iter([(parent, dx) for parent, dx in pairs if parent is not None and dx is not None])
 
@@ -279,13 +296,15 @@ class _Call:
             return False
         return tuple([i for i, flow in enumerate(flows) if flow is not None]) == compiled.heads
 
-    def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _traced(
+        self, node: autograd.Node, flows: list[NDArray | None], known: Sequence[NDArray | None]
+    ) -> list[NDArray | None]:
         tape = self._tape
         assert tape is not None
         nodes = [x._node for x in (*tape.data, *self._params)]
         wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
         try:
-            gradients = gradients_of(tape, flows, [nodes[i] for i in wanted])
+            gradients = gradients_of(tape, flows, {i: nodes[i] for i in wanted}, known)
         except NotTraceable as error:
             self._plans.refuse(self._entry, error.args[0])
             gradients = tape.gradients
@@ -294,10 +313,14 @@ class _Call:
             self._plans.hold(self._entry, tape)
         return _spread(gradients, wanted, len(nodes))
 
-    def _planned(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _planned(
+        self, node: autograd.Node, flows: list[NDArray | None], known: Sequence[NDArray | None]
+    ) -> list[NDArray | None]:
         compiled = self._compiled
         assert compiled is not None and self._memory is not None
         heads = [g._data for g in flows if g is not None]
+        if compiled.sums:
+            heads += compiled.given_sums([known[i] for i in compiled.sums], self._inputs)
         varying = [*self._inputs[: len(self._data)], *heads, *node.output]
         lent = _lent([node.parents[i] for i in compiled.wanted], compiled.gradients, varying)
         places = [None if x is None else x._data for x in lent]
@@ -308,20 +331,29 @@ class _Call:
         ]
         return _spread(arrays, compiled.wanted, len(self._data) + len(self._params))
 
-    def _again(self, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _again(self, flows: list[NDArray | None], known: Sequence[NDArray | None]) -> list[NDArray | None]:
         """The gradients by the function's operators, recorded if the thread records.
 
         The function is computed once more, in the mode it was called in, with the random numbers that it drew.
         """
         with generator.replayed(self._draws), autograd.Scope(True, self._training):
-            handles = [handle(x) if x._in_graph() else x.detach() for x in self._data]
+            own = {x._node: handle(x) for x in self._data if x._in_graph()}
+            handles = [own[x._node] if x._in_graph() else x.detach() for x in self._data]
             outputs = flat(self._function(*handles))
         pairs = [(y, g) for y, g in zip(outputs, flows, strict=True) if g is not None]
-        return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params])
+        return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params], known)
 
     def __del__(self) -> None:
         if self._memory is not None and self._compiled is not None:
             self._compiled.give_back(self._memory)
+
+
+def _known(node: autograd.Node, sums: dict[Any, Any]) -> list[NDArray | None]:
+    """The sums of gradients that have arrived at the parents, where they are arrays that others can be added to."""
+    for parent in node.parents:
+        if type(sums.get(parent)) is autograd.Postponed:
+            sums[parent] = autograd.complete(sums[parent])
+    return [x if type(x := sums.get(parent)) is NDArray else None for parent in node.parents]
 
 
 def _lent(

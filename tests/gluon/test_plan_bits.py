@@ -224,6 +224,60 @@ def test_zeros_behind_relu(size: int) -> None:
     assert (results[0] == np.inf).all() and (results[1] == np.inf).all()
 
 
+class Reused(gluon.HybridBlock):
+    """Each input and each parameter is used several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.w = self.params.get("w", shape=(9, 9), init=mx.init.Uniform(1))
+            self.b = self.params.get("b", shape=(9,), init=mx.init.Uniform(1))
+
+    def hybrid_forward(self, F, x, *others, w, b):
+        y = F.tanh(F.dot(x, w)) * F.tanh(w.sum(axis=0))
+        for other in others:
+            y = F.sigmoid(other) * y * F.sin(x) + other
+        return F.FullyConnected(y * b, w, b, num_hidden=9) * b + x
+
+
+def _to_be_recorded(net, x):
+    [flow] = autograd.grad((net(x) * net(x * 2)).sum(), [x], create_graph=True)
+    return flow.detach() * net(x)
+
+
+ORDERS: dict[str, Function] = {
+    "twice": lambda net, x: net(net(x)) * net(x * 2),
+    "used outside": lambda net, x: net(x) + x * net.w.data()[0] + net.b.data(),
+    "used before": lambda net, x: (x * 3 + net.b.data()) * net(x),
+    "one array": lambda net, x: net(x, x, x) + x,
+    "one result": lambda net, x: (lambda y: net(y, y) * net(y, x) * net(x, y))(x * 3),
+    "a parameter": lambda net, x: net(net.w.data(), x) + net(x, net.w.data()),
+    "recorded": _to_be_recorded,
+}
+
+
+@pytest.mark.parametrize("request_", ["write", "add"])
+@pytest.mark.parametrize("name", ORDERS)
+def test_gradients_are_added_up_in_one_order(name: str, request_: str) -> None:
+    results = []
+    for hybridized in (False, True):
+        mx.random.seed(4)
+        net, found = Reused(), []
+        net.initialize()
+        net.collect_params().setattr("grad_req", request_)
+        net.hybridize(hybridized)
+        for _ in range(3):
+            x, flow = (nd.random.normal(shape=(9, 9)) for _ in range(2))
+            x.attach_grad()
+            with autograd.record():
+                y = ORDERS[name](net, x)
+            y.backward(flow)
+            found += [y.asnumpy(), x.grad.asnumpy(), *(p.grad().asnumpy() for p in net.collect_params().values())]
+        results.append(found)
+    for expected, found in zip(*results, strict=True):
+        assert_equal_bits(found, expected)
+
+
 INTEGERS: dict[str, Function] = {
     "pick": nd.pick,
     "cross entropy": nd.softmax_cross_entropy,
