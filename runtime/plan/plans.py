@@ -21,6 +21,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
+from runtime.plan.outputs import own_memory, own_outputs
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
@@ -86,15 +87,16 @@ class Plans:
             entry = self._entry(ctx, data)
             if entry.tape is not None:
                 self._compile(entry)
-        if entry.refusal is not None:
-            return function(*data)
         arrays = [
             x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
         ]
+        if entry.refusal is not None:
+            return own_outputs(function(*data), [*data, *arrays])
         if autograd.mode.recording:
             for x in data:
                 if x._node is not None and not x._node.parents and x._node in map(_NODE_OF, arrays):
-                    return function(*data)  # a parameter's gradients, in an order of their own
+                    # A parameter's gradients would be added up in an order of their own.
+                    return own_outputs(function(*data), [*data, *arrays])
         call = _Call(self, entry, function, data, arrays)
         return call.traced() if call._compiled is None else call.planned()
 
@@ -222,14 +224,15 @@ class _Call:
         except NotTraceable as error:
             reason, result = error.args
             self._plans.refuse(self._entry, reason)
-            return result
+            return own_outputs(result, [*self._data, *self._params])
         if len(tape.forward) < MIN_CALLS:
             self._plans.refuse(self._entry, FEW_CALLS)
         self._tape = tape
-        node = self._node([x._data for x in tape.outputs], tape.unused)
+        outputs = own_memory([x._data for x in tape.outputs], [*self._data, *tape.data, *self._params])
+        node = self._node(outputs, tape.unused)
         if node is None:
             self._plans.hold(self._entry, tape)
-        return self._finished(node, emptied(result), [x._data for x in tape.outputs])
+        return self._finished(node, emptied(result), outputs)
 
     def planned(self) -> Any:
         """The result, computed by the plan."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from runtime import autograd, gluon, nd
@@ -176,3 +177,57 @@ def test_shapes_are_inferred_without_hooks() -> None:
     net.register_forward_hook(lambda *_: seen.append(1))
     net.infer_shape(X)
     assert net.rest[1].weight.shape == (2, 4) and seen == []
+
+
+class Views(gluon.HybridBlock):
+    def __init__(self, function) -> None:
+        super().__init__()
+        self._function = function
+        with self.name_scope():
+            self.w = self.params.get("w", shape=(3, 4), init="ones")
+
+    def hybrid_forward(self, F, x, *others, w):
+        return self._function(F, x, w)
+
+
+VIEWS = {
+    "planned": lambda F, x, w: [x, x.reshape((4, 3)), x[1:3], w, w[0], (lambda y: [y, y, y[0]])(F.tanh(x * w) + 1)],
+    "refused": lambda F, x, w: [x.reshape((-1,)), x * float(x.sum()) + w, w, x],
+    "few": lambda F, x, w: x.reshape((4, 3)),
+    "the input": lambda F, x, w: x,
+    "the parameter": lambda F, x, w: w,
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_outputs_have_memory_of_their_own(name: str, recorded: bool, nested: bool) -> None:
+    """In the first call and in later ones; gradients flow through as they do through views."""
+    net, plain = Views(VIEWS[name]), Views(VIEWS[name])
+    net.initialize()
+    plain.initialize()
+    net.hybridize()
+    for _ in range(4):
+        x, other, gradients = nd.arange(12).reshape((3, 4)) / 12, nd.ones((1,)), []
+        x.attach_grad()
+        for block in (plain, net):
+            with autograd.record() if recorded else autograd.pause():
+                outputs = list(flat(block(x, [other]) if nested else block(x)))
+                total = sum((y * y).sum() for y in outputs)
+            if recorded:
+                total.backward()
+                gradients += [x.grad.asnumpy(), block.w.grad().asnumpy()]
+                x.grad[:] = block.w.grad()[:] = 0
+        for expected, found in zip(gradients[:2], gradients[2:], strict=True):
+            np.testing.assert_array_equal(found, expected)
+        before = [y.asnumpy() for y in outputs]
+        x[:] = 7
+        for y, values in zip(outputs, before, strict=True):
+            np.testing.assert_array_equal(y.asnumpy(), values)
+            y[:] = -1
+        assert (x.asnumpy() == 7).all() and (net.w.data().asnumpy() == 1).all()
+
+
+def flat(y):
+    return [y] if isinstance(y, nd.NDArray) else [x for part in y for x in flat(part)]
