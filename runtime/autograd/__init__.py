@@ -43,7 +43,18 @@ from runtime.autograd.modes import (
     set_training,
     train_mode,
 )
-from runtime.autograd.trace import TAKEN, Placeholder, Trace, effect, keep, reads_values, takes, watching, writes_values
+from runtime.autograd.trace import (
+    TAKEN,
+    Placeholder,
+    Trace,
+    effect,
+    is_recorded,
+    keep,
+    reads_values,
+    takes,
+    watching,
+    writes_values,
+)
 from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.protocols import NDArray

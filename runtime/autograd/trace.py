@@ -75,6 +75,25 @@ class Trace:
         modes.mode.noting = modes.mode.recording or trace is not None
 
 
+def is_recorded(node: Any, trace: Trace | None = None) -> bool:
+    """Whether an array with this node is in the graph where nothing is traced: a trace gives nodes to all arrays.
+
+    `trace` is that of the thread by default.
+    """
+    trace = trace or modes.mode.trace
+    waiting, seen = [node], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node.released_at or node in seen:
+            continue
+        if trace is None or type(node) is graph.Variable or node.serial < trace.start:
+            return True
+        seen.add(node)
+        if type(getattr(node, "operator", None)) is not NoGradient:
+            waiting += node.parents
+    return False
+
+
 class Placeholder:
     """The node of a gradient that a traced walk begins with."""
 

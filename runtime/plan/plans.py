@@ -155,9 +155,9 @@ class Plans:
         mode = autograd.mode
         recording = mode.recording
         kinds: list[Any] = [(x._data.shape, x._data.dtype.char, recording and x._in_graph()) for x in data]
-        if recording and data[1:]:
-            nodes = [x._node for x in data]
-            kinds += map(nodes.index, nodes)  # which of them are one array
+        if data[1:]:  # which of them are one array
+            for same in ([id(x._node) for x in data], [id(x._data) for x in data]):
+                kinds += map(same.index, same)
         key = recording, mode.training, ctx.device_type, ctx.device_id, *kinds
         entry = self._entries.get(key)
         if entry is None:

@@ -71,29 +71,36 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
         taken = set(ends).union(*[x.parents for x in tape.forward])
         tape.unused = [i for i, p in enumerate(params, len(handles)) if p._node not in taken]
     except NotTraceable as error:
-        if not mode.recording:
-            _leave_graph(result, noted.start)
+        _leave_graph(result, noted)
         raise NotTraceable(error.args[0], result) from None
     return result, tape
 
 
-def _leave_graph(result: Any, start: int) -> None:
+def _leave_graph(result: Any, noted: Trace) -> None:
     """Take the arrays in nested lists out of the graph that only the trace has made."""
     if isinstance(result, (list, tuple)):
         for part in result:
-            _leave_graph(part, start)
-    elif type(result) is NDArray and isinstance(result._node, (Node, Part)) and result._node.serial >= start:
-        result._node = None
+            _leave_graph(part, noted)
+    elif type(result) is NDArray and isinstance(result._node, (Node, Part)):
+        is_new = result._node.serial >= noted.start
+        if is_new and not (mode.recording and autograd.is_recorded(result._node, noted)):
+            result._node = None
 
 
 def _handles(data: Sequence[NDArray], params: Sequence[np.ndarray]) -> list[NDArray]:
-    """The arrays, each with a node of its own, but for those that have one in the graph. What shares memory with
-    another or with a parameter is copied, as arrays on the tape are told from each other by their memory."""
+    """The arrays, each with a node of its own, but for those that have one in the graph.
+
+    What shares a part of its memory with another, or with a parameter, is copied, as arrays on the tape are told from
+    each other by their memory.
+    """
     seen = list(params)
     handles: list[NDArray] = []
     nodes: dict[Any, Node] = {}
     for x in data:
-        values = x._data.copy() if any(np.may_share_memory(x._data, other) for other in seen) else x._data
+        is_whole = any(x._data is other for other in seen[len(params) :])
+        values = x._data
+        if not is_whole and any(np.may_share_memory(x._data, other) for other in seen):
+            values = x._data.copy()
         seen.append(values)
         node = nodes.get(x._node)
         if node is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from runtime import autograd, gluon, nd
+from runtime import MXNetError, autograd, gluon, nd
 from runtime.gluon import nn
 
 
@@ -231,3 +231,64 @@ def test_outputs_have_memory_of_their_own(name: str, recorded: bool, nested: boo
 
 def flat(y):
     return [y] if isinstance(y, nd.NDArray) else [x for part in y for x in flat(part)]
+
+
+def first_written(F, x, i):
+    i[0] = 1
+    return x * i.astype("float32") * 2
+
+
+def counted_up(F, x, i):
+    i += 1
+    return x * i.astype("float32") * 2
+
+
+def result_written(F, x, i):
+    y = i * 2
+    y[1:] = 3
+    return x * y.astype("float32") * 2
+
+
+def variable_written(F, x, i):
+    y = i.astype("float32") * 1
+    y[:] = x
+    return y * 2
+
+
+def paused_and_written(F, x, i):
+    with autograd.pause():
+        y = x * 3
+    y[1] = 5
+    return [x * y, y * 2, i * 2]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("function", [first_written, counted_up, result_written, variable_written, paused_and_written])
+def test_what_is_in_no_graph_can_be_written_to(function: Callable, recorded: bool) -> None:
+    """In the first call, too, which notes what needs no gradient; then arrays are in the graph as ever."""
+    results = []
+    for hybridized in (False, True):
+        net = nn.HybridLambda(lambda F, x, i, j: [*flat(function(F, x, i)), j * 2])
+        net.hybridize(hybridized)
+        found = []
+        for twice in (False, True):
+            for _ in range(3):
+                x, i = nd.array([1, 2, 3]), nd.array([5, 6, 7], dtype="float32" if twice else "int32")
+                x.attach_grad()
+                with autograd.record() if recorded else autograd.pause():
+                    outputs = list(flat(net(x, i, i if twice else i * 1)))
+                found.append([y._in_graph() for y in outputs])
+                if recorded:
+                    outputs[0].backward()
+                found += [y.asnumpy().tolist() for y in (*outputs, i, x.grad)]
+        results.append(found)
+    assert results[0] == results[1]
+
+
+def test_what_is_in_a_graph_cannot_be_written_to() -> None:
+    net, x = nn.HybridLambda(lambda F, x: counted_up(F, x, x * 2)), nd.ones((3,))
+    net.hybridize()
+    x.attach_grad()
+    for _ in range(2):
+        with autograd.record(), pytest.raises(MXNetError, match="Inplace operations"):
+            net(x)

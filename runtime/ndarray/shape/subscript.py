@@ -311,8 +311,8 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     place, advanced = (..., False) if type(key) is slice and key == ALL else numpy_key(key, data.ndim)
     node = None
     if autograd.mode.recording:
-        recorded = isinstance(value, NDArray) and value._in_graph()
-        if x._in_graph() or (recorded and (advanced or not _is_whole(data, data[place]))):
+        recorded = isinstance(value, NDArray) and autograd.is_recorded(value._node)
+        if autograd.is_recorded(x._node) or (recorded and (advanced or not _is_whole(data, data[place]))):
             raise MXNetError(REFUSED_WHILE_RECORDING)
         if recorded:
             value = _like(value, x)
