@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.kept import root
+from optgen.loops.kernel import address
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
+
+Range = tuple[int, int]
+"""The first address of an array, and that behind it."""
 
 
 def own_memory(arrays: Sequence[np.ndarray], taken: Sequence[NDArray]) -> list[np.ndarray]:
     """The arrays, with copies of those that share memory with an array in `taken`, or with one before them."""
-    seen = {_owner(x._data) for x in taken}
+    seen = [_range(x._data) for x in taken]
     return [np.copy(x) if _is_seen(x, seen) else x for x in arrays]
 
 
@@ -23,7 +26,7 @@ def own_outputs(result: Any, taken: Any) -> Any:
 
     `taken` are nested lists, too. Sparse arrays stay as they are.
     """
-    return _owned(result, {_owner(x._data) for x in _flat(taken)})
+    return _owned(result, [_range(x._data) for x in _flat(taken)])
 
 
 def _flat(nested: Any) -> Iterator[NDArray]:
@@ -34,21 +37,22 @@ def _flat(nested: Any) -> Iterator[NDArray]:
         yield nested
 
 
-def _owned(result: Any, seen: set[int]) -> Any:
+def _owned(result: Any, seen: list[Range]) -> Any:
     if type(result) in (list, tuple):
         return type(result)([_owned(part, seen) for part in result])
     return identity(result) if type(result) is NDArray and _is_seen(result._data, seen) else result
 
 
-def _is_seen(x: Any, seen: set[int]) -> bool:
+def _is_seen(x: Any, seen: list[Range]) -> bool:
     """Whether memory was seen before; then it has been."""
-    owner = _owner(x)
-    if owner in seen:
+    start, stop = _range(x)
+    if any(begin < stop and start < end for begin, end in seen):
         return True
-    seen.add(owner)
+    seen.append((start, stop))
     return False
 
 
-def _owner(x: Any) -> int:
-    """What tells memory from other memory; x is of NumPy, or of CuPy, whose `base` is the owner."""
-    return id(root(x) if isinstance(x, np.ndarray) or x.base is None else x.base)
+def _range(x: Any) -> Range:
+    """Of an array of NumPy, or of CuPy, which has it from `data`."""
+    start = address(x) if isinstance(x, np.ndarray) else x.data.ptr
+    return start, start + x.nbytes
