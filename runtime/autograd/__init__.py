@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 
 from runtime.autograd.function import Function
-from runtime.autograd.graph import Gradients, Node, NoGradient, Part, Postponed, Variable, check_arrays
+from runtime.autograd.graph import (
+    Gradients,
+    Node,
+    NoGradient,
+    Part,
+    Postponed,
+    SummingNode,
+    Variable,
+    check_arrays,
+    complete,
+)
 from runtime.autograd.modes import (
     Scope,
     is_recording,
@@ -33,7 +43,18 @@ from runtime.autograd.modes import (
     set_training,
     train_mode,
 )
-from runtime.autograd.trace import Placeholder, Trace, effect, reads_values, writes_values
+from runtime.autograd.trace import (
+    TAKEN,
+    Placeholder,
+    Trace,
+    effect,
+    is_recorded,
+    keep,
+    reads_values,
+    takes,
+    watching,
+    writes_values,
+)
 from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.protocols import NDArray
@@ -145,15 +166,22 @@ def _constant(value: NDArray, x: NDArray) -> NDArray:
     return result
 
 
-def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[Any]) -> list[NDArray | None]:
+def pull_back(
+    heads: list[NDArray],
+    head_grads: list[NDArray],
+    inputs: Sequence[Any],
+    sums: Sequence[NDArray | None] = (),
+) -> list[NDArray | None]:
     """The gradients of `heads` with respect to `inputs`, which are results of recorded calls; None for no gradient.
 
-    The walk ends at the inputs. It is recorded if the thread records.
+    The walk ends at the inputs. It is recorded if the thread records. `sums` are what the gradients of the inputs are
+    added to, None for nothing.
     """
     nodes = [getattr(x, "_node", None) for x in inputs]
+    known = {node: x for node, x in zip(nodes, sums, strict=False) if x is not None}
     found: dict = {node: None for node in nodes if node is not None}
     with Scope(None, None):
-        walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
+        walk(heads, head_grads, lambda variable, gradient: None, found, found, known)
     return [found.get(node) for node in nodes]
 
 

@@ -51,6 +51,19 @@ class Node:
         self.parents = []
 
 
+class SummingNode(Node):
+    """One recorded call of many operators, whose gradients are added to what has arrived, one after the other.
+
+    So the sums have the bits that they have where each of the operators has a node.
+    """
+
+    __slots__ = ()
+
+    def pull_onto(self, gradient: Any, sums: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+        """Pairs as those of `pull`. Where `sums` has lost a parent that it had, the gradient includes its sum."""
+        return self.operator.pull_onto(self, gradient, sums)
+
+
 class NoGradient:
     """In the place of a node's operator: no gradient flows to its inputs. `operator` computed the output."""
 

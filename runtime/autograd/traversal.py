@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from runtime.autograd.graph import Postponed, Variable, check_arrays, complete
+from runtime.autograd.graph import Postponed, SummingNode, Variable, check_arrays, complete
 from runtime.base import ArgumentError, MXNetError, _as_list
 from runtime.core.protocols import NDArray
 
@@ -20,12 +20,13 @@ def walk(
     receive: Callable[[Variable, Any], object],
     found: dict | None = None,
     ends: Container = (),
+    sums: dict | None = None,
 ) -> set:
     """Visit the nodes that lead to a head, newest first, and return them.
 
     `receive(variable, gradient)` is called for each variable, with None for no gradient: as soon as its gradient is
     complete if the variable has a `ready`. The keys of `found` are nodes, whose gradients become the values. The walk
-    does not go past the nodes in `ends`.
+    does not go past the nodes in `ends`. `sums` are gradients of nodes to which those of the heads are added.
     """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
@@ -36,16 +37,21 @@ def walk(
         check_arrays("heads and their gradients", [x for x in (*heads, *head_grads) if x is not None])
         raise
     nodes = reachable(gradients, ends)
+    if sums:
+        for node, known in sums.items():
+            gradients[node] = _sum(known, gradients[node]) if node in gradients else known
     for node in _ordered(nodes):
         gradient = gradients.pop(node, None)
         if type(gradient) is Postponed:
             gradient = complete(gradient)
         if found is not None and node in found:
             found[node] = gradient
-        if type(node) is Variable:
+        kind = type(node)
+        if kind is Variable:
             receive(node, gradient)
         elif gradient is not None and node not in ends:
-            for parent, arrived in node.pull(gradient):
+            pulled = node.pull_onto(gradient, gradients) if kind is SummingNode else node.pull(gradient)
+            for parent, arrived in pulled:
                 last = parent in ends or not (parent.parents or type(parent) is Variable)
                 if last and (found is None or parent not in found):
                     continue  # nobody asks for it, and truth values have no sums

@@ -137,7 +137,7 @@ def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Ar
 
 def wide(x: numpy.ndarray) -> numpy.ndarray:
     """An array that a metric reads: one of 16-bit floats as float32, others as they are."""
-    autograd.reads_values()
+    autograd.reads_values(x)
     return x.astype(numpy.float32) if x.dtype.itemsize == 2 else x
 
 

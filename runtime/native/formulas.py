@@ -144,8 +144,8 @@ def tanh_value(x: float) -> float:
 
 @function
 def relu_value(x: float) -> float:
-    """Of NaN NaN."""
-    return max(x, 0.0)
+    """Of NaN NaN, and of -0 the other zero."""
+    return 0.0 if x <= 0.0 else x
 
 
 @function
@@ -176,8 +176,9 @@ def leaky_gradient(g: float, x: float, slope: float) -> float:
 
 @function
 def clip_value(x: float, low: float, high: float) -> float:
-    """Of NaN NaN."""
-    return min(max(x, low), high)
+    """Of NaN NaN, and of a number that is equal to an end that end: zeros have signs."""
+    least = low if x <= low else x
+    return high if least >= high else least
 
 
 # ---------------------------------------------------------------- recurrent cells; the gates have their values

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, sqrt, total
+from runtime.native.formulas import relu_value
 from runtime.native.vectors import clear
 
 BLOCK = 1024
@@ -100,13 +101,13 @@ def planes(
 @function
 def scale_shift_relu(to: Array, x: Array, mean: float, scale: float, shift: float, n: int) -> None:
     for i in range(n):
-        to[i] = max((x[i] - mean) * scale + shift, 0.0)
+        to[i] = relu_value((x[i] - mean) * scale + shift)
 
 
 @function
 def scale_shift_add_relu(to: Array, x: Array, other: Array, mean: float, scale: float, shift: float, n: int) -> None:
     for i in range(n):
-        to[i] = max((x[i] - mean) * scale + shift + other[i], 0.0)
+        to[i] = relu_value((x[i] - mean) * scale + shift + other[i])
 
 
 @kernel

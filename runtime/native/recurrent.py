@@ -12,7 +12,15 @@ from __future__ import annotations
 from optgen.linalg.matrices import SUMMED
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, packed_gemm
-from runtime.native.formulas import gru_state, lstm_memory, sigmoid_gradient, sigmoid_value, tanh_gradient, tanh_value
+from runtime.native.formulas import (
+    gru_state,
+    lstm_memory,
+    relu_value,
+    sigmoid_gradient,
+    sigmoid_value,
+    tanh_gradient,
+    tanh_value,
+)
 from runtime.native.vectors import accumulate, clear, copy
 
 
@@ -50,7 +58,7 @@ def elman(
                     line[k] = tanh_value(line[k] + (bi[k] + bh[k]))
             else:
                 for k in range(n):
-                    line[k] = max(line[k] + (bi[k] + bh[k]), 0.0)
+                    line[k] = relu_value(line[k] + (bi[k] + bh[k]))
         h = at + 0
     copy(last + first * n, h, count * n)
 

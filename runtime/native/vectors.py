@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optgen.loops.language import Array, function, short
+from runtime.native.formulas import relu_value
 
 
 @function
@@ -34,4 +35,4 @@ def accumulate(to: Array, x: Array, n: int) -> None:
 def rectify(x: Array, n: int) -> None:
     """relu of the elements, in their place."""
     for i in range(n):
-        x[i] = max(x[i], 0.0)
+        x[i] = relu_value(x[i])

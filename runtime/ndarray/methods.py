@@ -120,7 +120,7 @@ def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
 
 def _in_place(function: Callable) -> Callable[[NDArray, Any], NDArray]:
     def call(self: NDArray, other: Any) -> NDArray:
-        if autograd.mode.recording and isinstance(other, NDArray) and other._in_graph():
+        if autograd.mode.recording and isinstance(other, NDArray) and autograd.is_recorded(other._node):
             raise MXNetError(subscript.REFUSED_WHILE_RECORDING)
         result = function(self, other)
         if result.shape != self.shape:

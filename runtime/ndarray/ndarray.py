@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from runtime import autograd
+from runtime.autograd import watching
 from runtime.base import ArgumentError, MXNetError, NDArrayHandle
 from runtime.context import Context
 from runtime.core import backend
@@ -47,6 +48,8 @@ class NDArray:
         """
         if type(data) is not np.ndarray:
             data, ctx = _memory(data, ctx, writable)
+        if watching:
+            autograd.keep(data)
         self._data = data
         self._ctx = ctx
         self._node = node
@@ -97,7 +100,7 @@ class NDArray:
         return self._data.shape[0]
 
     def __repr__(self) -> str:
-        autograd.reads_values()
+        autograd.reads_values(self._data)
         return f"\n{self._data}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     @property
@@ -113,17 +116,17 @@ class NDArray:
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy. It waits for a GPU to have computed the values."""
-        autograd.reads_values()
+        autograd.reads_values(self._data)
         data = self._data
         return data.copy() if type(data) is np.ndarray else data.get()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        autograd.reads_values()
+        autograd.reads_values(self._data)
         return np.array(backend.to_host(self._data), dtype=dtype)
 
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar; ValueError for any other size."""
-        autograd.reads_values()
+        autograd.reads_values(self._data)
         if self.size != 1:
             raise ValueError(
                 f"an array of shape {self.shape} is not a scalar: take an element of it, or its mean(), or asnumpy()"
@@ -157,7 +160,7 @@ class NDArray:
 
     def __dlpack__(self, **arguments: Any) -> Any:
         """The memory as a DLPack capsule, for libraries that read it."""
-        autograd.reads_values()
+        autograd.reads_values(self._data)
         return self._data.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:

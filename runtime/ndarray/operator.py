@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from runtime import autograd
+from runtime.autograd import watching
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.core import backend, optgen_bridge
@@ -124,6 +125,8 @@ class Operator:
             else:
                 given.append(x)
                 parents.append(None)
+        if watching:
+            autograd.takes(given)
         if ctx is None or ctx.on_cpu:
             output = self.forward(*given, **attrs)
         else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from runtime.ndarray.ndarray import NDArray
 from runtime.plan.epilogues import with_epilogues
 from runtime.plan.fuse import fuse
 from runtime.plan.lower import Lowered
@@ -29,6 +31,8 @@ class Compiled:
         """The outputs whose gradients the gradient takes."""
         self.wanted = tuple(tape.wanted)
         """The inputs, data and then parameters, whose gradients it computes."""
+        self.sums = [i for i, _ in tape.sums]
+        """The inputs whose gradients are added to arrays that are given."""
         results = set(_buffers([*lowered.outputs, *lowered.gradients]))
         backward = _needed(lowered.backward, results)
         left = results | {x for step in backward for x in step.reads}
@@ -44,6 +48,7 @@ class Compiled:
         self._static = static_alloc
         self.keeps_memory = True
         self._free: list[Memory] = []
+        self._nothings: dict[Any, np.ndarray] = {}
 
     def forward(self, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], Memory]:
         """The outputs, and the memory that `backward` needs."""
@@ -62,7 +67,7 @@ class Compiled:
         places: Sequence[np.ndarray | None],
         memory: Memory,
     ) -> list[np.ndarray | None]:
-        """The gradients, given the inputs of `forward` followed by the gradients of the outputs.
+        """The gradients, given the inputs of `forward`, the gradients of the outputs, and what some are added to.
 
         Those that `places` has an array for are written there, the others to new arrays.
         """
@@ -72,6 +77,16 @@ class Compiled:
         ]
         memory.backward(inputs, [*outputs, *gradients], places)
         return gradients
+
+    def given_sums(self, known: Sequence[NDArray | None], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """What is known of each of `sums`; -0, which changes nothing, for None."""
+        return [self._nothing(inputs[i]) if x is None else x._data for i, x in zip(self.sums, known, strict=True)]
+
+    def _nothing(self, like: np.ndarray) -> np.ndarray:
+        key = like.shape, like.dtype
+        if key not in self._nothings:
+            self._nothings[key] = np.full_like(like, -0.0)
+        return self._nothings[key]
 
     def give_back(self, memory: Memory) -> None:
         """Keep the memory for the next call."""

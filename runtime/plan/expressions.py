@@ -28,8 +28,8 @@ EXPRESSIONS: dict[Any, str] = {
     OPERATORS["subtract"]: "{0} - {1}",
     OPERATORS["multiply"]: "{0} * {1}",
     OPERATORS["divide"]: "{0} / {1}",
-    OPERATORS["maximum"]: "({0} if {0} != {0} else ({1} if {1} != {1} else max({0}, {1})))",
-    OPERATORS["minimum"]: "({0} if {0} != {0} else ({1} if {1} != {1} else min({0}, {1})))",
+    OPERATORS["maximum"]: "({0} if {0} > {1} or {0} != {0} else {1})",
+    OPERATORS["minimum"]: "({0} if {0} < {1} or {0} != {0} else {1})",
     OPERATORS["equal"]: "(1.0 if {0} == {1} else 0.0)",
     OPERATORS["not_equal"]: "(1.0 if {0} != {1} else 0.0)",
     OPERATORS["greater"]: "(1.0 if {0} > {1} else 0.0)",
@@ -53,7 +53,7 @@ EXPRESSIONS: dict[Any, str] = {
     unary.reciprocal: "1.0 / {0}",
     relu: RELU,
     BackwardCall(relu): RELU_GRADIENT,
-    relu_slope: "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0}))",
+    relu_slope: "(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else abs({0})))",
     unary.tanh: "tanh_value({0})",
     BackwardCall(unary.tanh): "tanh_gradient({0}, {1})",
     sigmoid: "sigmoid_value({0})",
@@ -63,7 +63,13 @@ EXPRESSIONS: dict[Any, str] = {
     _clip: "clip_value({0}, {a_min}, {a_max})",
     _saturated: "clip_value({0}, 0.0, 1.0)",
 }
-"""The result of each is that of the operator, but for signs of zeros."""
+"""The result of each is that of the operator, with the sign of a zero.
+
+Of two zeros, the larger and the smaller one are the second: so NumPy chooses on x86-64. Where it does not, it is asked.
+"""
+if not np.signbit(np.maximum(np.zeros(4, np.float32), np.full(4, -0.0, np.float32))).all():
+    for _choice in (OPERATORS["maximum"], OPERATORS["minimum"], _clip):
+        del EXPRESSIONS[_choice]
 WORK = {
     unary.tanh: 8, sigmoid: 8, OPERATORS["divide"]: 4, unary.sqrt: 4, unary.rsqrt: 8, unary.reciprocal: 4,
 }  # fmt: skip

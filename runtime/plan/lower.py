@@ -40,12 +40,13 @@ class Lowered:
 
 
 def lower(tape: Tape) -> Lowered:
-    """The steps of what is on the tape. The inputs are data, parameters, and gradients of outputs, in this order.
+    """The steps of what is on the tape. The inputs are data, parameters, gradients of outputs, and what gradients of
+    inputs are added to, in this order.
 
     NotTraceable where the calls do not say where an array comes from.
     """
     heads = [x for x in tape.heads if x is not None]
-    given = [x._data for x in (*tape.data, *tape.parameters, *heads)]
+    given = [x._data for x in (*tape.data, *tape.parameters, *heads, *(x for _, x in tape.sums))]
     lowering = _Lowering(bool(tape.trace.effects), given)
     for x, made in tape.trace.constants:
         if not np.array_equal(x, made):

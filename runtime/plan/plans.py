@@ -21,6 +21,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import handle, wrap
 from runtime.plan.compiled import Compiled, Memory
 from runtime.plan.lower import lower
+from runtime.plan.outputs import own_memory, own_outputs
 from runtime.plan.steps import Array, PythonStep
 from runtime.plan.tape import NotTraceable, Tape, emptied, flat, gradients_of, nested, trace
 
@@ -37,7 +38,7 @@ MAX_PLANS = 64
 """The most kinds of inputs that a block has plans for; the one that was not used for the longest time is dropped."""
 
 Function = Callable[..., Any]
-_VALUES_OF = operator.attrgetter("_data")
+_VALUES_OF, _NODE_OF = operator.attrgetter("_data"), operator.attrgetter("_node")
 
 
 @dataclass(eq=False)
@@ -76,6 +77,8 @@ class Plans:
     def __call__(self, function: Function, data: list[NDArray], params: Sequence[Any]) -> Any:
         """`function(*data)`. `params` are Parameters, with values in the context of the data."""
         ctx = data[0]._ctx
+        if autograd.watching:
+            autograd.takes([x._data for x in data])
         with self._lock:
             values = list(map(_VALUES_OF, params))
             if len(values) != len(self._values) or not all(map(operator.is_, values, self._values)):
@@ -84,11 +87,16 @@ class Plans:
             entry = self._entry(ctx, data)
             if entry.tape is not None:
                 self._compile(entry)
-        if entry.refusal is not None:
-            return function(*data)
         arrays = [
             x[0] if type(x) is list and x[0]._ctx is ctx else p.data(ctx) for p, x in zip(params, values, strict=True)
         ]
+        if entry.refusal is not None:
+            return own_outputs(function(*data), [*data, *arrays])
+        if autograd.mode.recording:
+            for x in data:
+                if x._node is not None and not x._node.parents and x._node in map(_NODE_OF, arrays):
+                    # A parameter's gradients would be added up in an order of their own.
+                    return own_outputs(function(*data), [*data, *arrays])
         call = _Call(self, entry, function, data, arrays)
         return call.traced() if call._compiled is None else call.planned()
 
@@ -105,7 +113,10 @@ class Plans:
             self.pays = True
 
     def refuse(self, entry: Entry, reason: str) -> None:
-        """No plan for this kind of inputs."""
+        """No plan for this kind of inputs; where another thread was in the way, none of this call."""
+        if reason == autograd.TAKEN:
+            entry.tape = None
+            return
         with self._lock:
             entry.refusal, entry.tape = reason, None
             self.pays = not all(x.refusal in (FEW_CALLS, NO_KERNELS) for x in self._entries.values())
@@ -143,7 +154,10 @@ class Plans:
     def _entry(self, ctx: Context, data: Sequence[NDArray]) -> Entry:
         mode = autograd.mode
         recording = mode.recording
-        kinds = [(x._data.shape, x._data.dtype.char, recording and x._in_graph()) for x in data]
+        kinds: list[Any] = [(x._data.shape, x._data.dtype.char, recording and x._in_graph()) for x in data]
+        if data[1:]:  # which of them are one array
+            for same in ([id(x._node) for x in data], [id(x._data) for x in data]):
+                kinds += map(same.index, same)
         key = recording, mode.training, ctx.device_type, ctx.device_id, *kinds
         entry = self._entries.get(key)
         if entry is None:
@@ -210,14 +224,15 @@ class _Call:
         except NotTraceable as error:
             reason, result = error.args
             self._plans.refuse(self._entry, reason)
-            return result
+            return own_outputs(result, [*self._data, *self._params])
         if len(tape.forward) < MIN_CALLS:
             self._plans.refuse(self._entry, FEW_CALLS)
         self._tape = tape
-        node = self._node([x._data for x in tape.outputs], tape.unused)
+        outputs = own_memory([x._data for x in tape.outputs], [*self._data, *tape.data, *self._params])
+        node = self._node(outputs, tape.unused)
         if node is None:
             self._plans.hold(self._entry, tape)
-        return self._finished(node, emptied(result), [x._data for x in tape.outputs])
+        return self._finished(node, emptied(result), outputs)
 
     def planned(self) -> Any:
         """The result, computed by the plan."""
@@ -232,13 +247,17 @@ class _Call:
         if not autograd.mode.recording:
             return None
         parents = [x._node for x in (*self._data, *self._params)]
+        if self._data[1:]:  # the gradient of an array that is given twice is that of the first
+            for i in range(1, len(self._data)):
+                if parents[i] in parents[:i]:
+                    parents[i] = None
         for i in unused:
             parents[i] = None
         if any([p is not None and p.released_at for p in parents]):
             parents = [p if p is not None and not p.released_at else None for p in parents]
         if not any(parents):
             return None
-        return autograd.Node(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
+        return autograd.SummingNode(self, parents, [], tuple(outputs), {}, self._data[0]._ctx)
 
     def _finished(self, node: autograd.Node | None, like: Any, outputs: list[np.ndarray]) -> Any:
         ctx = self._data[0]._ctx
@@ -248,17 +267,23 @@ class _Call:
 
     # ------------------------------------------------------------ backwards
 
-    def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        """Pairs of the node of an input and its gradient."""
+    def pull_onto(self, node: autograd.Node, g: Any, sums: dict[Any, Any]) -> Iterator[tuple[Any, NDArray]]:
+        """Pairs of the node of an input and its gradient; `sums` lose those that it was added to."""
         flows = [g.get(i) for i in range(len(node.output))] if type(g) is autograd.Gradients else [g]
-        if autograd.mode.recording:
-            gradients = self._again(flows)
-        elif self._tape is not None:
-            gradients = self._traced(node, flows)
-        elif self._fits(node, flows):
-            gradients = self._planned(node, flows)
+        recording = autograd.mode.recording
+        fits = not recording and self._tape is None and self._fits(node, flows)
+        known = _known(node, sums) if not fits or self._compiled.sums else ()
+        taken: Sequence[int]
+        if fits:
+            gradients, taken = self._planned(node, flows, known), self._compiled.sums
+        elif self._tape is not None and not recording:
+            gradients = self._traced(node, flows, known)
+            taken = [i for i, _ in self._tape.sums]
         else:
-            gradients = self._again(flows)
+            gradients, taken = self._again(flows, known), range(len(known))
+        for i in taken:
+            if known[i] is not None and gradients[i] is not None:
+                del sums[node.parents[i]]
         pairs = zip(node.parents, gradients, strict=True)
         return iter([(parent, dx) for parent, dx in pairs if parent is not None and dx is not None])
 
@@ -274,13 +299,15 @@ class _Call:
             return False
         return tuple([i for i, flow in enumerate(flows) if flow is not None]) == compiled.heads
 
-    def _traced(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _traced(
+        self, node: autograd.Node, flows: list[NDArray | None], known: Sequence[NDArray | None]
+    ) -> list[NDArray | None]:
         tape = self._tape
         assert tape is not None
         nodes = [x._node for x in (*tape.data, *self._params)]
         wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
         try:
-            gradients = gradients_of(tape, flows, [nodes[i] for i in wanted])
+            gradients = gradients_of(tape, flows, {i: nodes[i] for i in wanted}, known)
         except NotTraceable as error:
             self._plans.refuse(self._entry, error.args[0])
             gradients = tape.gradients
@@ -289,10 +316,14 @@ class _Call:
             self._plans.hold(self._entry, tape)
         return _spread(gradients, wanted, len(nodes))
 
-    def _planned(self, node: autograd.Node, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _planned(
+        self, node: autograd.Node, flows: list[NDArray | None], known: Sequence[NDArray | None]
+    ) -> list[NDArray | None]:
         compiled = self._compiled
         assert compiled is not None and self._memory is not None
         heads = [g._data for g in flows if g is not None]
+        if compiled.sums:
+            heads += compiled.given_sums([known[i] for i in compiled.sums], self._inputs)
         varying = [*self._inputs[: len(self._data)], *heads, *node.output]
         lent = _lent([node.parents[i] for i in compiled.wanted], compiled.gradients, varying)
         places = [None if x is None else x._data for x in lent]
@@ -303,20 +334,29 @@ class _Call:
         ]
         return _spread(arrays, compiled.wanted, len(self._data) + len(self._params))
 
-    def _again(self, flows: list[NDArray | None]) -> list[NDArray | None]:
+    def _again(self, flows: list[NDArray | None], known: Sequence[NDArray | None]) -> list[NDArray | None]:
         """The gradients by the function's operators, recorded if the thread records.
 
         The function is computed once more, in the mode it was called in, with the random numbers that it drew.
         """
         with generator.replayed(self._draws), autograd.Scope(True, self._training):
-            handles = [handle(x) if x._in_graph() else x.detach() for x in self._data]
+            own = {x._node: handle(x) for x in self._data if x._in_graph()}
+            handles = [own[x._node] if x._in_graph() else x.detach() for x in self._data]
             outputs = flat(self._function(*handles))
         pairs = [(y, g) for y, g in zip(outputs, flows, strict=True) if g is not None]
-        return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params])
+        return autograd.pull_back(*map(list, zip(*pairs, strict=True)), [*handles, *self._params], known)
 
     def __del__(self) -> None:
         if self._memory is not None and self._compiled is not None:
             self._compiled.give_back(self._memory)
+
+
+def _known(node: autograd.Node, sums: dict[Any, Any]) -> list[NDArray | None]:
+    """The sums of gradients that have arrived at the parents, where they are arrays that others can be added to."""
+    for parent in node.parents:
+        if type(sums.get(parent)) is autograd.Postponed:
+            sums[parent] = autograd.complete(sums[parent])
+    return [x if type(x := sums.get(parent)) is NDArray else None for parent in node.parents]
 
 
 def _lent(

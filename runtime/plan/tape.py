@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ class Tape:
     """The parameters, counted after the data, that no call takes: their gradients stay as they are."""
     heads: list[NDArray | None] = field(default_factory=list)
     """The gradients of the outputs, in copies of their own; None for an output that none flows into."""
+    sums: list[tuple[int, NDArray]] = field(default_factory=list)
+    """By inputs whose gradients have several addends: what these are added to, one after the other."""
     wanted: list[int] = field(default_factory=list)
     """The inputs, data and then parameters, whose gradients were traced."""
     gradients: list[NDArray | None] = field(default_factory=list)
@@ -55,7 +58,7 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
     """
     params = list(params)
     known = {p._node for p in params if p._node is not None}
-    with Trace() as noted:
+    with Trace(p._data for p in params) as noted:
         handles = _handles(data, [p._data for p in params])
         result = function(*handles)
     try:
@@ -68,49 +71,70 @@ def trace(function: Callable[..., Any], data: Sequence[NDArray], params: Iterabl
         taken = set(ends).union(*[x.parents for x in tape.forward])
         tape.unused = [i for i, p in enumerate(params, len(handles)) if p._node not in taken]
     except NotTraceable as error:
-        if not mode.recording:
-            _leave_graph(result, noted.start)
+        _leave_graph(result, noted)
         raise NotTraceable(error.args[0], result) from None
     return result, tape
 
 
-def _leave_graph(result: Any, start: int) -> None:
+def _leave_graph(result: Any, noted: Trace) -> None:
     """Take the arrays in nested lists out of the graph that only the trace has made."""
     if isinstance(result, (list, tuple)):
         for part in result:
-            _leave_graph(part, start)
-    elif type(result) is NDArray and isinstance(result._node, (Node, Part)) and result._node.serial >= start:
-        result._node = None
+            _leave_graph(part, noted)
+    elif type(result) is NDArray and isinstance(result._node, (Node, Part)):
+        is_new = result._node.serial >= noted.start
+        if is_new and not (mode.recording and autograd.is_recorded(result._node, noted)):
+            result._node = None
 
 
 def _handles(data: Sequence[NDArray], params: Sequence[np.ndarray]) -> list[NDArray]:
-    """The arrays, each with a node of its own. What shares memory with another or with a parameter is copied, as
-    arrays on the tape are told from each other by their memory."""
+    """The arrays, each with a node of its own, but for those that have one in the graph.
+
+    What shares a part of its memory with another, or with a parameter, is copied, as arrays on the tape are told from
+    each other by their memory.
+    """
     seen = list(params)
-    handles = []
+    handles: list[NDArray] = []
+    nodes: dict[Any, Node] = {}
     for x in data:
-        values = x._data.copy() if any(np.may_share_memory(x._data, other) for other in seen) else x._data
+        is_whole = any(x._data is other for other in seen[len(params) :])
+        values = x._data
+        if not is_whole and any(np.may_share_memory(x._data, other) for other in seen):
+            values = x._data.copy()
         seen.append(values)
-        node = Node(handle, [x._node] if x._in_graph() else [], [values], values, {}, x._ctx)
+        node = nodes.get(x._node)
+        if node is None:
+            node = Node(handle, [x._node] if x._in_graph() else [], [values], values, {}, x._ctx)
+        if x._in_graph():
+            nodes[x._node] = node
         handles.append(NDArray(values, x._ctx, node))
     return handles
 
 
-def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[Any]) -> list[NDArray | None]:
-    """The gradients of the nodes `wanted`, given those of the outputs; the calls that compute them go on the tape.
+def gradients_of(
+    tape: Tape, heads: Sequence[NDArray | None], wanted: Mapping[int, Any], sums: Sequence[NDArray | None]
+) -> list[NDArray | None]:
+    """The gradients of the nodes `wanted`, by inputs, given those of the outputs; the calls that compute them go on the
+    tape. Those in `tape.sums` are added to the arrays in `sums`, if there are any.
 
     NotTraceable as in `trace`; `tape.gradients` are the gradients then, too.
     """
     before = len(tape.trace.effects)
     tape.heads = [None if g is None else NDArray(g._data.copy(), g._ctx, Placeholder()) for g in heads]
     pairs = [(y, g) for y, g in zip(tape.outputs, tape.heads, strict=True) if g is not None and y._in_graph()]
-    found: dict[Any, Any] = dict.fromkeys(wanted)
+    found: dict[Any, Any] = dict.fromkeys(wanted.values())
     tape.trace.refusal = None
     ends = {x._node for x in tape.data} | _without_gradients(tape)
+    uses = Counter(parent for node in tape.forward for parent in node.parents)
+    uses.update(x._node for x in tape.outputs)
+    tape.sums = [(i, _onto(tape, i, sums[i])) for i, node in wanted.items() if uses[node] > 1]
+    known = {wanted[i]: x for i, x in tape.sums}
     with autograd.pause(mode.training), tape.trace:
         if pairs:
-            autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found, ends)
-    tape.gradients = [found[node] for node in wanted]
+            autograd.walk(*map(list, zip(*pairs, strict=True)), lambda variable, gradient: None, found, ends, known)
+    found = {node: x if x is not known.get(node) else None for node, x in found.items()}
+    tape.sums = [(i, x) for i, x in tape.sums if found[wanted[i]] is not None]
+    tape.gradients = [found[node] for node in wanted.values()]
     if tape.trace.refusal is not None:
         raise NotTraceable(tape.trace.refusal)
     given = {p._node for p in tape.parameters} | {x._node for x in (*tape.data, *tape.heads) if x is not None}
@@ -118,6 +142,13 @@ def gradients_of(tape: Tape, heads: Sequence[NDArray | None], wanted: Sequence[A
     done = set(tape.forward)
     tape.backward = [x for x in _calls(flows, given, tape.trace.start, tape.trace.effects[before:]) if x not in done]
     return tape.gradients
+
+
+def _onto(tape: Tape, i: int, known: NDArray | None) -> NDArray:
+    """What the gradient of input i is added to, in a copy of its own; -0, which changes nothing, for None."""
+    x = [*tape.data, *tape.parameters][i]
+    values = np.full_like(x._data, -0.0) if known is None else known._data.copy()
+    return NDArray(values, x._ctx, Placeholder())
 
 
 def _without_gradients(tape: Tape) -> set[Node]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from runtime.context import Context
 from runtime.ndarray import NDArray
+from runtime.plan.outputs import own_outputs
 from runtime.plan.plans import Plans
 
 
@@ -21,7 +22,7 @@ class GraphPlans:
     def __call__(self, arrays: list[NDArray]) -> list[NDArray]:
         places = self._varying or [0]
         if not (arrays and self._plans.pays):
-            return self._compute(arrays)
+            return own_outputs(self._compute(arrays), arrays)
 
         def function(*given: NDArray) -> list[NDArray]:
             handles = dict(zip(places, given, strict=True))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from runtime import autograd, gluon, nd
+from runtime import MXNetError, autograd, gluon, nd
 from runtime.gluon import nn
 
 
@@ -176,3 +177,118 @@ def test_shapes_are_inferred_without_hooks() -> None:
     net.register_forward_hook(lambda *_: seen.append(1))
     net.infer_shape(X)
     assert net.rest[1].weight.shape == (2, 4) and seen == []
+
+
+class Views(gluon.HybridBlock):
+    def __init__(self, function) -> None:
+        super().__init__()
+        self._function = function
+        with self.name_scope():
+            self.w = self.params.get("w", shape=(3, 4), init="ones")
+
+    def hybrid_forward(self, F, x, *others, w):
+        return self._function(F, x, w)
+
+
+VIEWS = {
+    "planned": lambda F, x, w: [x, x.reshape((4, 3)), x[1:3], w, w[0], (lambda y: [y, y, y[0]])(F.tanh(x * w) + 1)],
+    "refused": lambda F, x, w: [x.reshape((-1,)), x * float(x.sum()) + w, w, x],
+    "few": lambda F, x, w: x.reshape((4, 3)),
+    "the input": lambda F, x, w: x,
+    "the parameter": lambda F, x, w: w,
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_outputs_have_memory_of_their_own(name: str, recorded: bool, nested: bool) -> None:
+    """In the first call and in later ones; gradients flow through as they do through views."""
+    net, plain = Views(VIEWS[name]), Views(VIEWS[name])
+    net.initialize()
+    plain.initialize()
+    net.hybridize()
+    for _ in range(4):
+        x, other, gradients = nd.arange(12).reshape((3, 4)) / 12, nd.ones((1,)), []
+        x.attach_grad()
+        for block in (plain, net):
+            with autograd.record() if recorded else autograd.pause():
+                outputs = list(flat(block(x, [other]) if nested else block(x)))
+                total = sum((y * y).sum() for y in outputs)
+            if recorded:
+                total.backward()
+                gradients += [x.grad.asnumpy(), block.w.grad().asnumpy()]
+                x.grad[:] = block.w.grad()[:] = 0
+        for expected, found in zip(gradients[:2], gradients[2:], strict=True):
+            np.testing.assert_array_equal(found, expected)
+        before = [y.asnumpy() for y in outputs]
+        x[:] = 7
+        for y, values in zip(outputs, before, strict=True):
+            np.testing.assert_array_equal(y.asnumpy(), values)
+            y[:] = -1
+        assert (x.asnumpy() == 7).all() and (net.w.data().asnumpy() == 1).all()
+
+
+def flat(y):
+    return [y] if isinstance(y, nd.NDArray) else [x for part in y for x in flat(part)]
+
+
+def first_written(F, x, i):
+    i[0] = 1
+    return x * i.astype("float32") * 2
+
+
+def counted_up(F, x, i):
+    i += 1
+    return x * i.astype("float32") * 2
+
+
+def result_written(F, x, i):
+    y = i * 2
+    y[1:] = 3
+    return x * y.astype("float32") * 2
+
+
+def variable_written(F, x, i):
+    y = i.astype("float32") * 1
+    y[:] = x
+    return y * 2
+
+
+def paused_and_written(F, x, i):
+    with autograd.pause():
+        y = x * 3
+    y[1] = 5
+    return [x * y, y * 2, i * 2]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("function", [first_written, counted_up, result_written, variable_written, paused_and_written])
+def test_what_is_in_no_graph_can_be_written_to(function: Callable, recorded: bool) -> None:
+    """In the first call, too, which notes what needs no gradient; then arrays are in the graph as ever."""
+    results = []
+    for hybridized in (False, True):
+        net = nn.HybridLambda(lambda F, x, i, j: [*flat(function(F, x, i)), j * 2])
+        net.hybridize(hybridized)
+        found = []
+        for twice in (False, True):
+            for _ in range(3):
+                x, i = nd.array([1, 2, 3]), nd.array([5, 6, 7], dtype="float32" if twice else "int32")
+                x.attach_grad()
+                with autograd.record() if recorded else autograd.pause():
+                    outputs = list(flat(net(x, i, i if twice else i * 1)))
+                found.append([y._in_graph() for y in outputs])
+                if recorded:
+                    outputs[0].backward()
+                found += [y.asnumpy().tolist() for y in (*outputs, i, x.grad)]
+        results.append(found)
+    assert results[0] == results[1]
+
+
+def test_what_is_in_a_graph_cannot_be_written_to() -> None:
+    net, x = nn.HybridLambda(lambda F, x: counted_up(F, x, x * 2)), nd.ones((3,))
+    net.hybridize()
+    x.attach_grad()
+    for _ in range(2):
+        with autograd.record(), pytest.raises(MXNetError, match="Inplace operations"):
+            net(x)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import threading
 
 import numpy as np
 import pytest
 
-from runtime import autograd, nd
+import runtime as mx
+from runtime import autograd, gluon, nd
+from runtime.gluon import nn
 from tests.compiler.harness import python
-from tests.gluon.plans import network, perceptron
+from tests.gluon.plans import entries, network, perceptron
 
 pytestmark = pytest.mark.cpu_only("plans are made of the CPU's kernels")
 
@@ -61,6 +64,91 @@ def test_threads_share_plans() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def _read(F, block, x):
+    return float(x.asnumpy().sum())
+
+
+def _summed(F, block, x):
+    return float((x * 2).sum())
+
+
+def _intermediate(F, block, x):
+    return float(x.detach()[0:1].sum())
+
+
+def _own_block(F, block, x):
+    return float(block.inner(x).asnumpy()[0, 0])
+
+
+def _weight(F, block, x):
+    return float(block.inner[0].weight.data().asnumpy().sum())
+
+
+def _written(F, block, x):
+    x[:] = x * 3
+    return 1.0
+
+
+class OnAnotherThread(gluon.HybridBlock):
+    """A factor that another thread computes."""
+
+    def __init__(self, read, start) -> None:
+        super().__init__()
+        self._read, self._start = read, start
+        with self.name_scope():
+            self.inner = nn.HybridSequential()
+            self.inner.add(nn.Dense(3, in_units=4), nn.Activation("tanh"))
+
+    def hybrid_forward(self, F, x):
+        y, found = self.inner(x) * 2 + 1, []
+        self._start(lambda: found.append(self._read(F, self, y if self._read in (_intermediate, _written) else x)))
+        return y * found[0]
+
+
+def in_new_thread(function) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("read", [_read, _summed, _intermediate, _own_block, _weight, _written])
+def test_values_that_another_thread_reads_are_no_constants(read, pooled: bool) -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # the thread is there before the block is called
+        start = (lambda function: pool.submit(function).result()) if pooled else in_new_thread
+        eager, net = OnAnotherThread(read, start), OnAnotherThread(read, start)
+        for block in (eager, net):
+            mx.random.seed(3)
+            block.initialize(mx.init.Xavier())
+        net.hybridize()
+        for k in range(5):
+            x = nd.array(np.arange(8).reshape(2, 4) * (k + 1))
+            np.testing.assert_array_equal(net(x.copy()).asnumpy(), eager(x).asnumpy())
+            for block in (eager, net):
+                weight = block.inner[0].weight
+                weight.set_data(weight.data() * 1.5)
+
+
+def test_what_other_threads_read_of_their_own_refuses_no_plan() -> None:
+    """Neither of the results of the same network, nor for good if the values were the traced ones."""
+    net, stop, x = network(True), threading.Event(), nd.random.normal(shape=(4, 2, 8, 8))
+
+    def reads() -> None:
+        while not stop.is_set():
+            (net(nd.ones((3, 2, 8, 8))).sum() * 2).asnumpy()
+
+    thread = threading.Thread(target=reads)
+    thread.start()
+    try:
+        for _ in range(3):
+            net(x)
+    finally:
+        stop.set()
+        thread.join()
+    assert all(entry.compiled is not None for entry in entries(net))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -135,41 +135,6 @@ def test_what_cannot_be_traced_is_computed_by_operators(name: str) -> None:
     assert_alike(found, expected)
 
 
-ELEMENTWISE = [
-    lambda F, x, y: [x + y, x - y, x * y, x / y, -x, 1 - x, 2 / x],
-    lambda F, x, y: [F.maximum(x, y), F.minimum(x, y), F.maximum(x, 0.5), F.clip(x, -1, 2), F.hard_sigmoid(x)],
-    lambda F, x, y: [x == y, x != y, x > y, x >= y, x < y, x <= y, F.logical_not(x), x > 1],
-    lambda F, x, y: [F.abs(x), F.square(x), F.sign(x), F.sqrt(x), F.rsqrt(x), F.reciprocal(x)],
-    lambda F, x, y: [F.relu(x), F.LeakyReLU(x, slope=0.1), F.add_n(x, y, x), F.zeros_like(x), F.ones_like(x)],
-    lambda F, x, y: [F.tanh(x), F.sigmoid(x)],
-]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("function", ELEMENTWISE)
-def test_expressions_of_special_numbers(function, dtype: str) -> None:
-    """The expressions of `runtime.plan.expressions`, and those of gradients: infinities, NaN, zeros, subnormal ones."""
-    tiny, big = np.finfo(dtype).tiny / 4, np.finfo(dtype).max
-    numbers = [0, -0.0, 1, -1, 0.5, -2.5, 88, -88, 750, -750, np.inf, -np.inf, np.nan, tiny, -tiny, big, -big]
-    x, y = (nd.array(v.ravel(), dtype=dtype) for v in np.meshgrid(numbers, numbers))
-    results = []
-    for hybridized in (False, True):
-        net = nn.HybridLambda(lambda F, x, y: function(F, x, y))
-        if hybridized:
-            net.hybridize()
-        for _ in range(3):
-            for z in (x, y):
-                z.attach_grad()
-            with autograd.record():
-                outputs = net(x, y)
-                total = nd.add_n(*outputs)
-            total.backward()
-        assert not hybridized or all(entry.compiled for entry in entries(net))
-        results.append([z.asnumpy() for z in (*outputs, x.grad, y.grad)])
-    for found, expected in zip(results[1], results[0], strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize("after", range(5))
 def test_interrupted_between_two_addresses(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is interrupted while a plan is given its arrays leaves nothing behind that the next one takes."""

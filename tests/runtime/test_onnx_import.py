@@ -18,6 +18,7 @@ from tests.sweeps import swept
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 from onnx import helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from runtime.onnx.reading import READINGS  # noqa: E402
 
@@ -324,3 +325,56 @@ def test_constants_without_a_type_or_values(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "x.onnx")
     with pytest.raises(mx.MXNetError, match="no graph with outputs"):
         mx.onnx.import_model(tmp_path / "x.onnx")
+
+
+def assert_as_evaluated(node: Any, x: np.ndarray, path: Path, opset: int = 18, **constants: Any) -> None:
+    model = onnx.load(saved(path, [node], x.shape, **constants))
+    model.opset_import[0].version = opset
+    onnx.save(model, path)
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+    (found,) = computed(path, x)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-5, err_msg=str(node))
+
+
+@pytest.mark.parametrize("length", [1, 4])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_sums_backwards_and_without_an_end(exclusive: int, reverse: int, length: int, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(2, length, 3)).astype(np.float32)
+    x[0, 0, 0] = np.inf
+    for axis in (1, -2):
+        node = helper.make_node("CumSum", ["x", "axis"], ["y"], exclusive=exclusive, reverse=reverse)
+        assert_as_evaluated(node, x, tmp_path / "x.onnx", axis=np.array(axis))
+
+
+PLACES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"]
+ROUNDED = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize(("mode", "rounding"), [("linear", "floor"), *(("nearest", x) for x in ROUNDED)])
+def test_sizes_and_places(mode: str, rounding: str, places: str, tmp_path: Path) -> None:
+    """Larger and smaller ones, of pictures and of arrays of other axes, by sizes and by scales."""
+    ways: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+        ((1, 2, 4, 5), {"sizes": [1, 2, 8, 3]}),
+        ((1, 2, 4, 6), {"sizes": [1, 2, 1, 12]}),
+        ((1, 2, 4, 5), {"scales": np.array([1, 1, 0.6, 1.7], "f")}),
+        ((1, 2, 6), {"scales": np.array([1, 1, 1.5], "f")}),
+        ((3, 2, 2, 2, 3), {"sizes": [2, 2, 5, 4, 3]}),
+    ]
+    for shape, given in ways:
+        x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        inputs = ["x", "", "", "sizes"] if "sizes" in given else ["x", "", "scales"]
+        settings = {"mode": mode, "coordinate_transformation_mode": places, "nearest_mode": rounding}
+        node = helper.make_node("Resize", inputs, ["y"], **settings)
+        if places == "align_corners" and shape[-1] == 5 and "scales" in given:
+            with pytest.raises(mx.MXNetError, match=r"its places are 'align_corners', from 4 to 2 by 0.6"):
+                assert_as_evaluated(node, x, tmp_path / "x.onnx", **given)
+        else:
+            assert_as_evaluated(node, x, tmp_path / "x.onnx", **given)
+
+
+def test_sizes_of_some_axes(tmp_path: Path) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], axes=[3, 2], mode="linear")
+    assert_as_evaluated(node, x, tmp_path / "x.onnx", sizes=[6, 5])

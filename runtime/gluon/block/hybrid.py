@@ -120,12 +120,12 @@ class HybridBlock(Block):
         plans = self._plans
         on_cpu = all([type(x) is NDArray and x._ctx.on_cpu for x in data])
         if not (data and on_cpu and plans and plans.pays and self._monitor is None):
-            return self._compute(*inputs)
+            return self._computed(*inputs)
         params = self._plan_params
         if params is None:
             params = list(self.collect_params().values())
             if not all(p._data is not None and p._stype == p._grad_stype == "default" for p in params):
-                return self._compute(*inputs)
+                return self._computed(*inputs)
             self._plan_params = params
         given = [x is not None for x in inputs]
 
@@ -138,6 +138,14 @@ class HybridBlock(Block):
                 _calls.inside = outer
 
         return plans(function, data, params)
+
+    def _computed(self, *inputs: Any) -> Any:
+        """The output without a plan, in memory of its own, as plans have it."""
+        from runtime.plan.outputs import own_outputs
+
+        result = self._compute(*inputs)
+        params = self.collect_params().values() if self._plan_params is None else self._plan_params
+        return own_outputs(result, [*inputs, *[p._data for p in params]])
 
     def _trace(self, *inputs: Any) -> Any:
         """The output as symbols, of inputs that are symbols: `hybrid_forward` with `F` being `sym`."""

@@ -244,7 +244,7 @@ def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, 
         raise MXNetError(f"MakeLoss: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
     count = math.prod(data.shape[:-1]) if normalization == "batch" else 1
     if normalization == "valid":
-        autograd.reads_values()
+        autograd.reads_values(data._data)
         count = max(1, int((data._data > valid_thresh).sum()))
     return _make_loss(data, slope=grad_scale / count)
 

@@ -139,7 +139,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     axis = axis_of("boolean_mask", data.shape, axis)
     if index.shape != (data.shape[axis],):
         raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
-    autograd.reads_values()  # the length of the result follows from them
+    autograd.reads_values(index._data)  # the length of the result follows from them
     with backend.device_scope(data._ctx):
         places = np.flatnonzero(index._data)
     return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)

@@ -306,13 +306,13 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     Inside `record`, a value that is in the graph can only be written to all of an x that is not; x then is in it too.
     IndexError out of bounds, ValueError for shapes that do not fit, TypeError for values that are no numbers.
     """
-    autograd.writes_values()
+    autograd.writes_values([x._data])
     data = x._data
     place, advanced = (..., False) if type(key) is slice and key == ALL else numpy_key(key, data.ndim)
     node = None
     if autograd.mode.recording:
-        recorded = isinstance(value, NDArray) and value._in_graph()
-        if x._in_graph() or (recorded and (advanced or not _is_whole(data, data[place]))):
+        recorded = isinstance(value, NDArray) and autograd.is_recorded(value._node)
+        if autograd.is_recorded(x._node) or (recorded and (advanced or not _is_whole(data, data[place]))):
             raise MXNetError(REFUSED_WHILE_RECORDING)
         if recorded:
             value = _like(value, x)

@@ -261,7 +261,7 @@ def tostype(data: NDArray, stype: str) -> NDArray:
         return data.copy()
     if stype == "default":
         return identity(data) if in_graph(data) else NDArray(data._dense(), data._ctx)
-    autograd.reads_values()  # what is stored follows from them
+    autograd.reads_values(data._data)  # what is stored follows from them
     with backend.device_scope(data._ctx):
         result = KINDS[stype]._from_dense(data._data, data._ctx)
     if in_graph(data):

@@ -70,7 +70,7 @@ class Rule:
         `kept[k][i]` is state k of weights[i]; with `master`, float32 masters come last. They change in place. `out` is
         an array, or a list of one for each weight. Options are numbers or, but for flags, lists likewise.
         """
-        autograd.writes_values()
+        autograd.writes_values([x._data for x in weights])
         fresh = out is None
         out = [] if fresh else listed(out)
         _check(name, itertools.chain(weights, grads, out, *kept))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.onnx.reading import elementwise, layers, rearranging, reductions
+from runtime.onnx.reading import elementwise, layers, rearranging, reductions, resizing
 from runtime.onnx.reading.node import Node, Reading
 
 __all__ = ["READINGS", "Node", "Reading"]
@@ -12,4 +12,5 @@ READINGS: dict[str, Reading] = {
     **layers.READINGS,
     **rearranging.READINGS,
     **reductions.READINGS,
+    **resizing.READINGS,
 }

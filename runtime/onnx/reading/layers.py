@@ -222,39 +222,6 @@ def _lrn(node: Node) -> Symbol:
     return sym.LRN(node.x, nsize=node.get("size"), **options)
 
 
-# ---------------------------------------------------------------- sizes
-
-
-def _resize(node: Node) -> Symbol:
-    shape, mode = node.closed(), node.get("mode", "nearest")
-    sizes, at = node.ints("sizes", 3), 2 if node.operator == "Resize" and node.opset > 10 else 1
-    if node.get("axes") or (sizes is None and not (node.has(at) or node.get("scales"))):
-        node.fail("it states the sizes of some axes alone")
-    if sizes is None:
-        scales = node.array(at, "scales").ravel() if node.has(at) else np.array(node.get("scales"))
-        exact = np.array(shape) * scales
-        sizes = tuple(int(n) for n in np.rint(exact))
-        if not np.allclose(exact, sizes, 1e-6):
-            node.fail(f"it brings {shape} to {tuple(exact.tolist())}")
-    if len(shape) != 4 or sizes[:2] != shape[:2]:
-        node.fail(f"it brings {shape} to {sizes}, and pictures alone are resized")
-    usual = "half_pixel" if node.operator == "Resize" and node.opset > 10 else "asymmetric"
-    places = node.get("coordinate_transformation_mode", usual)
-    rounding = node.get("nearest_mode", "round_prefer_floor" if usual == "half_pixel" else "floor")
-    whole = all(new % old == 0 for new, old in zip(sizes, shape, strict=True))
-    if mode == "nearest" and whole and (places, rounding[:5]) in (("half_pixel", "round"), ("asymmetric", "floor")):
-        x = node.x
-        for axis in (2, 3):
-            factor = sizes[axis] // shape[axis]
-            x = x if factor == 1 else sym.repeat(x, axis=axis, repeats=factor)
-        return x
-    corners = places == "align_corners"
-    halves = ("half_pixel",) if 1 in sizes[2:] else ("half_pixel", "pytorch_half_pixel")  # of one pixel they differ
-    if mode != "linear" or node.get("antialias", 0) or not (corners or places in halves):
-        node.fail(f"it is '{mode}', with places '{places}', from {shape[2:]} to {sizes[2:]}")
-    return sym.contrib.BilinearResize2D(node.x, height=sizes[2], width=sizes[3], align_corners=corners)
-
-
 READINGS: dict[str, Reading] = {
     "Gemm": _gemm,
     "MatMul": _mat_mul,
@@ -270,6 +237,4 @@ READINGS: dict[str, Reading] = {
     "InstanceNormalization": _instance_norm,
     "LayerNormalization": _layer_norm,
     "LRN": _lrn,
-    "Resize": _resize,
-    "Upsample": _resize,
 }

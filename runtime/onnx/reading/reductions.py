@@ -76,9 +76,16 @@ def _softmax(name: str) -> Reading:
 
 
 def _cumulated(node: Node) -> Symbol:
-    if node.get("exclusive", 0) or node.get("reverse", 0):
-        node.fail("it sums backwards, or leaves out an end")
-    return sym.cumsum(node.x, axis=int(node.array(1, "axis").ravel()[0]))
+    axis, x = int(node.array(1, "axis").ravel()[0]), node.x
+    exclusive, reverse = node.get("exclusive", 0), node.get("reverse", 0)
+    if exclusive or reverse:
+        axis = axis if axis >= 0 else axis + node.rank()
+    x = sym.reverse(x, axis=axis) if reverse else x
+    if exclusive:  # from a zero to the last but one: a difference of sums would be rounded
+        zero = sym.zeros_like(sym.slice_axis(x, axis=axis, begin=0, end=1))
+        x = sym.slice_axis(sym.concat(zero, x, dim=axis), axis=axis, begin=0, end=-1)
+    y = sym.cumsum(x, axis=axis)
+    return sym.reverse(y, axis=axis) if reverse else y
 
 
 READINGS: dict[str, Reading] = {

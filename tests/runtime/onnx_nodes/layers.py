@@ -127,15 +127,19 @@ def lrn(draw: Draw) -> Drawn:
     return Drawn([x], some(draw, alpha=0.1, beta=0.5, bias=2.0) | {"size": int(one_of(draw, (1, 3, 5)))})
 
 
+PLACES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
+ROUNDED = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
 def resize(draw: Draw) -> Drawn:
     shape = (2, 2, *draw.integers(2, 5, 2).tolist())
     factors = draw.integers(1, 4, 2).tolist()
-    sizes = [n * f for n, f in zip(shape[2:], factors, strict=True)]
+    sizes = one_of(draw, ([n * f for n, f in zip(shape[2:], factors, strict=True)], draw.integers(1, 9, 2).tolist()))
     attributes = some(
         draw,
         mode=one_of(draw, ("nearest", "linear")),
-        coordinate_transformation_mode=one_of(draw, ("half_pixel", "asymmetric", "align_corners")),
-        nearest_mode=one_of(draw, ("round_prefer_floor", "floor")),
+        coordinate_transformation_mode=one_of(draw, PLACES),
+        nearest_mode=one_of(draw, ROUNDED),
     )
     ways: list = [
         [None, None, whole([2, 2, *sizes])],
