@@ -7,8 +7,9 @@ examples:
   python benchmarks/loop.py --json out.json --markdown benchmarks/README.md
 
 Each contender trains a network of its own, all take turns, and a cell is the median time of the step. In brackets is
-the median of the ratios to the fused step of PyTorch in the same turn, of the step and of the whole iteration. For LAMB,
-Lion, Muon and AdamW with states of 8 bits that is the fused AdamW. `ceiling` is a C program that moves as many bytes.
+the median of the ratios to the fused step of PyTorch in the same turn, of the step and of the whole iteration. For
+LAMB, Lion, Muon and AdamW with states of 8 bits that is the fused AdamW. `ceiling` is a C program that moves as many
+bytes.
 """
 
 from __future__ import annotations

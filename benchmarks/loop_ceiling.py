@@ -1,7 +1,7 @@
 """The memory ceiling of a step within a loop: a C program of its own, on threads of OpenMP, on arrays of its own.
 
-It reads the gradient, and reads and writes the weight and as many states as an optimizer has, with one addition for each
-element that it writes. It knows nothing of optgen; the C compiler of the machine makes it.
+It reads the gradient, and reads and writes the weight and as many states as an optimizer has, with one addition for
+each element that it writes. It knows nothing of optgen; the C compiler of the machine makes it.
 """
 
 from __future__ import annotations

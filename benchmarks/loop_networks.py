@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ def _classify(net: nn.Module, *shape: int) -> Training:
 
 def mlp() -> Training:
     sizes = (784, 128, 64, 10)
-    layers = [x for a, b in zip(sizes, sizes[1:], strict=False) for x in (nn.Linear(a, b), nn.ReLU())]
+    layers = [x for a, b in itertools.pairwise(sizes) for x in (nn.Linear(a, b), nn.ReLU())]
     return _classify(nn.Sequential(*layers[:-1]), 64, 784)
 
 

@@ -90,11 +90,10 @@ def of(owners: Sequence[Any]) -> Team | None:
 
 @functools.cache
 def _of_pytorch() -> Team | None:
-    import torch
-
+    torch = sys.modules["torch"]
     if "parallel backend: OpenMP" not in torch.__config__.parallel_info():
         return None
-    functions = _functions(Path(torch.__file__).parent / "lib")
+    functions = _functions(Path(str(torch.__file__)).parent / "lib")
     return None if functions is None else Team(functions)
 
 
