@@ -11,9 +11,7 @@ import ctypes
 import functools
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from optgen.objectcode import c_functions
 from optgen.threads import pool
@@ -79,17 +77,14 @@ class Team:
         return self if elements >= MIN_SHARED_ELEMENTS else None
 
 
-def of(owners: Sequence[Any]) -> Team | None:
-    """The team for tensors of PyTorch; None for others, or where PyTorch does not compute on such threads."""
-    torch = sys.modules.get("torch")
-    if torch is None or not owners or not isinstance(owners[0], getattr(torch, "Tensor", ())):
-        return None
-    torch.get_num_threads()  # which gives this thread's number to the runtime, if it is this thread's first use of it
-    return _of_pytorch()
+def of_pytorch() -> Team | None:
+    """The team of PyTorch, which the process has imported; None if it does not compute on threads of OpenMP."""
+    sys.modules["torch"].get_num_threads()  # has PyTorch tell the runtime its number, once for each thread
+    return _found()
 
 
 @functools.cache
-def _of_pytorch() -> Team | None:
+def _found() -> Team | None:
     torch = sys.modules["torch"]
     if "parallel backend: OpenMP" not in torch.__config__.parallel_info():
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from optgen.threads import openmp, pool
+from optgen.threads import pool
 
 
 class Threads(Protocol):
@@ -68,4 +69,9 @@ def using(sharing: Sharing) -> Iterator[None]:
 
 def of(owners: Sequence[Any]) -> Sharing:
     """For a step of tensors of these objects. ValueError if OPTGEN_NUM_THREADS is wrong."""
-    return openmp.of(owners) or OWN
+    torch = sys.modules.get("torch")
+    if torch is None or not owners or not isinstance(owners[0], getattr(torch, "Tensor", ())):
+        return OWN
+    from optgen.threads import openmp
+
+    return openmp.of_pytorch() or OWN

@@ -23,6 +23,7 @@ from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
 from optgen.torch.owners import Owners
+from optgen.torch.ranks import ALONE
 from optgen.torch.rules import warn_of_sharing
 from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed
 from optgen.torch.state import StateKeys, forget_unused
@@ -157,7 +158,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self._update(given=self._with_loss(loss, given))
+        self._update(given=self._with_loss(loss, given) if self.spec.given else given)
         return loss
 
     def _is_for_states(self, given: Mapping[str, Any]) -> bool:
@@ -208,8 +209,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _numbers(self, given: Mapping[str, Any]) -> dict[str, float]:
         """The inputs of kind host that the spec reads; TypeError for one that is missing, or that it does not read."""
         names = self.spec.given
-        if not (names or given):
-            return {}
         for name in given.keys() - set(names):
             raise TypeError(f"{type(self).__name__} reads no '{name}'; it reads {', '.join(names) or 'no inputs'}")
         arguments.check_given(self.spec, names, given)
@@ -219,14 +218,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """One update of all groups, or one phase of it."""
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self).__name__)
-        numbers = self._numbers(given)
+        numbers = self._numbers(given) if given or self.spec.given else {}
         if self._backward is not None:
             self._backward.finish()
             return
         if "grad" not in self.spec.reads:
             updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
-        on_gpu = found_inf is not None and self.clip_norm is None and can_stay(found_inf, self.param_groups)
+        on_gpu = found_inf is not None and self._clip_norm is None and can_stay(found_inf, self.param_groups)
         factor = 1.0 if on_gpu else self._gradient_factor()
         if not on_gpu and found_inf:
             return
@@ -240,23 +239,24 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(steps, prepare, updating.ranks_of(self))
+        updating.update(steps, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
         what limits their norm."""
         scale = getattr(self, "grad_scale", None)
         factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
-        if self.clip_norm is None:
+        limit = self._clip_norm
+        if limit is None:
             return factor
         if is_capturing():
             raise RuntimeError(
-                f"{type(self).__name__}: clip_norm={self.clip_norm:g}: the host reads the norm, so step() cannot be "
+                f"{type(self).__name__}: clip_norm={limit:g}: the host reads the norm, so step() cannot be "
                 "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
             )
         norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
-        return factor * clipping.coefficient(self.grad_norm, self.clip_norm).item()
+        return factor * clipping.coefficient(self.grad_norm, limit).item()
 
     def _group_steps(self) -> list[GroupStep]:
         """The steps of all groups, bound to the states that are in `state` now."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from optgen.torch.group import GroupStep
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.protocols import Owner
-from optgen.torch.ranks import ALONE, Intent, Ranks
+from optgen.torch.ranks import Intent, Ranks
 from optgen.torch.shards import sharding_of
 from optgen.torch.transport import ShardGroup, Traveller, from_owners, to_owners
 
@@ -40,9 +40,8 @@ def refuse_without_gradients(optimizer: Owner) -> None:
 
 
 def ranks_of(optimizer: Owner) -> Ranks:
-    """The processes that update parameters together: those that share parameters of a spec that takes some whole."""
-    if not optimizer.spec.has_stages:
-        return ALONE
+    """The processes that update parameters together, of a spec with stages: those that share parameters that are taken
+    whole."""
     every = (p for group in optimizer.param_groups for p in group["params"])
     return Ranks(sharding.mesh for p in every if (sharding := sharding_of(p)) is not None)
 
