@@ -25,7 +25,7 @@ _GNU = ("GOMP_parallel",)
 _LLVM = ("__kmpc_fork_call", "__kmpc_push_num_threads", "__kmpc_global_thread_num")
 
 
-class _Memory(ctypes.Structure):
+class _TeamMemory(ctypes.Structure):
     """`team` of openmp.c."""
 
     _fields_ = (
@@ -51,7 +51,7 @@ class Team:
         self.run = symbols["optgen_team_run"]
         self._threads = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols["optgen_team_threads"])
         names = (*_GNU, *_LLVM, *_NEEDED)
-        self._memory = _Memory(
+        self._memory = _TeamMemory(
             *(functions.get(name) for name in names[:4]),
             functions["omp_get_thread_num"],
             functions["omp_get_max_threads"],
