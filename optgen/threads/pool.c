@@ -8,7 +8,8 @@
 
    What is loaded is pool.ll, which `python -m optgen.objectcode.generate` makes of this file. It is the same for every
    processor and therefore made without the headers of a system; the hint of spin-waits is filled in when it is loaded,
-   and the number of a system call is a field. */
+   and the number of a system call is a field. Where there is no such call, threads sleep on a condition of POSIX
+   threads, whose functions are fields, too. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -26,7 +27,7 @@ long syscall(long number, ...);
 
 void optgen_spin_hint(void);
 
-enum { MONOTONIC = 1, WAIT_PRIVATE = 128, WAKE_PRIVATE = 129 }; /* Linux: of clock_gettime; of futex */
+enum { WAIT_PRIVATE = 128, WAKE_PRIVATE = 129 }; /* of futex, a call of Linux */
 enum { CLAIMS = 4096, PARTS_EACH = 8 };
 enum { RECENT_NANOSECONDS = 100000 };
 
@@ -55,29 +56,48 @@ typedef struct {
     _Atomic int64_t parts;       /* of the newest job */
     _Atomic int64_t last;        /* when the last job ended, in nanoseconds */
     _Atomic uint32_t waiting;    /* 1 while who has the job sleeps until `pending` is 0 */
-    uint32_t futex;              /* the number of that system call */
+    uint32_t futex;              /* the number of that system call; 0: threads sleep on the condition */
+    int32_t clock;               /* of clock_gettime: the monotonic one */
+    int (*lock)(void *mutex), (*unlock)(void *mutex);
+    int (*wait)(void *condition, void *mutex);
+    int (*wake_all)(void *condition);
+    void *mutex, *condition;
     _Atomic uint32_t claims[CLAIMS];
 } pool;
 
 #define LOAD_RELAXED(place) atomic_load_explicit(place, memory_order_relaxed)
 #define STORE_RELAXED(place, value) atomic_store_explicit(place, value, memory_order_relaxed)
 
-static int64_t now(void)
+static int64_t now(int32_t clock)
 {
     struct timespec time;
-    clock_gettime(MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
 /* Sleep until woken; return at once if the word no longer holds `seen`. */
 static void sleep_on(pool *pool, line *line, uint32_t seen)
 {
-    syscall(pool->futex, &line->value, (long)WAIT_PRIVATE, (long)seen, (void *)0, (void *)0, 0L);
+    if (pool->futex) {
+        syscall(pool->futex, &line->value, (long)WAIT_PRIVATE, (long)seen, (void *)0, (void *)0, 0L);
+        return;
+    }
+    pool->lock(pool->mutex);
+    if (atomic_load(&line->value) == seen)
+        pool->wait(pool->condition, pool->mutex);
+    pool->unlock(pool->mutex);
 }
 
 static void wake(pool *pool, line *line, int32_t sleepers)
 {
-    syscall(pool->futex, &line->value, (long)WAKE_PRIVATE, (long)sleepers, (void *)0, (void *)0, 0L);
+    if (pool->futex) {
+        syscall(pool->futex, &line->value, (long)WAKE_PRIVATE, (long)sleepers, (void *)0, (void *)0, 0L);
+        return;
+    }
+    /* Whoever was about to sleep on the old value does so before this, or sees the new one. */
+    pool->lock(pool->mutex);
+    pool->wake_all(pool->condition);
+    pool->unlock(pool->mutex);
 }
 
 /* Claim and run parts of job `generation`: first those of thread `id`, then everybody's. */
@@ -172,7 +192,7 @@ static void finish(pool *pool)
 static int is_worth_waking(pool *pool, int64_t elements)
 {
     return atomic_load(&pool->sleepers.value) == 0 || elements >= pool->wake ||
-           now() - LOAD_RELAXED(&pool->last) <= RECENT_NANOSECONDS;
+           now(pool->clock) - LOAD_RELAXED(&pool->last) <= RECENT_NANOSECONDS;
 }
 
 /* How many parts a thread has: several where one may be late, as it is preempted in a long job, or has to be woken. */
@@ -199,7 +219,7 @@ void optgen_pool_run(pool *pool, task *task, void *step, int64_t elements)
     } else {
         task(step, 0, 1);
     }
-    STORE_RELAXED(&pool->last, now());
+    STORE_RELAXED(&pool->last, now(pool->clock));
 }
 
 /* Wake every worker without a job, so that it sees `stop`. */

@@ -1,7 +1,7 @@
-; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of pool.c: 0ee4b85095c0c416cd9c4d94e69edb5eb016894d8a629627b4ceb98fccff223e
+; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 19.1.7.
+; SHA-256 of pool.c: dd9d2156476cec3d20252069e72bae3fa7be5605487564f83582a00eabf1125c
 
-%struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, [4096 x i32] }
+%struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, i32, ptr, ptr, ptr, ptr, ptr, ptr, [4096 x i32] }
 %struct.line = type { i32, [15 x i32] }
 %struct.timespec = type { i64, i64 }
 
@@ -179,7 +179,7 @@ define internal void @work(ptr %0, i32 %1, i32 %2) {
   %46 = urem i32 %44, %45
   store i32 %46, ptr %13, align 4
   %47 = load ptr, ptr %4, align 8
-  %48 = getelementptr inbounds %struct.pool, ptr %47, i32 0, i32 17
+  %48 = getelementptr inbounds %struct.pool, ptr %47, i32 0, i32 24
   %49 = load i32, ptr %13, align 4
   %50 = zext i32 %49 to i64
   %51 = getelementptr inbounds [4096 x i32], ptr %48, i64 0, i64 %50
@@ -315,7 +315,7 @@ define void @optgen_pool_run(ptr %0, ptr %1, ptr %2, i64 %3) {
   %31 = load ptr, ptr %6, align 8
   %32 = load ptr, ptr %7, align 8
   call void %31(ptr %32, i64 0, i64 1)
-  br label %79
+  br label %82
 
 33:
   store i32 0, ptr %11, align 4
@@ -385,13 +385,16 @@ define void @optgen_pool_run(ptr %0, ptr %1, ptr %2, i64 %3) {
 74:
   %75 = load ptr, ptr %5, align 8
   %76 = getelementptr inbounds %struct.pool, ptr %75, i32 0, i32 14
-  %77 = call i64 @now()
-  store i64 %77, ptr %17, align 8
-  %78 = load i64, ptr %17, align 8
-  store atomic i64 %78, ptr %76 monotonic, align 8
-  br label %79
+  %77 = load ptr, ptr %5, align 8
+  %78 = getelementptr inbounds %struct.pool, ptr %77, i32 0, i32 17
+  %79 = load i32, ptr %78, align 8
+  %80 = call i64 @now(i32 %79)
+  store i64 %80, ptr %17, align 8
+  %81 = load i64, ptr %17, align 8
+  store atomic i64 %81, ptr %76 monotonic, align 8
+  br label %82
 
-79:
+82:
   ret void
 }
 
@@ -409,7 +412,7 @@ define internal i32 @is_worth_waking(ptr %0, i64 %1) {
   store i32 %10, ptr %5, align 4
   %11 = load i32, ptr %5, align 4
   %12 = icmp eq i32 %11, 0
-  br i1 %12, label %27, label %13
+  br i1 %12, label %30, label %13
 
 13:
   %14 = load i64, ptr %4, align 8
@@ -417,23 +420,26 @@ define internal i32 @is_worth_waking(ptr %0, i64 %1) {
   %16 = getelementptr inbounds %struct.pool, ptr %15, i32 0, i32 11
   %17 = load i64, ptr %16, align 8
   %18 = icmp sge i64 %14, %17
-  br i1 %18, label %27, label %19
+  br i1 %18, label %30, label %19
 
 19:
-  %20 = call i64 @now()
-  %21 = load ptr, ptr %3, align 8
-  %22 = getelementptr inbounds %struct.pool, ptr %21, i32 0, i32 14
-  %23 = load atomic i64, ptr %22 monotonic, align 8
-  store i64 %23, ptr %6, align 8
-  %24 = load i64, ptr %6, align 8
-  %25 = sub nsw i64 %20, %24
-  %26 = icmp sle i64 %25, 100000
-  br label %27
+  %20 = load ptr, ptr %3, align 8
+  %21 = getelementptr inbounds %struct.pool, ptr %20, i32 0, i32 17
+  %22 = load i32, ptr %21, align 8
+  %23 = call i64 @now(i32 %22)
+  %24 = load ptr, ptr %3, align 8
+  %25 = getelementptr inbounds %struct.pool, ptr %24, i32 0, i32 14
+  %26 = load atomic i64, ptr %25 monotonic, align 8
+  store i64 %26, ptr %6, align 8
+  %27 = load i64, ptr %6, align 8
+  %28 = sub nsw i64 %23, %27
+  %29 = icmp sle i64 %28, 100000
+  br label %30
 
-27:
-  %28 = phi i1 [ true, %13 ], [ true, %2 ], [ %26, %19 ]
-  %29 = zext i1 %28 to i32
-  ret i32 %29
+30:
+  %31 = phi i1 [ true, %13 ], [ true, %2 ], [ %29, %19 ]
+  %32 = zext i1 %31 to i32
+  ret i32 %32
 }
 
 define internal i32 @publish(ptr %0, ptr %1, ptr %2, i32 %3, i32 %4) {
@@ -523,7 +529,7 @@ define internal i32 @publish(ptr %0, ptr %1, ptr %2, i32 %3, i32 %4) {
 
 62:
   %63 = load ptr, ptr %6, align 8
-  %64 = getelementptr inbounds %struct.pool, ptr %63, i32 0, i32 17
+  %64 = getelementptr inbounds %struct.pool, ptr %63, i32 0, i32 24
   %65 = load i32, ptr %19, align 4
   %66 = zext i32 %65 to i64
   %67 = getelementptr inbounds [4096 x i32], ptr %64, i64 0, i64 %66
@@ -678,16 +684,19 @@ define internal void @finish(ptr %0) {
   ret void
 }
 
-define internal i64 @now() {
-  %1 = alloca %struct.timespec, align 8
-  %2 = call i32 @clock_gettime(i32 1, ptr %1)
-  %3 = getelementptr inbounds %struct.timespec, ptr %1, i32 0, i32 0
-  %4 = load i64, ptr %3, align 8
-  %5 = mul nsw i64 %4, 1000000000
-  %6 = getelementptr inbounds %struct.timespec, ptr %1, i32 0, i32 1
+define internal i64 @now(i32 %0) {
+  %2 = alloca i32, align 4
+  %3 = alloca %struct.timespec, align 8
+  store i32 %0, ptr %2, align 4
+  %4 = load i32, ptr %2, align 4
+  %5 = call i32 @clock_gettime(i32 %4, ptr %3)
+  %6 = getelementptr inbounds %struct.timespec, ptr %3, i32 0, i32 0
   %7 = load i64, ptr %6, align 8
-  %8 = add nsw i64 %5, %7
-  ret i64 %8
+  %8 = mul nsw i64 %7, 1000000000
+  %9 = getelementptr inbounds %struct.timespec, ptr %3, i32 0, i32 1
+  %10 = load i64, ptr %9, align 8
+  %11 = add nsw i64 %8, %10
+  ret i64 %11
 }
 
 define void @optgen_pool_rouse(ptr %0) {
@@ -720,12 +729,46 @@ define internal void @wake(ptr %0, ptr %1, i32 %2) {
   %7 = load ptr, ptr %4, align 8
   %8 = getelementptr inbounds %struct.pool, ptr %7, i32 0, i32 16
   %9 = load i32, ptr %8, align 4
-  %10 = zext i32 %9 to i64
-  %11 = load ptr, ptr %5, align 8
-  %12 = getelementptr inbounds %struct.line, ptr %11, i32 0, i32 0
-  %13 = load i32, ptr %6, align 4
-  %14 = sext i32 %13 to i64
-  %15 = call i64 (i64, ...) @syscall(i64 %10, ptr %12, i64 129, i64 %14, ptr null, ptr null, i64 0)
+  %10 = icmp ne i32 %9, 0
+  br i1 %10, label %11, label %21
+
+11:
+  %12 = load ptr, ptr %4, align 8
+  %13 = getelementptr inbounds %struct.pool, ptr %12, i32 0, i32 16
+  %14 = load i32, ptr %13, align 4
+  %15 = zext i32 %14 to i64
+  %16 = load ptr, ptr %5, align 8
+  %17 = getelementptr inbounds %struct.line, ptr %16, i32 0, i32 0
+  %18 = load i32, ptr %6, align 4
+  %19 = sext i32 %18 to i64
+  %20 = call i64 (i64, ...) @syscall(i64 %15, ptr %17, i64 129, i64 %19, ptr null, ptr null, i64 0)
+  br label %43
+
+21:
+  %22 = load ptr, ptr %4, align 8
+  %23 = getelementptr inbounds %struct.pool, ptr %22, i32 0, i32 18
+  %24 = load ptr, ptr %23, align 8
+  %25 = load ptr, ptr %4, align 8
+  %26 = getelementptr inbounds %struct.pool, ptr %25, i32 0, i32 22
+  %27 = load ptr, ptr %26, align 8
+  %28 = call i32 %24(ptr %27)
+  %29 = load ptr, ptr %4, align 8
+  %30 = getelementptr inbounds %struct.pool, ptr %29, i32 0, i32 21
+  %31 = load ptr, ptr %30, align 8
+  %32 = load ptr, ptr %4, align 8
+  %33 = getelementptr inbounds %struct.pool, ptr %32, i32 0, i32 23
+  %34 = load ptr, ptr %33, align 8
+  %35 = call i32 %31(ptr %34)
+  %36 = load ptr, ptr %4, align 8
+  %37 = getelementptr inbounds %struct.pool, ptr %36, i32 0, i32 19
+  %38 = load ptr, ptr %37, align 8
+  %39 = load ptr, ptr %4, align 8
+  %40 = getelementptr inbounds %struct.pool, ptr %39, i32 0, i32 22
+  %41 = load ptr, ptr %40, align 8
+  %42 = call i32 %38(ptr %41)
+  br label %43
+
+43:
   ret void
 }
 
@@ -762,18 +805,69 @@ define internal void @sleep_on(ptr %0, ptr %1, i32 %2) {
   %4 = alloca ptr, align 8
   %5 = alloca ptr, align 8
   %6 = alloca i32, align 4
+  %7 = alloca i32, align 4
   store ptr %0, ptr %4, align 8
   store ptr %1, ptr %5, align 8
   store i32 %2, ptr %6, align 4
-  %7 = load ptr, ptr %4, align 8
-  %8 = getelementptr inbounds %struct.pool, ptr %7, i32 0, i32 16
-  %9 = load i32, ptr %8, align 4
-  %10 = zext i32 %9 to i64
-  %11 = load ptr, ptr %5, align 8
-  %12 = getelementptr inbounds %struct.line, ptr %11, i32 0, i32 0
-  %13 = load i32, ptr %6, align 4
-  %14 = zext i32 %13 to i64
-  %15 = call i64 (i64, ...) @syscall(i64 %10, ptr %12, i64 128, i64 %14, ptr null, ptr null, i64 0)
+  %8 = load ptr, ptr %4, align 8
+  %9 = getelementptr inbounds %struct.pool, ptr %8, i32 0, i32 16
+  %10 = load i32, ptr %9, align 4
+  %11 = icmp ne i32 %10, 0
+  br i1 %11, label %12, label %22
+
+12:
+  %13 = load ptr, ptr %4, align 8
+  %14 = getelementptr inbounds %struct.pool, ptr %13, i32 0, i32 16
+  %15 = load i32, ptr %14, align 4
+  %16 = zext i32 %15 to i64
+  %17 = load ptr, ptr %5, align 8
+  %18 = getelementptr inbounds %struct.line, ptr %17, i32 0, i32 0
+  %19 = load i32, ptr %6, align 4
+  %20 = zext i32 %19 to i64
+  %21 = call i64 (i64, ...) @syscall(i64 %16, ptr %18, i64 128, i64 %20, ptr null, ptr null, i64 0)
+  br label %55
+
+22:
+  %23 = load ptr, ptr %4, align 8
+  %24 = getelementptr inbounds %struct.pool, ptr %23, i32 0, i32 18
+  %25 = load ptr, ptr %24, align 8
+  %26 = load ptr, ptr %4, align 8
+  %27 = getelementptr inbounds %struct.pool, ptr %26, i32 0, i32 22
+  %28 = load ptr, ptr %27, align 8
+  %29 = call i32 %25(ptr %28)
+  %30 = load ptr, ptr %5, align 8
+  %31 = getelementptr inbounds %struct.line, ptr %30, i32 0, i32 0
+  %32 = load atomic i32, ptr %31 seq_cst, align 4
+  store i32 %32, ptr %7, align 4
+  %33 = load i32, ptr %7, align 4
+  %34 = load i32, ptr %6, align 4
+  %35 = icmp eq i32 %33, %34
+  br i1 %35, label %36, label %47
+
+36:
+  %37 = load ptr, ptr %4, align 8
+  %38 = getelementptr inbounds %struct.pool, ptr %37, i32 0, i32 20
+  %39 = load ptr, ptr %38, align 8
+  %40 = load ptr, ptr %4, align 8
+  %41 = getelementptr inbounds %struct.pool, ptr %40, i32 0, i32 23
+  %42 = load ptr, ptr %41, align 8
+  %43 = load ptr, ptr %4, align 8
+  %44 = getelementptr inbounds %struct.pool, ptr %43, i32 0, i32 22
+  %45 = load ptr, ptr %44, align 8
+  %46 = call i32 %39(ptr %42, ptr %45)
+  br label %47
+
+47:
+  %48 = load ptr, ptr %4, align 8
+  %49 = getelementptr inbounds %struct.pool, ptr %48, i32 0, i32 19
+  %50 = load ptr, ptr %49, align 8
+  %51 = load ptr, ptr %4, align 8
+  %52 = getelementptr inbounds %struct.pool, ptr %51, i32 0, i32 22
+  %53 = load ptr, ptr %52, align 8
+  %54 = call i32 %50(ptr %53)
+  br label %55
+
+55:
   ret void
 }
 

@@ -30,7 +30,11 @@ SPIN_SECONDS = 200e-6
 """How long a thread waits for work before it sleeps: longer than the Python between two tasks of a small network."""
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of the system call."""
+"""The number of the system call, on Linux."""
+_POSIX = ("pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast")
+"""What threads sleep by where there is no such call."""
+_ARM = {"arm64": "aarch64"}
+"""What Linux calls the processors of a Mac."""
 _SPIN_HINT = "declare void @optgen_spin_hint()"
 _SPIN_HINTS = {
     "x86_64": """\
@@ -75,13 +79,29 @@ class _Memory(ctypes.Structure):
         ("last", ctypes.c_int64),
         ("waiting", ctypes.c_uint32),
         ("futex", ctypes.c_uint32),
+        ("clock", ctypes.c_int32),
+        ("lock", ctypes.c_void_p),
+        ("unlock", ctypes.c_void_p),
+        ("wait", ctypes.c_void_p),
+        ("wake_all", ctypes.c_void_p),
+        ("mutex", ctypes.c_void_p),
+        ("condition", ctypes.c_void_p),
         ("claims", ctypes.c_uint32 * 4096),
     )
 
 
+def _machine() -> str:
+    return _ARM.get(platform.machine(), platform.machine())
+
+
+def _has_futex() -> bool:
+    return platform.system() == "Linux"
+
+
+@functools.cache
 def supported() -> bool:
-    """Whether this system has what the pool is made of (Linux futexes on x86-64 or 64-bit Arm)."""
-    return platform.system() == "Linux" and platform.machine() in _FUTEX
+    """Whether this system has what the pool is made of: threads of POSIX, on x86-64 or 64-bit Arm."""
+    return _machine() in _FUTEX and os.name == "posix" and all(hasattr(ctypes.CDLL(None), name) for name in _POSIX)
 
 
 def default_threads() -> int:
@@ -110,7 +130,7 @@ class Pool:
 
     def __init__(self) -> None:
         names = ("optgen_pool_run", "optgen_pool_worker", "optgen_pool_rouse", "optgen_pool_spin")
-        machine = platform.machine()
+        machine = _machine()
         symbols = c_functions.load(__file__, *names, definitions={_SPIN_HINT: _SPIN_HINTS[machine]})
         self.run = symbols["optgen_pool_run"]
         self._worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32)(
@@ -123,7 +143,9 @@ class Pool:
         self.address = (ctypes.addressof(self._raw) + 63) & ~63
         self._memory = _Memory.from_address(self.address)
         self._memory.threads = 1
-        self._memory.futex = _FUTEX[machine]
+        self._memory.clock = time.CLOCK_MONOTONIC
+        self._memory.futex = _FUTEX[machine] if _has_futex() else 0
+        self._make_condition()
         self._memory.spins = self._spins()
         self._memory.small, self._memory.wake, self._memory.large = (
             MIN_SHARED_ELEMENTS,
@@ -135,6 +157,18 @@ class Pool:
         self.wanted = _first_threads()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self.stop)
+
+    def _make_condition(self) -> None:
+        """Make what threads sleep on where there is no futex. A forked child makes it anew, as a thread that is not in
+        the child may have locked it."""
+        library = ctypes.CDLL(None)
+        self._mutex, self._condition = (ctypes.create_string_buffer(256) for _ in range(2))
+        library.pthread_mutex_init(self._mutex, None)
+        library.pthread_cond_init(self._condition, None)
+        addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _POSIX]
+        memory = self._memory
+        memory.lock, memory.unlock, memory.wait, memory.wake_all = addresses
+        memory.mutex, memory.condition = map(ctypes.addressof, (self._mutex, self._condition))
 
     def _spins(self) -> int:
         """How many spin-wait hints take SPIN_SECONDS here: from 10 to 140 cycles each, by processor."""
@@ -183,6 +217,7 @@ class Pool:
         self._threads.clear()
         self._memory.threads = 1
         self._memory.busy.value = self._memory.sleepers.value = self._memory.waiting = 0
+        self._make_condition()
 
 
 class _Process:

@@ -2,7 +2,7 @@
    while the number of workers changes. Each part writes elements of its own, and nothing but the pool orders what the
    caller and the parts read and write of a job. Exit status 1: a part was left out, or done twice.
 
-   Arguments: how many jobs each caller has. */
+   Arguments: how many jobs each caller has; any second one: threads sleep on a condition, and not by futex. */
 
 #include "pool.c"
 
@@ -94,12 +94,22 @@ static void start_workers(uint32_t n)
     STORE_RELAXED(&shared.threads, n + 1);
 }
 
+static int lock(void *mutex) { return pthread_mutex_lock(mutex); }
+static int unlock(void *mutex) { return pthread_mutex_unlock(mutex); }
+static int wait_on(void *condition, void *mutex) { return pthread_cond_wait(condition, mutex); }
+static int wake_all(void *condition) { return pthread_cond_broadcast(condition); }
+
 int main(int argc, char **argv)
 {
     n_jobs = argc > 1 ? (uint32_t)atoi(argv[1]) : 100;
     shared.threads = 1;
     shared.spins = 20;
-    shared.futex = SYS_futex;
+    shared.futex = argc > 2 ? 0 : SYS_futex;
+    shared.clock = CLOCK_MONOTONIC;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    shared.mutex = &mutex, shared.condition = &condition;
+    shared.lock = lock, shared.unlock = unlock, shared.wait = wait_on, shared.wake_all = wake_all;
     shared.small = SMALL, shared.wake = WAKE, shared.large = LARGE;
     shared.generation.value = UINT32_MAX - 50; /* so that it wraps around */
     pthread_t callers[CALLERS];

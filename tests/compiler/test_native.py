@@ -16,7 +16,7 @@ from optgen.execute.cpu import chain, dlpack, ranges, sequence
 from optgen.execute.kernel import StepStruct
 from optgen.loops import trampoline
 from optgen.objectcode import generate
-from optgen.threads import pool
+from optgen.threads import openmp, pool
 from tests.process import run
 
 CC = shutil.which("cc")
@@ -24,6 +24,7 @@ FILES = {path.stem: path for path in generate.SOURCES}
 STRESS = Path(__file__).with_name("pool_stress.c")
 MIRRORS: dict[str, dict[str, type[ctypes.Structure]]] = {
     "pool": {"line": pool._Line, "pool": pool._Memory},
+    "openmp": {"team": openmp._TeamMemory},
     "chain": {"link": chain._Link, "chain": chain._Chain},
     "dlpack": {"reader": dlpack._Reader},
     "ranges": {"ranges": ranges._Ranges},
@@ -134,5 +135,6 @@ def test_thread_sanitizer_finds_no_race_in_the_pool(tmp_path: Path) -> None:
     subprocess.run(
         [CC, *flags, "-Wall", "-Wextra", "-Werror", STRESS, "-o", tmp_path / "stress"], check=True, timeout=60
     )
-    done = run([tmp_path / "stress", "1000000"], timeout=300, env={})
-    assert (done.returncode, done.stderr) == (0, "")
+    for waits in ([], ["on a condition"]):
+        done = run([tmp_path / "stress", "500000", *waits], timeout=300, env={})
+        assert (done.returncode, done.stderr) == (0, "")

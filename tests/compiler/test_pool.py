@@ -15,7 +15,7 @@ from tests.compiler.harness import SPECS, python, same_bits
 
 SETUP = """
 import os, sys, threading, time
-import numpy as np, optgen
+import numpy as np, optgen, optgen.threads.pool
 rule = optgen.load("adam")
 def make(n=300_000):
     w, g = [np.ones(n, np.float32)], [np.full(n, 0.5, np.float32)]
@@ -23,10 +23,16 @@ def make(n=300_000):
 """
 
 
-def test_fork() -> None:
+WAITS = {"": "", "on a condition": "optgen.threads.pool._has_futex = lambda: False  # as on a Mac\n"}
+"""How threads sleep."""
+
+
+@pytest.mark.parametrize("waits", WAITS)
+def test_fork(waits: str) -> None:
     """A child of a process whose workers run goes on alone, and can have workers of its own."""
     done = python(
         SETUP
+        + WAITS[waits]
         + """
 w, step = make()
 step()
@@ -53,9 +59,11 @@ print("done")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
-def test_fork_while_another_thread_steps() -> None:
+@pytest.mark.parametrize("waits", WAITS)
+def test_fork_while_another_thread_steps(waits: str) -> None:
     done = python(
         SETUP
+        + WAITS[waits]
         + """
 w, step = make(1_500_000)
 stop = False

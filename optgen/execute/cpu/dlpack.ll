@@ -1,4 +1,4 @@
-; Made from dlpack.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; Made from dlpack.c by `python -m optgen.objectcode.generate`, with clang 19.1.7.
 ; SHA-256 of dlpack.c: 9814b00fa727b6bf3e57a3be0071dad70bda380f387bca348ec79f55019f3125
 
 %struct.dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
@@ -193,7 +193,7 @@ define i64 @optgen_dlpack_read(ptr %0, ptr %1) {
   ret i64 %7
 }
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)
 
 define internal ptr @check(ptr %0, ptr %1, ptr %2, i32 %3) {
   %5 = alloca ptr, align 8
