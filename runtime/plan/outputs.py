@@ -26,7 +26,21 @@ def own_outputs(result: Any, taken: Any) -> Any:
 
     `taken` are nested lists, too. Sparse arrays stay as they are.
     """
+    if type(result) is NDArray and _is_new(result._data, taken):
+        return result
     return _owned(result, [_range(x._data) for x in _flat(taken)])
+
+
+def _is_new(x: Any, taken: Any) -> bool:
+    """Whether it is known at a glance that an array shares no memory with those in `taken`, or in lists there: it is no
+    view, and none of them is it or a view of it. (The base of a view of a view is the array that has the memory.)"""
+    if type(x) is not np.ndarray or x.base is not None:
+        return False
+    for part in taken:
+        for y in part if type(part) is list else (part,):
+            if type(y) is not NDArray or type(y._data) is not np.ndarray or y._data is x or y._data.base is x:
+                return False
+    return True
 
 
 def _flat(nested: Any) -> Iterator[NDArray]:
