@@ -18,11 +18,15 @@ ROOT = Path("/")
 
 def available(root: Path = ROOT) -> int:
     """The CPUs of this process, with quotas rounded up; at least 1. `root` is the root of the file system."""
+    return max(1, math.ceil(min(len(numbers()), quota(root))))
+
+
+def numbers() -> set[int]:
+    """The numbers of the CPUs that this process may run on; of all, where the system does not tell."""
     try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        count = os.cpu_count() or 1
-    return max(1, math.ceil(min(count, quota(root))))
+        return os.sched_getaffinity(0)
+    except AttributeError:
+        return set(range(os.cpu_count() or 1))
 
 
 def quota(root: Path = ROOT) -> float:

@@ -29,12 +29,12 @@ def main() -> None:
         os._exit(0)  # a dying process of Ray kills its children, and so must not be the guard's parent
     os.setpgrp()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray's processes block SIGINT, and children inherit that
-    prctl = ctypes.CDLL(None).prctl
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # of Linux; elsewhere a guard that is killed leaves the script
     script = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         process_group=0,
-        preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+        preexec_fn=prctl and (lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)),
     )
     threading.Thread(target=_watch, args=(script.pid, float(grace)), daemon=True).start()
     status = script.wait()

@@ -94,7 +94,7 @@ class World:
         from optgen.threads import cpus
 
         mine = np.zeros(_MAX_CPUS, np.int32)
-        mine[list(os.sched_getaffinity(0))] = 1
+        mine[list(cpus.numbers())] = 1
         all_ = np.empty_like(mine)
         local.Allreduce(mine, all_)
         quota = cpus.quota() / local.Get_size()  # of one control group, as a container's ranks have it
