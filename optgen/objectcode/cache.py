@@ -101,17 +101,24 @@ def get(name: str, make: Callable[[], bytes]) -> bytes:
     most = limit()
     directory = folder()
     if directory is None:
-        return make()
+        return _made(make)
     path = directory / name
     data = _read(path, most)
     if data is None:
-        data = make()
+        data = _made(make)
         # A full disk or a folder that became read-only costs speed, not correctness.
         with contextlib.suppress(OSError):
             if _DIGEST + len(data) <= most:
                 _write(path, data)
                 _make_room(directory, most, _DIGEST + len(data))
     return data
+
+
+def _made(make: Callable[[], bytes]) -> bytes:
+    from optgen.objectcode.waiting import compiling  # which nobody needs who finds all in the cache
+
+    with compiling():
+        return make()
 
 
 def _read(path: Path, most: int) -> bytes | None:
