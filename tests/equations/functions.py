@@ -48,7 +48,8 @@ def _of_angles(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
     "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
     "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": np.vectorize(math.erf, otypes=[float]),
-    "sin": _of_angles(np.sin), "cos": _of_angles(np.cos), "tan": _of_angles(np.tan), "atan": np.arctan, "abs": np.abs, "sign": np.sign,
+    "sin": _of_angles(np.sin), "cos": _of_angles(np.cos), "tan": _of_angles(np.tan),
+    "atan": np.arctan, "abs": np.abs, "sign": np.sign,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "float32": _float32, "bfloat16": _bfloat16,
     "pow": np.float_power, "atan2": np.arctan2, "mod": _mod, "clip": _clip, "where": np.where,
     "max": lambda *xs: reduce(np.maximum, xs), "min": lambda *xs: reduce(np.minimum, xs),
