@@ -20,6 +20,8 @@ _held: Any = None
 """The lock of LLVM while a thread that forks holds it; else None."""
 _holder: int | None = None
 """The id of the thread that holds `_held`; None if none does."""
+is_child = False
+"""Whether this process was forked, by one that had imported this package: threads that it had are not here."""
 
 
 def _lock_of_llvm() -> Any:
@@ -62,4 +64,10 @@ def _importing(packages: tuple[str, ...]) -> set[str]:
     return {name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)}
 
 
-os.register_at_fork(before=before_fork, after_in_parent=let_go, after_in_child=let_go)
+def _begin_child() -> None:
+    global is_child
+    is_child = True
+    let_go()
+
+
+os.register_at_fork(before=before_fork, after_in_parent=let_go, after_in_child=_begin_child)

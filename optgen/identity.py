@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 from optgen.model import Optimizer
@@ -24,13 +23,19 @@ def _hash(text: str) -> int:
 
 
 def difference(spec: Optimizer, saved: Any) -> str | None:
-    """What the spec is whose `identity` was saved, if it is another one than this.
+    """What the spec is whose `identity` was saved, if it is another one than this. None, which is no identity, stands
+    for a spec before it had versions.
 
     ValueError for what is no identity.
     """
     own = identity(spec)
-    if not isinstance(saved, Mapping) or any(type(saved.get(key)) is not int for key in own):
-        raise ValueError(f"expected the numbers of {', '.join(own)} of a spec, not {saved!r}")
+    if saved is None:
+        older = f"of no version, and this is version {spec.version} of {spec.name}"
+        return older if spec.version > 1 else None
+    try:
+        saved = {key: int(saved[key]) for key in own}  # which may have become doubles, or tensors
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+        raise ValueError(f"expected the numbers of {', '.join(own)} of a spec, not {saved!r}") from None
     if saved["name"] != own["name"]:
         return "of another spec"
     if saved["version"] != own["version"]:

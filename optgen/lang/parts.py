@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.groups import WORDS
 from optgen.lang.builtins import CONSTANTS, FUNCTIONS
-from optgen.lang.syntax import Token, read_lines, value_end
+from optgen.lang.syntax import MAX_VERSION, Token, is_version, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform, is_use
 from optgen.model import RESERVED_PARAMS
 
@@ -44,8 +44,7 @@ class Part:
     @property
     def version(self) -> int:
         """Its own version, and what the specs that it uses add to it: any of them that rises makes it another one."""
-        numbers = [line[1].text for line in self.versions if len(line) > 1 and line[1].text.isdigit()]
-        return (int(numbers[0]) if numbers else 1) + self.bumps
+        return (int(self.versions[0][1].text) if self.versions else 1) + self.bumps
 
     def own_names(self) -> set[str]:
         """What it declares and defines, without reserved names."""
@@ -101,7 +100,7 @@ def read_part(source: Source) -> Part:
             section = part.update
             section.append(tokens)
         elif tokens[0].type == "VERSION":
-            part.versions.append(tokens)
+            part.versions.append(_version_line(tokens, source))
         elif tokens[0].type == "CITE":
             part.cite = tokens
         elif tokens[0].type == "AXES":
@@ -109,6 +108,14 @@ def read_part(source: Source) -> Part:
         else:
             section.append(tokens)
     return part
+
+
+def _version_line(tokens: Tokens, source: Source) -> Tokens:
+    """SpecErrors if it is no version: the versions of parts are added up before lines are parsed."""
+    if [t.type for t in tokens] == ["VERSION", "NUMBER"] and is_version(tokens[1].text):
+        return tokens
+    help = f"write a whole number from 1 to {MAX_VERSION}"
+    raise SpecErrors(source, [Diagnostic("E105", "this is no version", tokens[-1].span, help, "version")])
 
 
 # ---------------------------------------------------------------- tokens

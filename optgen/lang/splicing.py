@@ -30,7 +30,7 @@ from optgen.lang.parts import (
     with_own_functions,
     without_aliases,
 )
-from optgen.lang.syntax import KEYWORDS, Token, read_lines, value_end
+from optgen.lang.syntax import KEYWORDS, MAX_VERSION, Token, read_lines, value_end
 from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
 from optgen.model import RESERVED_PARAMS
 
@@ -144,6 +144,9 @@ class Splicing:
         and of the weight are computed at `timing`, and so is what only they read."""
         part = with_constants(self.find(use), self.plain)
         self.result.bumps += part.version - 1
+        if self.result.version > MAX_VERSION:
+            message = f"with {_shown(use)}, the version is {self.result.version}"
+            raise UseError(message, use.span, f"versions of what is used add up, to at most {MAX_VERSION}")
         if use.of_base:
             part = with_own_functions(part, self.taken)
         if part.has_phases:

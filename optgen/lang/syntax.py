@@ -58,6 +58,14 @@ KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
 )
 """Words that cannot be names. Words such as `row`, `zero` and `int` have a meaning only in certain places."""
 
+MAX_VERSION = 1_000_000
+
+
+def is_version(text: str) -> bool:
+    """Whether a number is a version of a spec: a whole one, from 1 to MAX_VERSION."""
+    return text.isdecimal() and text[0] != "0" and len(text) <= 7 and int(text) <= MAX_VERSION
+
+
 _PATTERN = re.compile(
     r"""(?P<SPACE>[\ \t]+)
       | (?P<COMMENT>\#.*)

@@ -13,6 +13,7 @@ import os
 import sys
 from pathlib import Path
 
+from optgen import forks
 from optgen.objectcode import c_functions
 from optgen.threads import pool
 
@@ -58,6 +59,7 @@ class Team:
             ctypes.addressof(pool.chosen()),
             MIN_SHARED_ELEMENTS,
             pool.MIN_SPLIT_ELEMENTS,
+            forks.is_child,  # the parent may have used the runtime before any step
         )
         self.address = ctypes.addressof(self._memory)
         os.register_at_fork(after_in_child=self._forked)

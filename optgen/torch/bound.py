@@ -276,7 +276,13 @@ class BoundTensors:
 
     def run(self) -> None:
         """One update of the parameters that have gradients, with what `prepare` has taken and `attempt` has made."""
-        self._step.run()
+        try:
+            self._step.run()
+        finally:  # an interrupt is raised behind the native call, which has updated all
+            self._show_update()
+
+    def _show_update(self) -> None:
+        """Have parameters, counts and gradients be as after an update."""
         if self._by_row:
             self.counts[self._members] = self._own_counts
         for memory in self._copies:

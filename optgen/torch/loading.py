@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import owned_states, shards
+from optgen.model import Kind, StateDecl
+from optgen.torch import codes, owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor, is_here
@@ -104,7 +105,8 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             loaded = replaced
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
     params = _numbered(groups, saved)
-    silent = deepcopy(origin.check_specs(optimizer, saved))
+    silent = list(map(id, origin.check_specs(optimizer, saved)))
+    as_saved = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if id(new) in silent]
     origin.check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
@@ -121,7 +123,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
         _check_states_are_complete(optimizer, new, state)
-    origin.check_values(optimizer, silent)
+    origin.check_values(optimizer, as_saved)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:
@@ -164,11 +166,27 @@ def _check_states_are_complete(
         found = [key for key in own if kept.get(key) is not None]
         has_updates = _count(optimizer, p, kept[STEP]) > 0 if STEP in kept else bool(found)
         missing = [key for key in ([STEP] if keys.has_step else []) + own if kept.get(key) is None]
+        _check_shapes(optimizer, p, kept, [s for s in rule.states_of(shape) if s.kind is Kind.ELEM and not s.entries])
         if has_updates and missing:
             raise ValueError(
                 f"{type(optimizer).__name__}: the state dict is of another optimizer, or of one with other arguments: "
                 f"{optimizer.describe(p)} has the states {', '.join(map(str, kept))} there, and no {', '.join(missing)}"
             )
+
+
+def _check_shapes(optimizer: Owner, p: torch.Tensor, kept: Mapping[str, Any], own: Sequence[StateDecl]) -> None:
+    """TypeError if a state with numbers for each element is no tensor, ValueError if it has another shape than the
+    parameter, and is no codes."""
+    for key in (optimizer.state_keys.key_of(s.name) for s in own):
+        there = kept.get(key)
+        if there is None or is_dtensor(p) or (isinstance(there, torch.Tensor) and there.dtype == torch.uint8):
+            continue
+        with naming([p], optimizer.describe):
+            try:
+                codes.check_tensor(key, there)
+                states.check_size(key, there, p)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"params[0]: {error}") from None
 
 
 def _count(optimizer: Owner, p: torch.Tensor, step: Any) -> int:

@@ -13,7 +13,7 @@ from optgen.torch.protocols import Owner
 from optgen.torch.spelling import OPTIONS
 from optgen.torch.state import MASTER, STEP
 
-SPEC = "spec"
+SPEC = "optgen_spec"
 """The key of a group in a state dict that says which spec it is of. PyTorch's classes have none."""
 ADDED = ("foreach", "maximize", "capturable", "differentiable", "fused", "decoupled_weight_decay")
 """Keys of groups that PyTorch's optimizers came to have, so that older state dicts lack them."""
@@ -42,21 +42,25 @@ def check_specs(optimizer: Owner, groups: Sequence[dict[str, Any]]) -> list[dict
 
     ValueError if one is of another spec, of another version of it, or of one with other states.
     """
-    silent = [group for group in groups if SPEC not in group]
+    silent, name = [group for group in groups if SPEC not in group], type(optimizer).__name__
     for group in groups:
-        differs = difference(optimizer.spec, group.pop(SPEC)) if SPEC in group else None
+        try:
+            saved = group.pop(SPEC, None)
+            differs = difference(optimizer.spec, saved) if optimizer.saves_identity or saved is not None else None
+        except ValueError as error:
+            raise ValueError(f"{name}: '{SPEC}' of a group: {error}") from None
         if differs is not None:
-            raise ValueError(f"{type(optimizer).__name__}: the state dict is of another optimizer: {differs}")
+            raise ValueError(f"{name}: the state dict is of another optimizer: {differs}")
     return silent
 
 
-def check_values(optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
-    """ValueError if groups are of another optimizer of PyTorch: one has values of it, or lacks what the class that this
-    one stands for always had."""
+def check_values(optimizer: Owner, groups: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    """ValueError if one of some groups, beside those here, is of another optimizer of PyTorch: it has values of that
+    which are not in the group here, where a user may have put them, or lacks what this class always had."""
     own = {*optimizer.defaults, *optimizer.spelling.defaults}
     needed = [] if optimizer.saves_identity else sorted(own.difference(ADDED, OPTIONS))
-    for group in groups:
-        others, missing = sorted(VALUES & group.keys() - own), [key for key in needed if key not in group]
+    for group, here in groups:
+        others, missing = sorted(VALUES & group.keys() - own - here.keys()), [x for x in needed if x not in group]
         if others or missing:
             what = f"has {', '.join(others)}" if others else f"lacks {', '.join(missing)}"
             raise ValueError(f"{type(optimizer).__name__}: the state dict is of another optimizer: a group {what}")

@@ -74,7 +74,7 @@ LARGEST_COUNT = 1 << 53
 def count_of(x: Any, key: str) -> int:
     """The number of updates that a state has; ValueError if it is none."""
     try:
-        count = int(x)
+        count = int(x) if float(x).is_integer() else -1
     except (TypeError, ValueError, OverflowError, RuntimeError):  # text, NaN, infinity, several elements, no memory
         count = -1
     if not 0 <= count <= LARGEST_COUNT:

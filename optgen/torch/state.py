@@ -266,7 +266,7 @@ def _numbers(
     params = memory.param, local_tensor(memory.param)
     whole, shape = (shape_of(b, x.shape, last_two, is_complex=memory.is_complex) for x in params)
     if there is not None:
-        there = there if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
+        there = torch.tensor(there, device="cpu") if isinstance(there, int | float) else there
         codes.check_tensor(key, there)
         found = part_of(there, memory.param)
         if found.numel() != shape.numel():

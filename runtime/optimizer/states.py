@@ -320,7 +320,7 @@ def _check_identity(optimizer: Optimizer, saved: Any) -> None:
     from optgen.identity import difference
 
     spec = getattr(optimizer, "spec", None)
-    if saved is None or spec is None:
+    if spec is None:
         return
     try:
         differs = difference(spec, saved)

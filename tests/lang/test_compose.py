@@ -157,6 +157,14 @@ def test_a_version_rises_with_that_of_each_part(tmp_path: Path) -> None:
     assert pipeline.checked(api.read(tmp_path / "b.opt")).version == 2 + 3
     assert pipeline.checked(api.read(f"{tmp_path / 'b.opt'} with {tmp_path / 't.opt'}, cautious")).version == 2 + 3 + 6
     assert pipeline.checked(api.read("adam with cautious")).version == 1
+    for wrong in ("2.5", "0", "x", "", "9" * 5000):
+        (tmp_path / "b.opt").write_text(f"optimizer B\nversion {wrong}\nupdate:\n  w' = use a()\n")
+        with pytest.raises(SpecErrors, match=r"error\[E105\]: this is no version\n --> .*b.opt:2:"):
+            pipeline.checked(api.read(tmp_path / "b.opt"))
+    (tmp_path / "a.opt").write_text(used.replace("version 4", "version 1000000"))
+    (tmp_path / "b.opt").write_text("optimizer B\nversion 2\nupdate:\n  w' = use a()\n")
+    with pytest.raises(SpecErrors, match=r"with use a, the version is 1000001\n --> .*b.opt:4:"):
+        pipeline.checked(api.read(tmp_path / "b.opt"))
 
 
 @pytest.mark.parametrize("lines", WRONG)

@@ -397,15 +397,55 @@ def test_states_of_another_version_of_a_spec_are_refused(change: str) -> None:
     torch.testing.assert_close(new.state_dict(), before, rtol=0, atol=0)
     with pytest.raises(ValueError, match=f"Mine: the state dict is of another optimizer: {CHANGES[change]}"):
         new.__setstate__(old.__getstate__())
-    for damaged in ({"name": 1}, "Mine", {"name": 1, "version": 1.0, "states": True}):
+    for damaged in ({"name": 1}, "Mine", {"name": 1, "version": "one", "states": 1}):
         state = new.state_dict()
-        state["param_groups"][0]["spec"] = damaged
+        state["param_groups"][0]["optgen_spec"] = damaged
         with pytest.raises(ValueError, match="expected the numbers of name, version, states of a spec"):
             new.load_state_dict(state)
+    numbers = new.state_dict()
+    own = numbers["param_groups"][0]["optgen_spec"]
+    numbers["param_groups"][0]["optgen_spec"] = {key: torch.tensor(x).double() for key, x in own.items()}
+    new.load_state_dict(numbers)  # as tools make of them
     state = new.state_dict()
-    del state["param_groups"][0]["spec"]  # as of a file that is older than specs with versions
-    new.load_state_dict(state)
-    assert all("spec" not in group for group in new.param_groups)
+    del state["param_groups"][0]["optgen_spec"]  # as of a file that is older than specs with versions
+    if new.spec.version == 1:
+        new.load_state_dict(state)
+        assert all("optgen_spec" not in group for group in new.param_groups)
+    else:
+        with pytest.raises(ValueError, match=r"Mine: .* of no version, and this is version 2 of Mine"):
+            new.load_state_dict(state)
+
+
+def test_keys_of_groups_that_are_a_users_own_stay() -> None:
+    """As those of a wrapper that goes up along gradients before each step."""
+    for name in ("Adam", "SGD", "Lion"):
+        keys = {"rho": 0.05, "momentum_decay": 1, "spec": "mine"}
+
+        def made(name: str = name, keys: Any = keys) -> Any:
+            return getattr(optgen.torch, name)([{"params": weights(), **keys}], lr=0.1)
+
+        opt, other = made(), made()
+        steps(opt, 0, 1)
+        other.load_state_dict(opt.state_dict())
+        assert {key: other.param_groups[0][key] for key in keys} == keys
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"exp_avg": torch.ones(4, 6)}, r"state\['exp_avg'\]: shape \(4, 6\), but its parameter has \(6, 4\)"),
+        ({"step": torch.tensor(2.5)}, "state.'step'. is tensor.2.5000., which is no number of updates"),
+        ({"exp_avg_sq": {}}, "state.'exp_avg_sq'.: expected a tensor, not {}"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_when_it_is_loaded(change: dict[str, Any], message: str) -> None:
+    opt = one_of("Adam")
+    steps(opt, 0, 1)
+    before, state = copy.deepcopy(opt.state_dict()), opt.state_dict()
+    state["state"][0] = state["state"][0] | change
+    with pytest.raises((TypeError, ValueError), match=f"parameter 0 of group 0.*{message}"):
+        opt.load_state_dict(state)
+    torch.testing.assert_close(opt.state_dict(), before, rtol=0, atol=0)
 
 
 def test_a_state_dict_may_lack_states_of_parameters_without_updates() -> None:

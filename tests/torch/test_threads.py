@@ -171,6 +171,28 @@ print("done")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+def test_a_child_that_takes_the_first_step_is_on_one_thread() -> None:
+    """Of a parent that has used the runtime for other things."""
+    done = python(
+        """
+import os, torch, optgen.torch
+torch.set_num_threads(2)
+(torch.ones(4_000_000) * 2).sum()
+optgen.set_num_threads(2)
+pid = os.fork()
+if pid == 0:
+    torch.set_num_threads(1)
+    p = torch.nn.Parameter(torch.ones(1_000_000))
+    p.grad = torch.ones_like(p)
+    optgen.torch.SGD([p], lr=0.5).step()
+    os._exit(7 if bool((p == 0.5).all()) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+print("done")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
 def test_within_a_parallel_region_a_step_is_on_its_thread() -> None:
     """Of which regions are not nested, as long as nobody asks for it."""
     threads, inner = team(), []
