@@ -394,7 +394,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self.saves_identity:
             from optgen.torch import origin
 
-            origin.check_specs(self, [own])
+            if origin.SPEC in own:  # of a pickle, and not of a state dict that was checked
+                origin.check_specs(self, [own])
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
         if "owners" in own or "owners" not in vars(self):
