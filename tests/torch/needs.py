@@ -10,6 +10,11 @@ import torch
 
 from optgen.torch import features
 
+needs_unclamped = pytest.mark.skipif(
+    not features.HAS_MUON or "spectral_unclamped" not in str(inspect.getdoc(torch.optim.Muon)),
+    reason="this PyTorch has no Muon with adjust_lr_fn='spectral_unclamped'",
+)
+"""Since PyTorch 2.14."""
 needs_fsdp_on_cpus = pytest.mark.skipif(
     not hasattr(torch.cpu.Stream, "record_event"), reason="this PyTorch's fully_shard runs on GPUs alone"
 )

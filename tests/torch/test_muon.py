@@ -9,7 +9,7 @@ import torch
 
 import optgen.torch
 from tests.sweeps import swept
-from tests.torch.needs import needs_muon
+from tests.torch.needs import needs_muon, needs_unclamped
 
 SHAPES = ((64, 96), (96, 64), (80, 80), (1, 50), (50, 1))
 CONFIGURATIONS: tuple[dict[str, Any], ...] = (
@@ -80,6 +80,28 @@ def test_updates_are_torchs_with_any_arguments(config: dict[str, Any]) -> None:
         give_gradients(k, a, b)
         assert_updates_alike(mine, a, theirs, b)
     assert mine.state_dict()["param_groups"] == theirs.state_dict()["param_groups"]
+
+
+def test_the_factor_without_a_clamp() -> None:
+    """That of 'original', which is at least 1, times the root of rows/cols where that is less."""
+    clamped, unclamped = matrices(), matrices()
+    for factor, params in (("original", clamped), ("spectral_unclamped", unclamped)):
+        opt: Any = optgen.torch.optimizer("torch/muon")(params, lr=0.05, weight_decay=0.0)  # type: ignore[call-arg]
+        opt.param_groups[0]["adjust_lr_fn"] = factor
+        give_gradients(0, params)
+        opt.step()
+    for shape, start, p, q in zip(SHAPES, matrices(), clamped, unclamped, strict=True):
+        root = min(1.0, shape[0] / shape[1]) ** 0.5
+        torch.testing.assert_close(q - start, root * (p - start), rtol=1e-4, atol=1e-6)
+
+
+@needs_unclamped
+def test_the_factor_without_a_clamp_is_torchs() -> None:
+    a, b = matrices(), matrices()
+    how = {"lr": 0.05, "adjust_lr_fn": "spectral_unclamped"}
+    mine, theirs = optgen.torch.Muon(a, **how), torch.optim.Muon(b, **how)
+    give_gradients(0, a, b)
+    assert_updates_alike(mine, a, theirs, b)
 
 
 @needs_muon
