@@ -24,7 +24,7 @@ def shape_and_offset(
 ) -> tuple[Sequence[int], Sequence[int]]:
     """The shape and the offset of the part of a DTensor that the process at a place of its mesh has.
 
-    PyTorch computes them for any place since 2.7. An older one does so for the process's own place alone, which a
+    PyTorch computes them for any place since 2.8. An older one does so for the process's own place alone, which a
     stand-in for the mesh tells it.
     """
     from torch.distributed.tensor import _utils
