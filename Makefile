@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test test-quick lint types stress mutants bench gpu format clean
+.PHONY: help setup train test test-quick lint types stress torch-versions mutants bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
 	@echo "make stress   run the long tests"
+	@echo "make torch-versions VERSIONS='2.6.0 2.14.1'   run the tests of optgen.torch with each of these versions of PyTorch"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices (a minute"
 	@echo "              each; the first time, make test is run before)"
 	@echo "make format   format the Python sources and the specs"
@@ -76,6 +77,23 @@ types: $(READY)
 stress: $(READY)
 	$(PYTEST) -m stress
 	$(PYTEST) --on-gpu -m '' $(ALL_ON_GPU)
+
+# An environment for each version of PyTorch. The tests of one run whether or not those of another have failed.
+VERSIONS := 2.6.0 2.14.1
+WITH_TORCH := $(VERSIONS:%=.torch-versions/%/.ready)
+torch-versions: $(WITH_TORCH)
+	@failed=; for version in $(VERSIONS); do \
+	  echo "tests/torch with PyTorch $$version"; \
+	  .torch-versions/$$version/bin/python -m pytest -q -n 2 --dist worksteal -rs tests/torch || \
+	    failed="$$failed $$version"; \
+	done; test -z "$$failed" || { echo "make: tests failed with PyTorch$$failed" >&2; exit 1; }
+
+$(WITH_TORCH): .torch-versions/%/.ready: pyproject.toml setup.py
+	@test -x $(@D)/bin/python || { echo "making $(@D)"; $(PYTHON) -m venv $(@D); }
+	@echo "installing PyTorch $* into $(@D) (once)"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat \
+	  --editable '.[test]' torch==$*
+	@touch $@
 
 N := 60
 SEED := 0

@@ -80,7 +80,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
-        "requirement clipping identity spelling pages naming scalars hooks",
+        "requirement features clipping identity spelling pages naming scalars hooks",
         "ranks",
         "memory",
         "shards capturable",

@@ -23,7 +23,7 @@ class Reader(Protocol):
 
 
 def reader(tensors: list[Any], storages: list[Any]) -> Reader:
-    """A native reader for tensors that DLPack's C functions export, as those of PyTorch 2.13."""
+    """A native reader for tensors that DLPack's C functions export, as those of newer versions of PyTorch."""
     export = dlpack.find_export([x for x in tensors if x is not None])
     if export is not None:
         try:

@@ -4210,7 +4210,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         Oₜ               = ⎨
                            ⎩ Yₜ    otherwise
                            ⎧ √(max(1, rows/cols))     if adjust_lr_fn = 'original'
-        sₜ               = ⎨
+        sₜ               = ⎨ √(rows/cols)             if adjust_lr_fn = 'spectral_unclamped'
                            ⎩ 0.2·√(max(rows, cols))   otherwise
         wₜ               = (1 − lr·weight_decay)·wₜ₋₁ − lr·sₜ·Oₜ
         where tall: rows > cols

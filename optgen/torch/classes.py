@@ -87,7 +87,8 @@ def _source_of(own: str, name: str) -> str | None:
     """The spec of the class that is called as a spec calls itself; that spec is called `name`. Names of PyTorch's
     optimizers, case ignored, are these; None for other names of PyTorch's."""
     torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
-    return torchs.get(own.lower(), None if own.lower() in map(str.lower, dir(torch.optim)) else name)
+    others = {other.lower() for other in (*dir(torch.optim), *torch_classes.OUT)}
+    return torchs.get(own.lower(), None if own.lower() in others else name)
 
 
 def listed() -> list[str]:
@@ -99,6 +100,8 @@ def named(name: str) -> type[SpecOptimizer]:
     """The class of this name; AttributeError if there is none."""
     if name in torch_classes.CLASSES:
         return _of_name(torch_classes.CLASSES[name].source)
+    if name in torch_classes.OUT:
+        raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
     for spec in _available():  # most are in a file of that name, which is found without reading all
         if _plain(os.path.basename(spec)) == _plain(name) and pipeline.checked(api.read(spec)).name == name:
             source = _source_of(name, spec)
@@ -107,8 +110,6 @@ def named(name: str) -> type[SpecOptimizer]:
     names = class_names()
     if name in names:
         return _of_name(names[name])
-    if name in torch_classes.OUT:
-        raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
     hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 

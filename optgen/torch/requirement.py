@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 
-OLDEST = (2, 13)
+OLDEST = (2, 6)
 """The oldest PyTorch (major, minor) that this is tested with."""
 
 

@@ -15,6 +15,7 @@ from optgen.execute.buffers import Array
 from optgen.execute.piece import Bounds, Box
 from optgen.execute.rule import UpdateRule
 from optgen.model import DIMENSIONS, Optimizer
+from optgen.torch import features
 from optgen.torch.memory import is_dtensor, local_tensor
 
 FLAT = "a flat parameter of FullyShardedDataParallel (FSDP1)"
@@ -74,11 +75,7 @@ def box_of(x: Any) -> Box | None:
 
 def bounds_at(coordinate: Sequence[int], whole: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Bounds:
     """The offset and the shape of the part of a tensor that the process at a place of the mesh has."""
-    from torch.distributed.tensor import _utils
-
-    shape, offset = _utils._compute_local_shape_and_global_offset(
-        torch.Size(whole), mesh.shape, list(coordinate), list(placements)
-    )
+    shape, offset = features.shape_and_offset(coordinate, whole, mesh, placements)
     return tuple(map(int, offset)), tuple(map(int, shape))
 
 

@@ -18,6 +18,7 @@ from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
 from optgen.model import Interval, Optimizer, Param
 from optgen.symbolic.unicode import unicode
+from optgen.torch import features
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
@@ -31,8 +32,9 @@ GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step, and optimizer('lbfgs') once",
+    **({} if features.HAS_MUON else {"Muon": f"{features.MUON_MISSING}; use optgen.torch.optimizer('muon')"}),
 }
-"""PyTorch's optimizers that are no specs, and what to do."""
+"""PyTorch's optimizers that have no class here, and what to do."""
 
 
 def _takes_rows(group: Group) -> bool:
@@ -50,6 +52,10 @@ def _takes_sparse(group: Group) -> bool:
     return bool(group["momentum"] == 0 and group["weight_decay"] == 0)
 
 
+_OF_ADAM = "Adam does not support sparse gradients, please consider SparseAdam instead"
+_OF_ITSELF = "{name} does not support sparse gradients"
+
+
 @dataclass(frozen=True)
 class TorchClass:
     """One of PyTorch's optimizers: its class, and in what it differs from a spec's.
@@ -65,7 +71,7 @@ class TorchClass:
     takes_dense: bool = True
     takes_complex: bool = True
     matmul: str = "float32"
-    sparse_error: str = "{name} does not support sparse gradients"
+    sparse_error: str = _OF_ITSELF
 
     @property
     def name(self) -> str:
@@ -88,14 +94,20 @@ class TorchClass:
             raise RuntimeError(f"{self.name} does not support dense gradients, please consider Adam instead")
 
 
+def _muon() -> tuple[TorchClass, ...]:
+    """Muon, if this PyTorch has it."""
+    if not features.HAS_MUON:
+        return ()
+    return (TorchClass(torch.optim.Muon, StateKeys(has_step=False), takes_complex=False, matmul="bfloat16"),)
+
+
 _T = torch.optim
-_OF_ADAM = "Adam does not support sparse gradients, please consider SparseAdam instead"
 CLASSES: Mapping[str, TorchClass] = {
     row.name: row
     for row in (
         TorchClass(_T.SGD, StateKeys(has_step=False), takes_sparse=_takes_sparse),
         TorchClass(_T.Adam, sparse_error=_OF_ADAM),
-        TorchClass(_T.AdamW, sparse_error=_OF_ADAM),
+        TorchClass(_T.AdamW, sparse_error=_OF_ADAM if features.ADAMW_IS_ADAM else _OF_ITSELF),
         TorchClass(_T.Adamax),
         TorchClass(_T.NAdam, StateKeys(numbers=("mu_product",))),
         TorchClass(_T.RAdam),
@@ -105,7 +117,7 @@ CLASSES: Mapping[str, TorchClass] = {
         TorchClass(_T.Rprop),
         TorchClass(_T.ASGD, StateKeys(numbers=("eta", "mu"))),
         TorchClass(_T.Adafactor, takes_complex=False),
-        TorchClass(_T.Muon, StateKeys(has_step=False), takes_complex=False, matmul="bfloat16"),
+        *_muon(),
         TorchClass(_T.SparseAdam, StateKeys(counts_in_python=True), takes_sparse=_takes_rows, takes_dense=False),
     )
 }

@@ -32,7 +32,9 @@ _OF_THE_LIMIT = 0.4
 """The tests of a mutant take at most this part of the limit without it: what takes longer does not end."""
 _programs: set[Program] = set()
 """Those that run tests now."""
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*")
+_LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".mutants*", ".torch-versions"
+)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import optgen.torch
 from optgen import specfiles
 from optgen.torch import optimizer, origin, torch_classes
 from optgen.torch.base import SpecOptimizer
+from tests.torch.needs import needs_muon
 from tests.torch.params import params_of
 
 SHAPES = (16, 300), (5, 3), (), (0,)
@@ -365,6 +366,7 @@ def test_a_state_dict_of_another_optimizer_is_refused(saved_by: str, loaded_by: 
     steps(ours, 1, 2)
 
 
+@needs_muon
 def test_what_is_known_of_torchs_optimizers() -> None:
     rows = torch_classes.CLASSES.values()
     values = {key for row in rows for key in row.base([torch.zeros(1, 1)]).defaults}  # type: ignore[call-arg]

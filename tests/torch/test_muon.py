@@ -9,6 +9,7 @@ import torch
 
 import optgen.torch
 from tests.sweeps import swept
+from tests.torch.needs import needs_muon, needs_unclamped
 
 SHAPES = ((64, 96), (96, 64), (80, 80), (1, 50), (50, 1))
 CONFIGURATIONS: tuple[dict[str, Any], ...] = (
@@ -66,6 +67,7 @@ def assert_updates_alike(mine: Any, a: Params, theirs: Any, b: Params) -> None:
         assert (x - y).norm() <= 2e-2 * y.norm(), tuple(x.shape)
 
 
+@needs_muon
 @pytest.mark.parametrize(
     "config",
     swept(CONFIGURATIONS, lambda x: x not in ALIKE),
@@ -80,6 +82,29 @@ def test_updates_are_torchs_with_any_arguments(config: dict[str, Any]) -> None:
     assert mine.state_dict()["param_groups"] == theirs.state_dict()["param_groups"]
 
 
+def test_the_factor_without_a_clamp() -> None:
+    """That of 'original', which is at least 1, times the root of rows/cols where that is less."""
+    clamped, unclamped = matrices(), matrices()
+    for factor, params in (("original", clamped), ("spectral_unclamped", unclamped)):
+        opt: Any = optgen.torch.optimizer("torch/muon")(params, lr=0.05, weight_decay=0.0)  # type: ignore[call-arg]
+        opt.param_groups[0]["adjust_lr_fn"] = factor
+        give_gradients(0, params)
+        opt.step()
+    for shape, start, p, q in zip(SHAPES, matrices(), clamped, unclamped, strict=True):
+        root = min(1.0, shape[0] / shape[1]) ** 0.5
+        torch.testing.assert_close(q - start, root * (p - start), rtol=1e-4, atol=1e-6)
+
+
+@needs_unclamped
+def test_the_factor_without_a_clamp_is_torchs() -> None:
+    a, b = matrices(), matrices()
+    how = {"lr": 0.05, "adjust_lr_fn": "spectral_unclamped"}
+    mine, theirs = optgen.torch.Muon(a, **how), torch.optim.Muon(b, **how)
+    give_gradients(0, a, b)
+    assert_updates_alike(mine, a, theirs, b)
+
+
+@needs_muon
 def test_groups_rates_that_are_tensors_schedules_and_closures() -> None:
     pairs = []
     for cls in (optgen.torch.Muon, torch.optim.Muon):
@@ -107,6 +132,7 @@ def test_groups_rates_that_are_tensors_schedules_and_closures() -> None:
     assert pairs[0][0].step(closure) == 2.5
 
 
+@needs_muon
 @pytest.mark.parametrize(
     "dtype", swept([torch.bfloat16, torch.float16, torch.float64], [torch.bfloat16, torch.float64])
 )
@@ -128,6 +154,7 @@ def test_dtypes(dtype: torch.dtype) -> None:
         assert all(torch.equal(p, master.state[p]["master"].to(dtype)) for p in a)
 
 
+@needs_muon
 def test_matmul_chooses_the_products() -> None:
     """In float32, an update is the one of a float64 run without rounding; unlike PyTorch's."""
     params, own = {how: matrices() for how in ("bfloat16", "float32", "deterministic")}, matrices(torch.float64)
@@ -149,6 +176,7 @@ def test_matmul_chooses_the_products() -> None:
         optgen.torch.Lion(matrices(), matmul="float32")
 
 
+@needs_muon
 def test_what_torch_refuses_is_refused() -> None:
     for bad in (torch.zeros(3), torch.zeros(2, 3, 4), torch.zeros(())):
         errors = []

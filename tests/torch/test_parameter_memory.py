@@ -149,9 +149,12 @@ def test_a_parameter_that_is_freed_when_its_optimizer_is_made(name: str) -> None
     assert torch.equal(p, q)
 
 
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float4_e2m1fn_x2])
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2"])
 @pytest.mark.parametrize("name", ["Lion", "Adam", "SGD"])
-def test_frozen_parameters_may_have_any_dtype(name: str, dtype: torch.dtype) -> None:
+def test_frozen_parameters_may_have_any_dtype(name: str, kind: str) -> None:
+    dtype = getattr(torch, kind, None)
+    if dtype is None:
+        pytest.skip(f"this PyTorch has no {kind}")
     first, second = (Parameter(torch.zeros(4, dtype=torch.uint8).view(dtype), requires_grad=False) for _ in range(2))
     trained = Parameter(torch.ones(4))
     opt = getattr(optgen.torch, name)([first, trained], lr=0.1)

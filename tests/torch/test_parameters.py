@@ -196,6 +196,8 @@ def test_gradients_of_another_dtype_or_layout(give: Callable[[torch.Tensor], tor
         g = numbers((4, 6), k).half().float()
         odd = give(g) if k % 2 else g
         if odd.dtype != p.dtype:
+            if not hasattr(p, "grad_dtype"):
+                pytest.skip("this PyTorch takes no gradients of another dtype")
             p.grad_dtype = None
         p.grad = odd
         q.grad = odd.detach().float().contiguous()

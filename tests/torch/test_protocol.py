@@ -26,6 +26,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 import optgen.torch
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
+from tests.torch.needs import needs_fsdp_on_cpus
 from tests.torch.params import params_of
 
 LION = optgen.torch.Lion
@@ -194,7 +195,7 @@ def test_schedulers(name: str, tensors: bool) -> None:
     """Rates and momenta are those that PyTorch's AdamW gets, and each step uses them."""
     rate = torch.tensor(0.1, dtype=torch.float64) if tensors else 0.1
     ours = optimizer("adamw")(weights(), lr=rate, betas=(0.9, 0.999))
-    theirs = torch.optim.AdamW(weights(), lr=copy.copy(rate), betas=(0.9, 0.999), foreach=False)
+    theirs = torch.optim.AdamW(weights(), lr=copy.deepcopy(rate), betas=(0.9, 0.999), foreach=False)
     pair = ours, theirs
     both = [SCHEDULERS[name](opt) for opt in pair]
     plain = optimizer("adamw")(weights())
@@ -382,6 +383,7 @@ def test_zero_redundancy_optimizer() -> None:
     assert torch.equal(other.optim.state[params_of(other)[0]]["m"], opt.optim.state[params[0]]["m"])
 
 
+@needs_fsdp_on_cpus
 @pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("name", ["lion", "prodigy", "muon_adamw", "torch/adam"])
 @pytest.mark.parametrize("steps_first", [False, True])

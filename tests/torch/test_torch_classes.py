@@ -13,9 +13,10 @@ import pytest
 import torch
 
 import optgen.torch
-from optgen.torch import stub
+from optgen.torch import features, stub
 from optgen.torch.classes import by_source
 from optgen.torch.torch_classes import CLASSES
+from tests.torch.needs import needs_unions
 
 if TYPE_CHECKING:
     from torch.testing._internal.common_optimizers import OptimizerInfo
@@ -86,11 +87,23 @@ def test_names() -> None:
     assert optgen.torch.RMSProp is optgen.torch.RMSprop, "names of torch's, case ignored, are torch's"
     assert optgen.torch.optimizer("rmsprop").__name__ == "RMSProp"
     assert set(CLASSES) < set(dir(optgen.torch))
-    assert optgen.torch.optimizer("muon") is not optgen.torch.Muon, "which is torch's"
     assert optgen.torch.SOAP is optgen.torch.optimizer("soap") and optgen.torch.SOAP.__name__ == "SOAP"
     for name, hint in (("LBFGS", "torch.optim.LBFGS"), ("Adamm", "did you mean 'Adam'")):
         with pytest.raises(AttributeError, match=hint.replace(".", r"\.")):
             getattr(optgen.torch, name)
+
+
+def test_the_name_muon_is_torchs_or_nobodys() -> None:
+    """Without PyTorch's Muon, `optgen.torch.Muon` is not another optimizer of that name."""
+    if features.HAS_MUON:
+        assert issubclass(optgen.torch.Muon, torch.optim.Muon)
+        assert optgen.torch.optimizer("muon") is not optgen.torch.Muon
+    else:
+        with pytest.raises(
+            AttributeError, match=r"PyTorch has it from 2\.9 on.*use optgen\.torch\.optimizer\('muon'\)"
+        ):
+            optgen.torch.Muon  # noqa: B018
+        assert "Muon" not in dir(optgen.torch)
 
 
 def test_arguments_of_ours_are_in_groups_where_they_are_given() -> None:
@@ -221,6 +234,7 @@ def test_fused_is_refused_where_torch_refuses_it() -> None:
     assert messages[0] == messages[1]
 
 
+@needs_unions
 def test_the_stub_is_fresh() -> None:
     assert stub.PATH.read_text() == stub.text(), "run python -m optgen.torch.stub"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -34,6 +35,9 @@ phase correct:
   w' = start - lr*(inverse_root(L', 4)@g)
 """
 ALL = "--all" in sys.argv
+KNOWN = inspect.signature(distribute_tensor).parameters
+NO_MESSAGE: dict[str, Any] = {"src_data_rank": None} if "src_data_rank" in KNOWN else {}
+"""That all ranks have a whole tensor; without it, as in older PyTorch, rank 0 sends it."""
 MORE: tuple[tuple[str, dict[str, Any], torch.dtype], ...] = (
     ("muon_adamw", {"matmul": "bfloat16"}, torch.float32),
     ("shampoo with lookahead(k=2)", {"momentum": 0.9}, torch.float32),
@@ -129,7 +133,7 @@ def train(case: int, params: Params, shapes: Sequence[tuple[int, ...]]) -> Any:
 
 def cut(x: torch.Tensor, mesh: DeviceMesh, placements: Any) -> torch.Tensor:
     """A tensor that all ranks have, as a DTensor."""
-    return distribute_tensor(x, mesh, placements, src_data_rank=None)
+    return distribute_tensor(x, mesh, placements, **NO_MESSAGE)
 
 
 def like(param: Any, x: torch.Tensor, placements: Any = None) -> torch.Tensor:
