@@ -279,24 +279,20 @@ class BoundTensors:
         try:
             self._step.run()
         finally:  # an interrupt is raised behind the native call, which has updated all
-            self._show_update()
-
-    def _show_update(self) -> None:
-        """Have parameters, counts and gradients be as after an update."""
-        if self._by_row:
-            self.counts[self._members] = self._own_counts
-        for memory in self._copies:
-            memory.store()
-        for memory in self._special:
-            memory.free_grad()
-        if self._donates:
-            for p in self.params:
-                p.grad = None
-        if self._masters:
-            self._versions = [p._version for p in self._masters]
-        self._pending = {}
-        for scalars in self._scalars:
-            scalars.write()
+            if self._by_row:
+                self.counts[self._members] = self._own_counts
+            for memory in self._copies:
+                memory.store()
+            for memory in self._special:
+                memory.free_grad()
+            if self._donates:
+                for p in self.params:
+                    p.grad = None
+            if self._masters:
+                self._versions = [p._version for p in self._masters]
+            self._pending = {}
+            for scalars in self._scalars:
+                scalars.write()
 
     def _restart(self) -> None:
         """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""
