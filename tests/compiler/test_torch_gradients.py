@@ -26,6 +26,8 @@ NAMES = ("native", "python")
 @pytest.fixture(params=NAMES, autouse=True)
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every test is one of both readers: without DLPack's functions, as in an older PyTorch, Python reads."""
+    if request.param == "native" and find_export([torch.zeros(1)]) is None:
+        pytest.skip("this PyTorch has no C functions of DLPack")
     if request.param == "python":
         monkeypatch.setattr(dlpack, "find_export", lambda tensors: None)
     return str(request.param)

@@ -99,7 +99,7 @@ def test_by_a_gradient_of_the_wrong_layout(name: str, steps_before: int) -> None
     before = content(opt)
     set_gradients(opt, 7)
     sparse(params_of(opt)[1 if name == "AdamW" else 0])
-    with pytest.raises(RuntimeError, match="Adam does not support"):
+    with pytest.raises(RuntimeError, match=r"AdamW? does not support"):
         opt.step()
     torch.testing.assert_close(content(opt), before, rtol=0, atol=0)
     step(opt, 9)
