@@ -163,7 +163,7 @@ def test_a_version_rises_with_that_of_each_part(tmp_path: Path) -> None:
             pipeline.checked(api.read(tmp_path / "b.opt"))
     (tmp_path / "a.opt").write_text(used.replace("version 4", "version 1000000"))
     (tmp_path / "b.opt").write_text("optimizer B\nversion 2\nupdate:\n  w' = use a()\n")
-    with pytest.raises(SpecErrors, match=r"with use a, the version is 1000001\n --> .*b.opt:4:"):
+    with pytest.raises(SpecErrors, match=r"with a, the version is 1000001\n --> .*b.opt:4:"):
         pipeline.checked(api.read(tmp_path / "b.opt"))
 
 
