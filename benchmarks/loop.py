@@ -46,8 +46,8 @@ Params = Sequence[torch.nn.Parameter]
 
 @dataclass(frozen=True)
 class Optimizer:
-    """What is compared: PyTorch's class and ours with these arguments, and how many states an element has. `ours` alone
-    is compared with AdamW. `dtype` is that of the network."""
+    """Our optimizer, and PyTorch's that it is compared with. The ceiling moves the bytes of so many `states`.
+    `dtype` is that of the network."""
 
     ours: Callable[[Params], Any]
     theirs: Callable[..., Any]
@@ -128,10 +128,9 @@ class Result:
         if name == FUSED or FUSED not in self.steps:
             return time
         step = self.ratio(name, FUSED)
-        return f"{time} ({step:.2f})" if name == CEILING else f"{time} ({step:.2f}, {self.iteration(name):.2f})"
-
-    def iteration(self, name: str) -> float:
-        return self.ratio(name, FUSED, "iterations")
+        if name == CEILING:
+            return f"{time} ({step:.2f})"
+        return f"{time} ({step:.2f}, {self.ratio(name, FUSED, 'iterations'):.2f})"
 
 
 def run(network: str, optimizer: str, names: Sequence[str], threads: int, turns: int) -> Result:

@@ -24,7 +24,7 @@ LAYERS: dict[str, list[str]] = {
         "truth",
         "model",
         "bounds serial specfiles",
-        "identity used",
+        "spec_identity used",
         "lang symbolic ir",
         "arguments",
         "passes backends stages",

@@ -25,7 +25,7 @@ from optgen.lang.expression_actions import (
     shortened,
     span_of,
 )
-from optgen.lang.syntax import MAX_VERSION, Token, is_version
+from optgen.lang.syntax import VERSIONS, Token, is_version
 from optgen.model import (
     AXES,
     PER_PARAMETER,
@@ -205,8 +205,7 @@ class Actions(ExpressionActions):
     def version(self, items: list[Token]) -> Version:
         number = items[1].text
         if not is_version(number):
-            help = f"write a whole number from 1 to {MAX_VERSION}"
-            raise LineError("E105", f"the version {number[:20]}", items[1].span, help)
+            raise LineError("E105", f"the version {number[:20]}", items[1].span, VERSIONS)
         return Version(int(number), items[0].span)
 
     def cite(self, items: list[Token]) -> Cite:

@@ -9,7 +9,7 @@ from itertools import groupby
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.groups import WORDS
 from optgen.lang.builtins import CONSTANTS, FUNCTIONS
-from optgen.lang.syntax import MAX_VERSION, Token, is_version, read_lines, value_end
+from optgen.lang.syntax import VERSIONS, Token, is_version, read_lines, value_end
 from optgen.lang.uses import Tokens, is_transform, is_use
 from optgen.model import RESERVED_PARAMS
 
@@ -114,8 +114,7 @@ def _version_line(tokens: Tokens, source: Source) -> Tokens:
     """SpecErrors if it is no version: the versions of parts are added up before lines are parsed."""
     if [t.type for t in tokens] == ["VERSION", "NUMBER"] and is_version(tokens[1].text):
         return tokens
-    help = f"write a whole number from 1 to {MAX_VERSION}"
-    raise SpecErrors(source, [Diagnostic("E105", "this is no version", tokens[-1].span, help, "version")])
+    raise SpecErrors(source, [Diagnostic("E105", "this is no version", tokens[-1].span, VERSIONS, "version")])
 
 
 # ---------------------------------------------------------------- tokens

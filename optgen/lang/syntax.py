@@ -59,6 +59,9 @@ KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
 """Words that cannot be names. Words such as `row`, `zero` and `int` have a meaning only in certain places."""
 
 MAX_VERSION = 1_000_000
+"""The largest version of a spec."""
+VERSIONS = f"write a whole number from 1 to {MAX_VERSION}"
+"""What to do about what is no version."""
 
 
 def is_version(text: str) -> bool:

@@ -235,7 +235,7 @@ def runner(address: int) -> Callable[[int, int], None]:
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
 
     def run(arguments: int, work: int) -> None:
-        threads = None if work < POOL_MIN_WORK else sharing.current().shared(work)
+        threads = None if work < POOL_MIN_WORK else sharing.shared(sharing.current(), work)
         if threads is None:
             on_this_thread(arguments, 0, 1)
         else:

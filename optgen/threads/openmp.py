@@ -17,9 +17,6 @@ from optgen import forks
 from optgen.objectcode import c_functions
 from optgen.threads import pool
 
-MIN_SHARED_ELEMENTS = 16384
-"""Fewer elements than this are done sooner than they are handed out."""
-
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "libtorch.so")
 _NEEDED = ("omp_get_thread_num", "omp_get_max_threads")
 _GNU = ("GOMP_parallel",)
@@ -57,7 +54,7 @@ class Team:
             functions["omp_get_thread_num"],
             functions["omp_get_max_threads"],
             ctypes.addressof(pool.chosen()),
-            MIN_SHARED_ELEMENTS,
+            pool.MIN_SHARED_ELEMENTS,
             pool.MIN_SPLIT_ELEMENTS,
             forks.is_child,  # the parent may have used the runtime before any step
         )
@@ -74,9 +71,9 @@ class Team:
     def match_worker_count(self) -> None:
         """Nothing, as the runtime has the threads that it is asked for."""
 
-    def shared(self, elements: int) -> Team | None:
-        """What shares the work of a step of so many elements; None if nothing does."""
-        return self if elements >= MIN_SHARED_ELEMENTS else None
+    def threads(self) -> Team:
+        """Itself, however many threads there are now: a step asks for their number when it runs."""
+        return self
 
 
 def of_pytorch() -> Team | None:

@@ -101,7 +101,7 @@ def _has_futex() -> bool:
 @functools.cache
 def supported() -> bool:
     """Whether this system has what the pool is made of: threads of POSIX, on x86-64 or 64-bit Arm."""
-    return _machine() in _FUTEX and os.name == "posix" and all(hasattr(ctypes.CDLL(None), name) for name in _POSIX)
+    return _machine() in _SPIN_HINTS and os.name == "posix" and all(hasattr(ctypes.CDLL(None), name) for name in _POSIX)
 
 
 def default_threads() -> int:
@@ -161,6 +161,8 @@ class Pool:
     def _make_condition(self) -> None:
         """Make what threads sleep on where there is no futex. A forked child makes it anew, as a thread that is not in
         the child may have locked it."""
+        if self._memory.futex:
+            return
         library = ctypes.CDLL(None)
         self._mutex, self._condition = (ctypes.create_string_buffer(256) for _ in range(2))
         library.pthread_mutex_init(self._mutex, None)
@@ -175,10 +177,6 @@ class Pool:
         start = time.perf_counter()
         self._spin(1000)
         return max(1, int(SPIN_SECONDS * 1000 / max(time.perf_counter() - start, 1e-7)))
-
-    def count(self) -> int:
-        """How many threads a large step has."""
-        return self.wanted
 
     def match_worker_count(self) -> None:
         """Have the wanted number of threads, the caller's among them."""

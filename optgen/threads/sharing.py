@@ -1,4 +1,4 @@
-"""Which threads share the work of a step: those that the library computes on which its tensors are of, or our own."""
+"""Which threads share the work of a step: PyTorch's for tensors of PyTorch, or our own."""
 
 from __future__ import annotations
 
@@ -27,8 +27,17 @@ class Sharing(Protocol):
     def count(self) -> int:
         """How many threads a large step has."""
 
-    def shared(self, elements: int) -> Threads | None:
-        """What shares the work of a step of so many elements; None if the calling thread does all of it."""
+    def threads(self) -> Threads | None:
+        """The threads, which may not have been started; None if the calling thread does all work."""
+
+
+def shared(sharing: Sharing, elements: int) -> Threads | None:
+    """The threads that share the work of a step of so many elements, started; None if they are too few, or there are no
+    threads."""
+    threads = sharing.threads() if elements >= pool.MIN_SHARED_ELEMENTS else None
+    if threads is not None:
+        threads.match_worker_count()
+    return threads
 
 
 class _Own:
@@ -37,17 +46,11 @@ class _Own:
     def count(self) -> int:
         return pool.num_threads()
 
-    def shared(self, elements: int) -> Threads | None:
-        if pool.num_threads() < 2 or elements < pool.MIN_SHARED_ELEMENTS or not pool.supported():
-            return None
-        threads = pool.pool()
-        threads.match_worker_count()
-        return threads
+    def threads(self) -> Threads | None:
+        return pool.pool() if pool.num_threads() > 1 and pool.supported() else None
 
 
 OWN = _Own()
-
-
 _here = threading.local()
 
 
@@ -59,7 +62,7 @@ def current() -> Sharing:
 
 @contextmanager
 def using(sharing: Sharing) -> Iterator[None]:
-    """Have the calls that the calling thread makes share their work so."""
+    """Have calls that are made within share their work among these threads."""
     before, _here.sharing = current(), sharing
     try:
         yield

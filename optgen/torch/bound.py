@@ -276,23 +276,27 @@ class BoundTensors:
 
     def run(self) -> None:
         """One update of the parameters that have gradients, with what `prepare` has taken and `attempt` has made."""
+        interrupt = None
         try:
             self._step.run()
-        finally:  # an interrupt is raised behind the native call, which has updated all
-            if self._by_row:
-                self.counts[self._members] = self._own_counts
-            for memory in self._copies:
-                memory.store()
-            for memory in self._special:
-                memory.free_grad()
-            if self._donates:
-                for p in self.params:
-                    p.grad = None
-            if self._masters:
-                self._versions = [p._version for p in self._masters]
-            self._pending = {}
-            for scalars in self._scalars:
-                scalars.write()
+        except (KeyboardInterrupt, SystemExit) as error:  # of a signal: raised behind the native call, which is whole
+            interrupt = error
+        if self._by_row:
+            self.counts[self._members] = self._own_counts
+        for memory in self._copies:
+            memory.store()
+        for memory in self._special:
+            memory.free_grad()
+        if self._donates:
+            for p in self.params:
+                p.grad = None
+        if self._masters:
+            self._versions = [p._version for p in self._masters]
+        self._pending = {}
+        for scalars in self._scalars:
+            scalars.write()
+        if interrupt is not None:
+            raise interrupt
 
     def _restart(self) -> None:
         """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""

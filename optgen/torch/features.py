@@ -15,6 +15,7 @@ import torch
 HAS_MUON = hasattr(torch.optim, "Muon")
 """`torch.optim.Muon` is there since PyTorch 2.9. Without it, `optgen.torch` has no class of that name."""
 MUON_MISSING = f"PyTorch has it from 2.9 on, and this is {torch.__version__}"
+"""What errors say of that."""
 ADAMW_IS_ADAM = issubclass(torch.optim.AdamW, torch.optim.Adam)
 """`torch.optim.AdamW` is a subclass of Adam since PyTorch 2.7, and refuses sparse gradients in its words."""
 

@@ -105,8 +105,8 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             loaded = replaced
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
     params = _numbered(groups, saved)
-    silent = list(map(id, origin.check_specs(optimizer, saved)))
-    as_saved = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if id(new) in silent]
+    silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if origin.SPEC not in new]
+    origin.check_specs(optimizer, saved)
     origin.check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
@@ -123,7 +123,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
         _check_states_are_complete(optimizer, new, state)
-    origin.check_values(optimizer, as_saved)
+    origin.check_values(optimizer, silent)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:

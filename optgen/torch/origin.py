@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from optgen.identity import difference, identity
+from optgen.spec_identity import difference, identity
 from optgen.torch import codes
 from optgen.torch.protocols import Owner
 from optgen.torch.spelling import OPTIONS
@@ -36,13 +36,12 @@ def mark(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
         group[SPEC] = identity(optimizer.spec)
 
 
-def check_specs(optimizer: Owner, groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Remove from groups of a state dict, or from a pickle, what says which spec it is of. Returns those that do not
-    say it.
+def check_specs(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
+    """Remove from groups of a state dict, or from a pickle, what says which spec it is of.
 
     ValueError if one is of another spec, of another version of it, or of one with other states.
     """
-    silent, name = [group for group in groups if SPEC not in group], type(optimizer).__name__
+    name = type(optimizer).__name__
     for group in groups:
         try:
             saved = group.pop(SPEC, None)
@@ -51,7 +50,6 @@ def check_specs(optimizer: Owner, groups: Sequence[dict[str, Any]]) -> list[dict
             raise ValueError(f"{name}: '{SPEC}' of a group: {error}") from None
         if differs is not None:
             raise ValueError(f"{name}: the state dict is of another optimizer: {differs}")
-    return silent
 
 
 def check_values(optimizer: Owner, groups: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:

@@ -180,7 +180,7 @@ def checked_value(optimizer: Optimizer, name: str, value: Any) -> Any:
 
 def _identity(optimizer: Optimizer) -> dict[str, Any] | None:
     """That of the spec, of optimizers that have one."""
-    from optgen.identity import identity
+    from optgen.spec_identity import identity
 
     spec = getattr(optimizer, "spec", None)
     return None if spec is None else identity(spec)
@@ -317,7 +317,7 @@ def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
 
 def _check_identity(optimizer: Optimizer, saved: Any) -> None:
     """MXNetError if a file is of another spec, of another version of it, or of one with other states."""
-    from optgen.identity import difference
+    from optgen.spec_identity import difference
 
     spec = getattr(optimizer, "spec", None)
     if spec is None:

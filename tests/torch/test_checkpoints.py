@@ -14,6 +14,7 @@ from torch.nn import Parameter
 
 import optgen.torch
 from optgen import specfiles
+from optgen.execute.step import BoundStep
 from optgen.torch import optimizer, origin, torch_classes
 from optgen.torch.base import SpecOptimizer
 from tests.torch.needs import needs_muon
@@ -367,6 +368,33 @@ def test_a_state_dict_of_another_optimizer_is_refused(saved_by: str, loaded_by: 
 
 
 @needs_muon
+def test_an_interrupt_behind_the_native_call_leaves_a_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python raises it. Counts and parameters that are updated in copies belong to the update."""
+
+    def made() -> Any:
+        spread = Parameter(torch.ones(8, 6)[:, ::2])  # with gaps, so that a copy is updated
+        return optgen.torch.AdamW([*weights(), spread], lr=0.1)
+
+    interrupted, whole = made(), made()
+    for opt in (interrupted, whole):
+        steps(opt, 0, 1)
+    run = BoundStep.run
+
+    def run_and_raise(self: Any) -> None:
+        run(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoundStep, "run", run_and_raise)
+    with pytest.raises(KeyboardInterrupt):
+        steps(interrupted, 1, 2)
+    monkeypatch.undo()
+    steps(whole, 1, 2)
+    assert_same(interrupted, whole)
+    steps(interrupted, 2, 3)
+    steps(whole, 2, 3)
+    assert_same(interrupted, whole)
+
+
 def test_what_is_known_of_torchs_optimizers() -> None:
     rows = torch_classes.CLASSES.values()
     values = {key for row in rows for key in row.base([torch.zeros(1, 1)]).defaults}  # type: ignore[call-arg]

@@ -11,7 +11,7 @@ from optgen.execute.cpu.chain import Chain, ChainLink
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
-from optgen.threads.sharing import Sharing, Threads
+from optgen.threads.sharing import Sharing, Threads, shared
 
 
 class NativeCall:
@@ -60,9 +60,10 @@ class CpuRunner:
         for table in tables:
             table.use_exchange(exchange)
         elements = sum(int(table.sizes.sum()) for table in tables)
-        threads = sharing.shared(elements)
-        for table in tables if threads is not None else ():
-            table.use_threads(threads)
+        threads = shared(sharing, elements)
+        if threads is not None:
+            for table in tables:
+                table.use_threads(threads)
         if exchange is None:
             for table in tables:
                 table.cut_into_groups(sharing.count())

@@ -34,7 +34,7 @@ class CpuStages:
 
     def __init__(self, elements: int, sharing: Sharing) -> None:
         self._sharing, self.at_once = sharing, sharing.count()
-        self._threads = sharing.shared(1 << 62)  # products may have much work where there are few elements
+        self._threads = sharing.threads()
         self._shares_kernels = elements >= pool.MIN_SHARED_ELEMENTS
         self._shared: tuple[list[Any], NativeSequence] | None = None
 

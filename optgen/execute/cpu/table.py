@@ -66,10 +66,9 @@ class CpuTable(StepTable):
             self.groups.set_hyper(self._hyper)
             self._reserve_workspace()
 
-    def use_threads(self, threads: Threads | None) -> None:
+    def use_threads(self, threads: Threads) -> None:
         """Have threads share the work."""
-        if threads is not None:
-            self.step.parallel, self.step.pool = threads.run, threads.address
+        self.step.parallel, self.step.pool = threads.run, threads.address
 
     def use_exchange(self, exchange: Exchange | None) -> None:
         """Have `exchange` bring the partial results of the pieces that are elsewhere. ValueError if there is none, and
