@@ -124,8 +124,9 @@ class Normalizer:
         if isinstance(value, Name) and key == value.key + "'" and value.key not in self.computed:
             self.same[key] = value  # a state that is kept
             return
-        made = self.call(value, key)
-        if made is None:
+        kind = self.kinds[key]
+        is_repeated = kind is not None and kind.axes != self.axes(value)  # such as a value of each row, in each element
+        if is_repeated or self.call(value, key) is None:
             self.element(key, value, keeps=equation.target.primed or key in self.carried)
 
     def element(self, key: str, value: Expr, *, keeps: bool, narrow: bool = False) -> None:

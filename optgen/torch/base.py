@@ -14,7 +14,7 @@ from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming, owned_states, shards, updating
+from optgen.torch import clipping, donation, in_backward, loading, naming, origin, owned_states, shards, updating
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -300,6 +300,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         known = dict.fromkeys(self.state)
         super().add_param_group(param_group)
         group = self.param_groups[-1]
+        self._mark([group])
         warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
@@ -324,6 +325,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._group_steps()  # from now on, changes are seen
+
+    def _mark(self, groups: Sequence[dict[str, Any]]) -> None:
+        """Have groups say which spec they are of, or not, as in PyTorch's classes."""
+        if self.saves_identity:
+            origin.mark(self, groups)
+        else:
+            for group in groups:
+                group.pop(origin.SPEC, None)
+
+    def __repr__(self) -> str:
+        lines = super().__repr__().splitlines()
+        return "\n".join(line for line in lines if not line.lstrip().startswith(f"{origin.SPEC}:"))
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
@@ -362,10 +375,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             packed = super().state_dict()
         finally:
             self.state = whole
-        if self.saves_identity:
-            from optgen.torch import origin  # which no step needs
-
-            origin.mark(self, packed["param_groups"])
+        self._mark(packed["param_groups"])
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -382,20 +392,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
         own |= {"due": self._due} if self._due else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
-        packed = {**super().__getstate__(), **own}
-        if self.saves_identity:
-            from optgen.torch import origin
-
-            origin.mark(self, [packed])
-        return packed
+        self._mark(self.param_groups)
+        return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
-        if self.saves_identity:
-            from optgen.torch import origin
-
-            if origin.SPEC in own:  # of a pickle, and not of a state dict that was checked
-                origin.check_specs(self, [own])
+        origin.check_specs(self, own["param_groups"])
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
         if "owners" in own or "owners" not in vars(self):
@@ -409,6 +411,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         for group in self.param_groups:
             for key, value in missing.items():
                 group.setdefault(key, value)
+        self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._group_steps()

@@ -12,7 +12,7 @@ import torch
 
 from optgen.execute.rule import UpdateRule
 from optgen.model import Kind, StateDecl
-from optgen.torch import codes, owned_states, shards
+from optgen.torch import codes, origin, owned_states, shards
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.memory import check_layout, is_dtensor, is_here
@@ -96,8 +96,6 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     PyTorch's casts each state to the dtype of its parameter. Here a state is converted if it is kept otherwise, to what
     its kernel has.
     """
-    from optgen.torch import origin  # which no step needs
-
     loaded = dict(state_dict)
     for hook in list(optimizer._optimizer_load_state_dict_pre_hooks.values()):
         replaced = hook(optimizer, loaded)

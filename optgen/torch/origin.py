@@ -14,7 +14,8 @@ from optgen.torch.spelling import OPTIONS
 from optgen.torch.state import MASTER, STEP
 
 SPEC = "optgen_spec"
-"""The key of a group in a state dict that says which spec it is of. PyTorch's classes have none."""
+"""The key of a group that says which spec it is of. It is in the groups themselves, as torch.distributed.checkpoint
+takes the keys of flattened state dicts from there. PyTorch's classes have none."""
 ADDED = ("foreach", "maximize", "capturable", "differentiable", "fused", "decoupled_weight_decay")
 """Keys of groups that PyTorch's optimizers came to have, so that older state dicts lack them."""
 VALUES = frozenset((
@@ -31,20 +32,19 @@ STATES = frozenset((
 
 
 def mark(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
-    """Have groups of a state dict, or what is pickled, say which spec they are of."""
+    """Have groups, or what is pickled, say which spec they are of."""
+    own = identity(optimizer.spec)
     for group in groups:
-        group[SPEC] = identity(optimizer.spec)
+        group[SPEC] = dict(own)
 
 
-def check_specs(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
-    """Remove from groups of a state dict, or from a pickle, what says which spec it is of.
-
-    ValueError if one is of another spec, of another version of it, or of one with other states.
-    """
+def check_specs(optimizer: Owner, groups: Iterable[Mapping[str, Any]]) -> None:
+    """ValueError if a group of a state dict, or of a pickle, is of another spec, of another version of it, or of one
+    with other states."""
     name = type(optimizer).__name__
     for group in groups:
         try:
-            saved = group.pop(SPEC, None)
+            saved = group.get(SPEC)
             differs = difference(optimizer.spec, saved) if optimizer.saves_identity or saved is not None else None
         except ValueError as error:
             raise ValueError(f"{name}: '{SPEC}' of a group: {error}") from None

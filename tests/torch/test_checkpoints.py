@@ -6,6 +6,7 @@ import copy
 import io
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -440,10 +441,39 @@ def test_states_of_another_version_of_a_spec_are_refused(change: str) -> None:
     del state["param_groups"][0]["optgen_spec"]  # as of a file that is older than specs with versions
     if new.spec.version == 1:
         new.load_state_dict(state)
-        assert all("optgen_spec" not in group for group in new.param_groups)
+        assert [group["optgen_spec"] for group in new.param_groups] == [own]
     else:
         with pytest.raises(ValueError, match=r"Mine: .* of no version, and this is version 2 of Mine"):
             new.load_state_dict(state)
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is")
+def test_flattened_state_dicts_of_another_version_of_a_spec_are_refused(tmp_path: Path) -> None:
+    """torch.distributed.checkpoint flattens the keys that groups have at the time."""
+    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint import state_dict as dcp
+
+    flat = dcp.StateDictOptions(flatten_optimizer_state_dict=True)
+    texts = MINE, MINE.replace("0.9", "0.8"), MINE.replace("state", "version 2\nstate", 1)
+    nets = [torch.nn.Linear(3, 4) for _ in texts]
+    opts = [
+        optimizer(optgen.parse(text))(net.named_parameters())  # type: ignore[arg-type]
+        for text, net in zip(texts, nets, strict=True)
+    ]
+    for opt in opts:
+        steps(opt, 0, 1)
+        assert "optgen_spec" not in repr(opt)
+    checkpoint.save(dcp.get_optimizer_state_dict(nets[0], opts[0], options=flat), checkpoint_id=tmp_path)
+
+    def load(net: torch.nn.Module, opt: SpecOptimizer) -> None:
+        found = dcp.get_optimizer_state_dict(net, opt, options=flat)
+        checkpoint.load(found, checkpoint_id=tmp_path)
+        dcp.set_optimizer_state_dict(net, opt, found, options=flat)
+
+    load(nets[1], opts[1])
+    torch.testing.assert_close(opts[1].state_dict()["state"], opts[0].state_dict()["state"], rtol=0, atol=0)
+    with pytest.raises(ValueError, match="of version 1 of Mine, and this is version 2"):
+        load(nets[2], opts[2])
 
 
 def test_keys_of_groups_that_are_a_users_own_stay() -> None:
