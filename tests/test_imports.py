@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics extras facts files forks groups observer shapes",
+        "cache_folder diagnostics extras facts files forks groups observer shapes",
         "expressions",
         "truth",
         "model",
@@ -35,7 +35,8 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
-        "cli torch",
+        "tune torch",
+        "cli",
         "__main__",
     ],
     "optgen.execute": [
@@ -140,7 +141,7 @@ SEES: dict[str, set[str]] = {
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
     "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
-    "backends": {"diagnostics", "expressions", "truth", "model", "ir"},
+    "backends": {"cache_folder", "diagnostics", "expressions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
     "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }

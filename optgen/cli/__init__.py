@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from optgen import __version__
-from optgen.cli import build, cache, doc, explain, language, show, specs
+from optgen.cli import build, cache, doc, explain, language, show, specs, tune
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
@@ -32,6 +32,7 @@ examples:
   optgen explain mine.opt         its equations, and what a step costs on this machine
   optgen build adam -o kernels    compile a spec to kernels/adam/
   optgen cache                    where compiled kernels are kept, how many and how large
+  optgen tune                     measure what depends on this machine, as how far ahead memory is read
 """
 
 
@@ -46,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"optgen {__version__}")
     top.set_defaults(run=None)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (build, specs, language, show, explain, doc, cache):
+    for module in (build, specs, language, show, explain, doc, cache, tune):
         module.register(commands)
     return top
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from optgen.cache_folder import folder, place
 from optgen.cli.common import Commands, Usage, command
 from optgen.objectcode import cache
 from optgen.objectcode.cache import File
@@ -23,15 +24,15 @@ def register(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    folder, most = cache.folder(), cache.limit()
-    if folder is None:
+    directory, most = folder(), cache.limit()
+    if directory is None:
         reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
-        raise Usage(f"the cache {cache.place()} is not used: {reason}")
+        raise Usage(f"the cache {place()} is not used: {reason}")
     if args.action == "clear":
-        print(f"removed {_described(cache.clear(folder))}")
+        print(f"removed {_described(cache.clear(directory))}")
         return 0
-    entries = [file for file in cache.files(folder) if file.complete]
-    print(f"{folder}\n{_described(entries)}; the limit is {_text(most)}")
+    entries = [file for file in cache.files(directory) if file.complete]
+    print(f"{directory}\n{_described(entries)}; the limit is {_text(most)}")
     return 0
 
 

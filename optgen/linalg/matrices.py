@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from optgen.backends import machine
+
 Matrices = np.ndarray[Any, np.dtype[Any]]
 """float32 or float64, C-contiguous, (..., rows, columns). The leading dimensions are a batch."""
 
 
-FLOPS = 32
+FLOPS = machine.value("products.flops")
 """The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
 
 SUMMED = 256

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from optgen.backends import machine
+from optgen.cache_folder import folder
 from optgen.files import TEMPORARY, replacing
 
 LIMIT = 512 << 20
@@ -35,27 +37,6 @@ _DIGEST = hashlib.sha256().digest_size
 _ENTRY, _TEMPORARY = re.compile("[0-9a-f]{64}"), re.compile(f"[0-9a-f]{{64}}{TEMPORARY}")
 _room: dict[tuple[Path, int], int] = {}
 """The bytes that this process may write before it looks at the whole folder again, by folder and limit."""
-
-
-def place() -> Path:
-    """The path of the cache: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
-    chosen = os.environ.get("OPTGEN_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(os.path.expanduser(chosen)) if chosen else Path(base) / "optgen"
-
-
-def folder() -> Path | None:
-    """The folder at `place()`, made if it is missing; None if it cannot be made, or is open to others."""
-    path = place()
-    if path.parts[:1] == ("~",):  # of a user without a home
-        return None
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = path.lstat()
-    except OSError:
-        return None
-    private = stat.S_ISDIR(info.st_mode) and not stat.S_IMODE(info.st_mode) & 0o077
-    return path if private and info.st_uid == os.getuid() else None
 
 
 def limit() -> int:
@@ -90,7 +71,7 @@ def compiler_hash() -> str:
 def key(*parts: str) -> str:
     """The name of an entry: a hash over the compiler and everything the result depends on."""
     digest = hashlib.sha256()
-    for part in (compiler_hash(), *parts):
+    for part in (compiler_hash(), machine.in_kernels(), *parts):
         data = part.encode()
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()

@@ -16,17 +16,18 @@ import platform
 import threading
 import time
 
+from optgen.backends import machine
 from optgen.objectcode import c_functions
 from optgen.threads import cpus
 
 MAX_THREADS = 256
-MIN_SHARED_ELEMENTS = 16384
+MIN_SHARED_ELEMENTS = machine.value("threads.min_shared_elements")
 """Fewer elements than this are done sooner than they are handed out."""
-MIN_WAKE_ELEMENTS = 1 << 18
+MIN_WAKE_ELEMENTS = machine.value("threads.min_wake_elements")
 """Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
-MIN_SPLIT_ELEMENTS = 1 << 20
+MIN_SPLIT_ELEMENTS = machine.value("threads.min_split_elements")
 """The elements from which on a thread has several parts, so that others can take those of one that is held up."""
-SPIN_SECONDS = 200e-6
+SPIN_SECONDS = machine.value("threads.spin_microseconds") * 1e-6
 """How long a thread waits for work before it sleeps: longer than the Python between two tasks of a small network."""
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}

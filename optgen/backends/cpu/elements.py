@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends import packing
+from optgen.backends import machine, packing
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import masked
 from optgen.backends.cpu.line_arrays import load_line
@@ -24,10 +24,10 @@ from optgen.ir import LANES, Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
 
 CACHE_LINE_BYTES = 64
-PREFETCH_BYTES = 1024
+PREFETCH_BYTES = machine.value("sweeps.prefetch_bytes")
 """How far ahead a loop prefetches its streams, at least."""
-MOST_PREFETCH_BYTES = 4096
-BYTES_UNDER_WAY = 8192
+MOST_PREFETCH_BYTES = machine.value("sweeps.most_prefetch_bytes")
+BYTES_UNDER_WAY = machine.value("sweeps.bytes_under_way")
 """The bytes that are prefetched of all streams together, in a loop with reductions and few streams."""
 
 

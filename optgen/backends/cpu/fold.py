@@ -8,6 +8,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends import machine
 from optgen.backends.control_flow import halving, loop, variable
 from optgen.backends.cpu import masked
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
@@ -16,7 +17,7 @@ from optgen.backends.llvm import at, fold, integer, load, minimum
 from optgen.backends.llvm_types import F64, I32, I64, PTR, vector
 from optgen.ir import BLOCK, IDENTITY, LANES
 
-COLUMNS_AT_ONCE = 64
+COLUMNS_AT_ONCE = machine.value("sweeps.columns_at_once")
 """The number of columns that are folded before the next: the sums of some thousand rows of them fit into the first
 cache."""
 WIDTH = 8

@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends import machine
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.elements import (
     CACHE_LINE_BYTES,
@@ -31,9 +32,9 @@ from optgen.ir.storage import Storage
 
 NO_LIST = ll.Constant(PTR, None)
 """The list that stands for all rows of a tensor."""
-LINES_AHEAD = 64
+LINES_AHEAD = machine.value("sweeps.list_lines_ahead")
 """A row is prefetched as many rows before it is updated as have so many cache lines of each stream."""
-LONGEST = 1024
+LONGEST = machine.value("sweeps.longest_list_row")
 """Elements. Longer rows prefetch within themselves."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optgen import ir
+from optgen.backends import machine
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu import masked
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody, add_to_lanes
@@ -19,9 +20,9 @@ from optgen.backends.llvm import at, integer, minimum
 from optgen.backends.llvm_types import F64
 from optgen.ir import BLOCK, LANES
 
-VECTORS_OF_LONG_CHAINS = 2
+VECTORS_OF_LONG_CHAINS = machine.value("sweeps.vectors_of_long_chains")
 """How many vectors a loop with divisions or roots takes at once: each waits long for the results of the one before."""
-LONGEST_ROW_AHEAD = 2048
+LONGEST_ROW_AHEAD = machine.value("sweeps.longest_row_ahead")
 """Elements. Longer rows prefetch within themselves: the second cache could not hold the next rows of all streams."""
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends import machine
 from optgen.backends.layout import Extent
 from optgen.backends.llvm import integer, maximum, minimum
 
-SHARED_LINES = 4096
+SHARED_LINES = machine.value("sweeps.shared_lines")
 """A tensor with fewer rows, or columns, leaves them to one of the parts."""
 
 

@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from optgen.backends import machine
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
 from optgen.execute.kernel import StepStruct
 from optgen.execute.table import StepTable, TablePart
 
-GROUP_BYTES = 1 << 19
+GROUP_BYTES = machine.value("groups.group_bytes")
 """Tensors are put together until they and their states have so many bytes."""
-LARGEST_BYTES = 1 << 22
+LARGEST_BYTES = machine.value("groups.largest_bytes")
 """A tensor with more bytes is in no group: a core's share of the caches does not hold it."""
-LEAST_GROUPS = 8
+LEAST_GROUPS = machine.value("groups.least_groups")
 """The least number of groups for each thread. With fewer, one thread may have much more to do than another, and in the
 caches of all threads there is room for all tensors anyway."""
 

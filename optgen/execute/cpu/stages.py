@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optgen.backends import machine
 from optgen.execute import buffers, calls
 from optgen.execute.bound_stages import BoundStage, KernelCall, MatrixCall, TurnsCall
 from optgen.execute.buffers import Array, Tensor
@@ -22,9 +23,9 @@ from optgen.threads.sharing import Sharing, Threads, using
 if TYPE_CHECKING:
     from optgen.linalg import How, PreparedProduct
 
-SMALL_ELEMENTS = 1 << 15
+SMALL_ELEMENTS = machine.value("groups.small_elements")
 """A parameter with more elements is updated by all threads, as its products are worth sharing."""
-GROUPS_EACH = 4
+GROUPS_EACH = machine.value("groups.small_groups_each")
 """The groups of small parameters for each thread: with one, a thread may have more to do than another."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends import target
+from optgen.backends import machine, target
 from optgen.backends.control_flow import loop
 from optgen.backends.llvm_types import F64, I64, PTR, vector
 from optgen.linalg.matrices import SUMMED
@@ -19,9 +19,9 @@ from optgen.linalg.own.packing import emit_pack, shuffled_transpose
 from optgen.linalg.own.tile import DEFINITIONS, Tile, emit_tile
 from optgen.loops import code
 
-TASK_EDGE = 96
+TASK_EDGE = machine.value("products.task_edge")
 """The rows and columns of the result that are one task: a multiple of those of every tile."""
-GROUP = 4
+GROUP = machine.value("products.panels")
 """The panels that one task packs: a line of the cache, at least, of each row of memory."""
 COUNTS = ("groups", "blocks", "stripes")
 ADDRESSES = ("a", "b", "c", "z", "packed_a", "packed_b")

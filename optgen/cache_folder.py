@@ -1,0 +1,36 @@
+"""The user's folder for what optgen keeps from one process to the next: the cache, and what `optgen tune` found."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def place() -> Path:
+    """The path of the folder: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
+    chosen = os.environ.get("OPTGEN_CACHE_DIR")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(os.path.expanduser(chosen)) if chosen else Path(base) / "optgen"
+
+
+def folder() -> Path | None:
+    """The folder at `place()`, made if it is missing; None if it cannot be made, or is open to others."""
+    path = place()
+    if path.parts[:1] == ("~",):  # of a user without a home
+        return None
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return path if is_private(path) else None
+
+
+def is_private(path: Path) -> bool:
+    """Whether a path is a folder, the user's own and closed to others."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    private = stat.S_ISDIR(info.st_mode) and not stat.S_IMODE(info.st_mode) & 0o077
+    return private and info.st_uid == os.getuid()
