@@ -107,7 +107,7 @@ LAYERS: dict[str, list[str]] = {
         "context name attribute",
         "util runtime autograd",
         "ndarray",
-        "plan random lr_scheduler",
+        "plan random lr_scheduler tune",
         "initializer metric optimizer io",
         "symbol",
         "executor kvstore image model monitor onnx operator profiler visualization symbol_doc",

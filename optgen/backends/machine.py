@@ -121,6 +121,27 @@ CONSTANTS: dict[str, Constant] = {
     "products.flops": Constant(
         32, "operations", "how many of a product take as long as one addition of elements in memory", 1, 1 << 10
     ),
+    "arrays.min_threaded_elements": Constant(
+        1 << 18, "elements", "smaller arrays of `nd` are copied and computed by NumPy", 1 << 12, 1 << 26
+    ),
+    "arrays.elements_per_task": Constant(
+        1 << 13, "elements", "how many of an array are one task", 1 << 8, 1 << 20, 64
+    ),
+    "convolutions.columns_per_task": Constant(
+        480, "columns", "how many of a convolution's filters one task computes", 16, 1 << 12, 16
+    ),
+    "convolutions.filters_packed": Constant(
+        64, "filters", "how many of a convolution's one task packs", 1, 1 << 12
+    ),
+    "convolutions.winograd_elements": Constant(
+        1 << 18, "elements", "how many of transforms Winograd's algorithm makes at a time", 1 << 12, 1 << 24
+    ),
+    "convolutions.winograd_filters": Constant(
+        96, "filters", "how many of them Winograd's algorithm makes products for at a time", 16, 1 << 12, 16
+    ),
+    "convolutions.grouped_elements": Constant(
+        512, "pixels", "how many a convolution with small groups computes at a time", 16, 1 << 16
+    ),
 }  # fmt: skip
 """All of them. What comes before the dot is the subject, whose file has the measurement: see `optgen.tune`."""
 

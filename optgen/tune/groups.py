@@ -22,7 +22,7 @@ def least_groups() -> list[Case]:
 
 def small_elements() -> list[Case]:
     """Parameters with products, around that size."""
-    return [Case(step("muon", [(n, n)] * 8)) for n in (64, 128, 192, 256)]
+    return [Case(step("muon", [(n, n)] * 4)) for n in (64, 128, 192, 256)]
 
 
 def small_groups_each() -> list[Case]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optgen.backends import machine
 from runtime.native import arithmetic
 
-MIN_ELEMENTS = 1 << 18
+MIN_ELEMENTS = machine.value("arrays.min_threaded_elements")
 """From this many elements on, threads are faster than NumPy."""
 
 

@@ -6,11 +6,12 @@ NumPy, whose bits these are.
 
 from __future__ import annotations
 
+from optgen.backends import machine
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
 from runtime.native.formulas import clip_value
 
-ELEMENTS_PER_TASK = 1 << 13
+ELEMENTS_PER_TASK = machine.value("arrays.elements_per_task")
 
 
 @kernel

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.plan.broadcast import groups_of
-from runtime.plan.fused import ELEMENTS_PER_TASK, fused_kernel
+from runtime.plan.fused import fused_kernel
 from runtime.plan.steps import Array, Buffer, ElementStep, KernelStep, PythonStep, Shape, Step
 
 

@@ -11,9 +11,9 @@ from optgen.loops.kernel import KERNELS, LoopKernel
 from optgen.loops.language import Array as Pointer
 from optgen.loops.language import Function, syntax
 from runtime.native import formulas
+from runtime.native.arithmetic import ELEMENTS_PER_TASK
 from runtime.plan.steps import Array, Buffer, ElementStep, Shape
 
-ELEMENTS_PER_TASK = 1 << 13
 _FLAT = """\
 def fused(task: int, {arrays}, n: int) -> "None":
     for i in range(task * {count}, min(task * {count} + {count}, n)):

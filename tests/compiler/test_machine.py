@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,11 @@ import pytest
 
 from optgen.backends import machine
 from optgen.objectcode import cache
-from tests.process import run
+from tests.machine import EXTREMES, bits, extremes
 
 NAME = "threads.min_wake_elements"
 IN_KERNELS = "sweeps.prefetch_bytes"
-EXTREMES: dict[str, Callable[[int, machine.Constant], int]] = {
-    "least": lambda k, x: x.least,
-    "most": lambda k, x: x.most,
-    "least and most": lambda k, x: (x.least, x.most)[k % 2],
-    "most and least": lambda k, x: (x.most, x.least)[k % 2],
-}
-"""Of each constant by its number. With the least of all threads share everything, with the most nothing."""
+BITS = "tests.compiler.machine_bits"
 
 
 @pytest.fixture
@@ -168,25 +161,11 @@ def test_the_key_of_the_cache_has_what_enters_kernels(file: Path) -> None:
 # ---------------------------------------------------------------- bits
 
 
-def bits(values: dict[str, int], folder: Path) -> str:
-    """The hash of `machine_bits.py` in a process with these values."""
-    file = folder / "machine.json"
-    file.write_text(machine.text(values))
-    found = run(
-        [sys.executable, "-m", "tests.compiler.machine_bits"],
-        timeout=300,
-        env={"OPTGEN_MACHINE": str(file), "OPTGEN_NUM_THREADS": "3"},
-    )
-    assert found.returncode == 0 and not found.stderr, found.stderr
-    return found.stdout
-
-
 @pytest.fixture(scope="module")
 def bits_of_defaults(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return bits({}, tmp_path_factory.mktemp("defaults"))
+    return bits(BITS, {}, tmp_path_factory.mktemp("defaults"))
 
 
-@pytest.mark.parametrize("extreme", EXTREMES)
-def test_no_bit_depends_on_them(extreme: str, bits_of_defaults: str, tmp_path: Path) -> None:
-    values = {name: EXTREMES[extreme](k, x) for k, (name, x) in enumerate(machine.CONSTANTS.items())}
-    assert bits(values, tmp_path) == bits_of_defaults
+@pytest.mark.parametrize("which", EXTREMES)
+def test_no_bit_depends_on_them(which: str, bits_of_defaults: str, tmp_path: Path) -> None:
+    assert bits(BITS, extremes(which), tmp_path) == bits_of_defaults

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optgen.backends import machine
 from runtime.core.blas import FLOPS
 from runtime.core.kept import kept, of_sizes
 from runtime.native import gathered as native
@@ -22,13 +23,13 @@ FILLED = 0.62
 """The least part of the vectors that is to be filled with columns, unless windows are few and large."""
 MIN_RUN = 8
 """The fewest consecutive elements under a row of the kernel."""
-MAX_SPLIT = 480
+MAX_SPLIT = machine.value("convolutions.columns_per_task")
 """The most columns of a task, whose sums stay in the cache."""
 MIN_TASKS = 8
 """A result is cut into at least so many tasks, by its pixels and then by its columns."""
 MAX_RUN = 192
 """The most products of a run: the panels that a tile meets in one stay in the first cache."""
-FILTERS_PER_TASK = 64
+FILTERS_PER_TASK = machine.value("convolutions.filters_packed")
 """The filters whose weights a task packs."""
 MAX_SPREAD = 1024
 """The most pixels that boxes have for each place of the kernel: what lies between the places is copied, too."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optgen.backends import machine
 from runtime.core.blas import FLOPS
 from runtime.core.kept import of_sizes
 from runtime.native import grouped as native
@@ -22,7 +23,7 @@ MAX_CHANNELS_ALONE = 4
 """and the most with kernels of one element, whose windows need no copies elsewhere."""
 MAX_PHASES = 64
 """The most phases of a channel."""
-ROW_ELEMENTS = 512
+ROW_ELEMENTS = machine.value("convolutions.grouped_elements")
 """About so many pixels are computed at a time: their sums stay in the first cache."""
 MIN_ROWS = 4
 """The rows of a product that fill the registers: fewer filters take as long."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optgen.backends import machine
 from runtime.core.blas import FLOPS
 from runtime.core.kept import kept, of_sizes
 from runtime.native import winograd as native
@@ -24,11 +25,11 @@ MIN_CHANNELS = 16
 """The fewest channels, and filters, whose products outweigh the transforms of tiles."""
 MAX_TILES_PER_PIXEL = 0.4
 """The most tiles for each pixel of the output. A tile has 4, but those at the margins may lie half outside."""
-BLOCK_ELEMENTS = 1 << 18
+BLOCK_ELEMENTS = machine.value("convolutions.winograd_elements")
 """About so many elements of transforms, and of products, are made at a time: they fit into the second cache."""
 EVEN = 4
 """The number of tasks is a multiple of this, so that threads have the same work."""
-MAX_FILTERS = 96
+MAX_FILTERS = machine.value("convolutions.winograd_filters")
 """The most filters whose products are made at a time."""
 
 
