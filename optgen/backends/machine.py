@@ -41,7 +41,7 @@ class Constant:
     most: int
     multiple: int = 1
     in_kernels: bool = False
-    """Whether compiled code depends on it, which is then looked for in the cache under another key."""
+    """Whether kernels of specs depend on it, whose keys in the cache have its value. Other code is kept by its text."""
 
     def allows(self, x: Any) -> bool:
         """Whether that is a value of it."""
@@ -113,10 +113,10 @@ CONSTANTS: dict[str, Constant] = {
         4, "groups", "how many of small parameters with products each thread has", 1, 64
     ),
     "products.task_edge": Constant(
-        96, "rows and columns", "how many of a product are one task", 96, 96 * 16, 96, in_kernels=True
+        96, "rows and columns", "how many of a product are one task", 96, 96 * 16, 96
     ),
     "products.panels": Constant(
-        4, "panels", "how many are packed by one task", 1, 64, in_kernels=True
+        4, "panels", "how many are packed by one task", 1, 64
     ),
     "products.flops": Constant(
         32, "operations", "how many of a product take as long as one addition of elements in memory", 1, 1 << 10
@@ -173,7 +173,7 @@ def place() -> Path:
 
 
 def in_kernels() -> str:
-    """What compiled code depends on of the values of this process: a part of the keys of the cache. Empty for the
+    """What kernels of specs depend on of the values of this process: a part of the keys of the cache. Empty for the
     defaults."""
     return " ".join(f"{name}={x}" for name, x in sorted(changed().items()) if CONSTANTS[name].in_kernels)
 

@@ -17,6 +17,7 @@ from optgen.ir.storage import QUANT_BLOCK
 from optgen.objectcode import cache
 from optgen.passes import place_stores, temporaries
 from optgen.threads import pool
+from optgen.tune import compare
 
 
 def word(x: float) -> str:
@@ -43,6 +44,7 @@ SAID = {
         f"The tables of the last {word(step.KEPT_SETS)} sets of parameters with gradients",
         f"numbers from 0 to 2^{(checks.ID_LIMIT - 1).bit_length()} - 1",
         f"`OPTGEN_CACHE_SIZE` bytes ({cache.LIMIT >> 20}M by default)",
+        f"more than {compare.CLEAR_GAIN:.0%} beyond the noise",
     ],
     "pytorch.md": [f"Tensors of less than {choice.SMALLEST_QUANTIZED} elements", f"have less than {QUANT_BLOCK}, keep"],
     "cuda.md": [
