@@ -6,12 +6,14 @@ examples:
 
 Imports and first steps are timed in fresh processes with warm file caches: the median of several, each from the first
 line it runs. `cold` has an empty folder of compiled kernels, `cached` one with the kernel in it; both count from after
-`import optgen` to the end of the first step.
+`import optgen` to the end of the first step. With PyTorch, `import optgen.torch` counts from after `import torch`, and
+first steps from there to their ends, `import optgen.torch` included.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import json
 import os
@@ -57,6 +59,29 @@ step = rule.bind(w, g, rule.init(w))
 step(lr=1e-3)
 print(time.perf_counter() - begin)
 """
+IMPORT_TORCH = """\
+import time
+import torch
+begin = time.perf_counter()
+import optgen.torch
+print(time.perf_counter() - begin)
+"""
+FIRST_TORCH_STEP = """\
+import time
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+net(torch.ones(1, 784)).sum().backward()
+begin = time.perf_counter()
+{make}
+optimizer.step()
+print(time.perf_counter() - begin)
+"""
+TORCH_OPTIMIZERS = {
+    "optgen.torch.AdamW": "import optgen.torch\noptimizer = optgen.torch.AdamW(net.parameters())",
+    "optgen.torch.MuonAdamW": "import optgen.torch\noptimizer = optgen.torch.MuonAdamW(net.parameters())",
+    "torch.optim.AdamW(fused=True)": "optimizer = torch.optim.AdamW(net.parameters(), fused=True)",
+}
+"""What makes an optimizer of a network `net`."""
 CALLS = 2000
 TRAINED, BATCH = ("adam", "sgd"), 64
 ADAM, TABLE, ROWS = workloads.Rule("adam"), (1_000_000, 64), 4096
@@ -82,16 +107,19 @@ def main() -> int:
 def fresh(runs: int) -> dict[str, tuple[float, str]]:
     """Medians over fresh processes."""
     rows = {}
-    with tqdm(total=runs * (2 + 2 * len(SPECS)), unit="process", disable=not sys.stderr.isatty()) as bar:
-        for module in ("optgen", "runtime"):
-            rows[f"import {module}"] = median(lambda m=module: child(IMPORT.format(module=m)), runs, bar)
-        for spec in SPECS:
-            code = FIRST_STEP.format(spec=spec)
-            rows[f"{spec}: spec to first step, cold"] = median(lambda c=code: with_empty_cache(c), runs, bar)
+    imports = {f"import {module}": IMPORT.format(module=module) for module in ("optgen", "runtime")}
+    steps = {f"{spec}: spec to first step": FIRST_STEP.format(spec=spec) for spec in SPECS}
+    if importlib.util.find_spec("torch"):
+        imports["import optgen.torch"] = IMPORT_TORCH
+        steps |= {f"{x}: to first step": FIRST_TORCH_STEP.format(make=make) for x, make in TORCH_OPTIMIZERS.items()}
+    with tqdm(total=runs * (len(imports) + 2 * len(steps)), unit="process", disable=not sys.stderr.isatty()) as bar:
+        for name, code in imports.items():
+            rows[name] = median(lambda c=code: child(c), runs, bar)
+        for name, code in steps.items():
+            rows[f"{name}, cold"] = median(lambda c=code: with_empty_cache(c), runs, bar)
             with tempfile.TemporaryDirectory() as folder:
                 child(code, folder)
-                cached = median(lambda c=code, f=folder: child(c, f), runs, bar)
-            rows[f"{spec}: spec to first step, cached"] = cached
+                rows[f"{name}, cached"] = median(lambda c=code, f=folder: child(c, f), runs, bar)
     return {name: (seconds * 1e3, "ms") for name, seconds in rows.items()}
 
 

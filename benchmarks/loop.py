@@ -9,7 +9,7 @@ examples:
 Each contender trains a network of its own, all take turns, and a cell is the median time of the step. In brackets is
 the median of the ratios to the fused step of PyTorch in the same turn, of the step and of the whole iteration. For
 LAMB, Lion, Muon and AdamW with states of 8 bits that is the fused AdamW. `ceiling` is a C program that moves as many
-bytes.
+bytes. Loops without PyTorch ("NumPy mlp", "Trainer mlp") have a table of their own, beside the ceiling.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import loop_arrays
 import loop_ceiling
 import machine
 import report
@@ -40,7 +41,7 @@ from tqdm import tqdm
 import optgen.torch
 
 WARM_UP = 5
-FUSED, CEILING, OURS = "fused", "ceiling", "optgen"
+FUSED, CEILING, EXPRESSIONS, OURS = "fused", "ceiling", "expressions", "optgen"
 Params = Sequence[torch.nn.Parameter]
 
 
@@ -121,35 +122,28 @@ class Result:
         return statistics.median(a / b for a, b in zip(seconds[name], seconds[other], strict=True))
 
     def cell(self, name: str) -> str:
-        """Time, and the ratios to the fused step and iteration."""
+        """Time, and the ratios to the step and the iteration of what it is compared with: those of the fused step, or
+        the ceiling."""
         if name not in self.steps:
             return "-"
-        time = report.duration(self.median(name))
-        if name == FUSED or FUSED not in self.steps:
+        time, other = report.duration(self.median(name)), FUSED if self.network in NETWORKS else CEILING
+        if name == other or other not in self.steps:
             return time
-        step = self.ratio(name, FUSED)
+        step = self.ratio(name, other)
         if name == CEILING:
             return f"{time} ({step:.2f})"
-        return f"{time} ({step:.2f}, {self.ratio(name, FUSED, 'iterations'):.2f})"
+        return f"{time} ({step:.2f}, {self.ratio(name, other, 'iterations'):.2f})"
 
 
 def run(network: str, optimizer: str, names: Sequence[str], threads: int, turns: int) -> Result:
     """Train a network for each contender, in turns."""
+    result, trained = Result(network, optimizer, threads), {}
+    loop_arrays.set_threads(threads)
     torch.set_num_threads(threads)
-    chosen, result = OPTIMIZERS[optimizer], Result(network, optimizer, threads)
-    makers, trained = chosen.contenders(), {}
     for name in names:
-        torch.manual_seed(0)
-        training = NETWORKS[network][1]()
-        params = list(training.net.to(chosen.dtype).parameters())
         try:
-            if name == CEILING:
-                step = loop_ceiling.bind([p.shape for p in params], chosen.states, threads)
-                trained[name] = training, training.net.zero_grad, step
-            else:
-                made = makers[name](params)
-                trained[name] = training, made.zero_grad, made.step
-                _iteration(*trained[name])
+            trained[name] = _training(network, optimizer, name, threads)
+            _iteration(*trained[name])
         except Exception as error:  # whatever this build of PyTorch or this machine lacks
             result.absent[name] = str(error).partition("\n")[0] if isinstance(error, Absent) else repr(error)[:100]
             trained.pop(name, None)
@@ -163,11 +157,31 @@ def run(network: str, optimizer: str, names: Sequence[str], threads: int, turns:
     return result
 
 
-def _iteration(training: Any, zero_grad: Callable[[], object], step: Callable[[], object]) -> tuple[float, float]:
+def _training(network: str, optimizer: str, name: str, threads: int) -> loop_arrays.Loop:
+    if network in loop_arrays.LOOPS:
+        layers, _, make = loop_arrays.LOOPS[network]
+        return make(layers, optimizer, name, threads)
+    torch.manual_seed(0)
+    chosen, training = OPTIMIZERS[optimizer], NETWORKS[network][1]()
+    params = list(training.net.to(chosen.dtype).parameters())
+    if name == CEILING:
+        zero_grad: Callable[[], None] = training.net.zero_grad
+        step = loop_ceiling.bind([p.shape for p in params], chosen.states, threads)
+    else:
+        made = chosen.contenders()[name](params)
+        zero_grad, step = made.zero_grad, made.step
+
+    def passes() -> None:
+        zero_grad()
+        training.loss().backward()
+
+    return loop_arrays.Loop(passes, step)
+
+
+def _iteration(passes: Callable[[], object], step: Callable[[], object]) -> tuple[float, float]:
     """The seconds of the step and of all."""
     begin = time.perf_counter()
-    zero_grad()
-    training.loss().backward()
+    passes()
     middle = time.perf_counter()
     step()
     end = time.perf_counter()
@@ -191,11 +205,15 @@ def run_apart(network: str, optimizer: str, names: Sequence[str], threads: int, 
 
 
 def tables(results: Sequence[Result], names: Sequence[str]) -> list[tuple[str, list[list[str]]]]:
-    """A table for each number of threads and each optimizer."""
+    """A table for each number of threads and each optimizer, and for the loops without PyTorch."""
     found = []
-    for (optimizer, threads), rows in itertools.groupby(results, key=lambda r: (r.optimizer, r.threads)):
-        title = f"{optimizer}, {threads} thread{'s' * (threads > 1)}"
-        found.append((title, [["network", *names], *([r.network, *map(r.cell, names)] for r in rows)]))
+    for (optimizer, threads, inside), group in itertools.groupby(
+        results, key=lambda r: (r.optimizer, r.threads, r.network in NETWORKS)
+    ):
+        rows = list(group)
+        own = [name for name in names if any(name in r.steps for r in rows)]
+        title = f"{optimizer}, {threads} thread{'s' * (threads > 1)}{'' if inside else ', without PyTorch'}"
+        found.append((title, [["network", *own], *([r.network, *map(r.cell, own)] for r in rows)]))
     return found
 
 
@@ -204,12 +222,14 @@ def main() -> int:
     names = args.contenders[::-1] if args.reverse else args.contenders
     description = machine.describe(max(args.threads))
     print(machine.text(description), end="\n\n", flush=True)
-    cases = list(itertools.product(args.optimizers, args.threads, args.networks))
+    every = itertools.product(args.optimizers, args.threads, args.networks)
+    cases = [x for x in every if x[2] in NETWORKS or x[0] in loop_arrays.SPECS]
     results, how = [], run_apart if args.apart else run
     with tqdm(cases, unit="case", disable=None) as bar:
         for optimizer, threads, network in bar:
             bar.set_description(f"{network} {optimizer}")
-            results.append(how(network, optimizer, names, threads, args.turns))
+            own = [name for name in names if name in _contenders(network)]
+            results.append(how(network, optimizer, own, threads, args.turns))
     found = tables(results, args.contenders)
     absent = {f"{name}: {why}" for r in results for name, why in r.absent.items()}
     print("\n\n".join(f"{title}\n{report.aligned(table)}" for title, table in found))
@@ -219,16 +239,30 @@ def main() -> int:
         report.replace(args.json, json.dumps({"machine": description, "results": rows}, indent=1).encode())
     if args.markdown is not None:
         parts = [machine.text(description).replace("\n", "  \n")]
-        parts += ["Networks. " + "; ".join(f"{name}: {NETWORKS[name][0]}" for name in args.networks) + "."]
+        parts += ["Networks. " + "; ".join(f"{name}: {_about(name)}" for name in args.networks) + "."]
         parts += [f"**{title}**\n\n{report.piped(table)}" for title, table in found]
         report.insert(args.markdown, "loop.py", "\n\n".join(parts))
     return 0
 
 
+def _about(network: str) -> str:
+    return NETWORKS[network][0] if network in NETWORKS else loop_arrays.LOOPS[network][1]
+
+
+def _contenders(network: str) -> Sequence[str]:
+    if network in NETWORKS:
+        return CEILING, FUSED, "foreach", "compiled", OURS
+    return (CEILING, EXPRESSIONS, OURS) if network.startswith("NumPy") else (CEILING, OURS)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    everyone = [CEILING, FUSED, "foreach", "compiled", OURS]
-    choices = (("networks", list(NETWORKS)), ("optimizers", list(OPTIMIZERS)), ("contenders", everyone))
+    everyone = [CEILING, FUSED, "foreach", "compiled", EXPRESSIONS, OURS]
+    choices = (
+        ("networks", [*NETWORKS, *loop_arrays.LOOPS]),
+        ("optimizers", list(OPTIMIZERS)),
+        ("contenders", everyone),
+    )
     for name, known in choices:
         parser.add_argument(f"--{name}", nargs="+", choices=known, default=known, metavar="X", help=", ".join(known))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="of PyTorch (default: 1 2)")

@@ -17,7 +17,7 @@ from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.cpu.sums import exact_products, fused
 from optgen.backends.element_body import ElementBody, address, stored
-from optgen.backends.llvm import at, first_lanes, fold, integer, splat
+from optgen.backends.llvm import at, fold, integer, splat
 from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import LANES, Buffer, Instr, Phase, Value
@@ -220,41 +220,42 @@ class VectorBody(ElementBody):
 
 
 def for_elements(body: SweepBody, begin: Any, end: Any, prefetches: Any = None) -> None:
-    """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
+    """Elements [begin, end) of a sweep without reductions, which may begin anywhere.
 
     The hardware's prefetchers lose pace with loops that compute much, so each line prefetches one a little ahead, if
     `prefetches` is true or absent.
     """
-    b = body.b
+    b, lanes = body.b, body.lanes
+
+    def prefetch_ahead(i: Any) -> None:
+        with nullcontext() if prefetches is None else b.if_then(prefetches):
+            body.prefetch(i, PREFETCH_BYTES)
+
+    if body.m.masks_vectors:
+        for i, count, mask in masked.vectors(b, begin, end, lanes, lanes, _start_of_lines(body), masks=True):
+            if mask is None:
+                prefetch_ahead(i)
+            body.emit(i, count, mask=mask)
+        return
 
     def line(start: Any, count: Any, lanes: int) -> None:
         with loop(b, integer(0), count, lanes=lanes) as j:
             body.emit(b.add(start, j, flags=["nsw", "nuw"]))
 
-    full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
-    with loop(b, begin, full, body.lanes) as start:
-        with nullcontext() if prefetches is None else b.if_then(prefetches):
-            body.prefetch(start, PREFETCH_BYTES)
-        line(start, integer(body.lanes), body.lanes)
-    rest = b.sub(end, full)
-    if not body.m.masks_vectors:
-        line(full, rest, 1)
-        return
-    with b.if_then(b.icmp_signed(">", rest, integer(0))):
-        body.emit(full, body.lanes, mask=first_lanes(b, rest, body.lanes))
+    full = b.add(begin, b.and_(b.sub(end, begin), integer(-lanes)))
+    with loop(b, begin, full, lanes) as start:
+        prefetch_ahead(start)
+        line(start, integer(lanes), lanes)
+    line(full, b.sub(end, full), 1)
 
 
-def for_elements_of_row(body: SweepBody, begin: Any, end: Any) -> None:
-    """`for_elements` within a row, with masks: rows may begin and end anywhere, and the stores of whole vectors do not
-    cross cache lines."""
-    b, lanes = body.b, body.lanes
-    name = min(stored(body.phase) or body.pointers)
-    bytes_before = b.sub(integer(0), b.ptrtoint(body.pointers[name], I64))
-    start = b.lshr(bytes_before, integer((body.m.kernel.buffer(name).format.bits // 8).bit_length() - 1))
-    for i, count, mask in masked.vectors(b, begin, end, lanes, lanes, start, masks=True):
-        if mask is None:
-            body.prefetch(i, PREFETCH_BYTES)
-        body.emit(i, count, mask=mask)
+def _start_of_lines(body: SweepBody) -> Any:
+    """An element from which on stores of whole vectors do not cross cache lines, those of the widest stream that is
+    stored: arrays of NumPy begin 16 bytes behind a line."""
+    b, formats = body.b, {x: body.m.kernel.buffer(x).format for x in stored(body.phase) or body.pointers}
+    name = max(formats, key=lambda x: formats[x].bits)
+    bytes_before = b.sub(integer(0), b.ptrtoint(body.address(name, integer(0)), I64))
+    return b.lshr(bytes_before, integer((formats[name].bits // 8).bit_length() - 1))
 
 
 def prefetch(b: ll.IRBuilder, address: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, variable, while_below
-from optgen.backends.cpu.elements import SweepBody, for_elements, for_elements_of_row
+from optgen.backends.cpu.elements import SweepBody, for_elements
 from optgen.backends.cpu.line_arrays import line_type, load_line
 from optgen.backends.element_body import address
 from optgen.backends.layout import Extent
@@ -114,6 +114,5 @@ class RowBodies:
 
     def for_elements(self, begin: Any, end: Any) -> None:
         """Elements [begin, end) of a sweep without reductions."""
-        visit = for_elements_of_row if self.body.m.masks_vectors else for_elements
         for body, first, last, _ in self.of(begin, end):
-            visit(body, first, last)
+            for_elements(body, first, last)
