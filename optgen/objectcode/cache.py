@@ -41,8 +41,8 @@ _room: dict[tuple[Path, int], int] = {}
 
 def limit() -> int:
     """The bytes that the cache may hold: `OPTGEN_CACHE_SIZE`, as 1000000, 512M or 2G. ValueError for another form."""
-    text = os.environ.get("OPTGEN_CACHE_SIZE")
-    if text is None:
+    text = os.environ.get("OPTGEN_CACHE_SIZE", "")
+    if not text:
         return LIMIT
     match = re.fullmatch(r"([0-9]{1,18}) ?([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
     if match is None:

@@ -117,9 +117,9 @@ def default_threads() -> int:
 
 
 def _asked_threads() -> int:
-    """`OPTGEN_NUM_THREADS`, 0 if it is not set."""
-    text = os.environ.get("OPTGEN_NUM_THREADS")
-    if text is None:
+    """`OPTGEN_NUM_THREADS`, 0 if it is not set, or empty."""
+    text = os.environ.get("OPTGEN_NUM_THREADS", "")
+    if not text:
         return 0
     if not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS:
         raise ValueError(f"OPTGEN_NUM_THREADS must be a number from 1 to {MAX_THREADS}, not {text!r}")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import runtime as mx
@@ -170,6 +171,17 @@ def test_the_file_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path / "other")
     profiler.dump()
     assert (tmp_path / "trace.json").exists() and not (tmp_path / "other" / "trace.json").exists()
+
+
+def test_counters_take_numbers_of_numpy(tmp_path: Path) -> None:
+    profiler.set_config(filename=str(tmp_path / "trace.json"))
+    profiler.start()
+    counter = profiler.Counter(profiler.Domain("own"), "n", np.float32(1.5))
+    counter += np.int64(2)
+    profiler.stop()
+    profiler.dump()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [x["args"]["n"] for x in events if x["ph"] == "C"] == [1.5, 3.5]
 
 
 END = """
