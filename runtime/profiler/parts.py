@@ -96,7 +96,7 @@ class Counter(_Named):
         """Have this value from here on."""
         self.value = value if isinstance(value, int | float) else float(value)  # those of NumPy are none of JSON's
         if active():
-            record("C", self._category, self.name, time.perf_counter_ns(), value=value)
+            record("C", self._category, self.name, time.perf_counter_ns(), value=self.value)
 
     def increment(self, delta: float = 1) -> None:
         """Add to the value."""
