@@ -98,7 +98,7 @@ def compare(rule: optgen.UpdateRule, shapes: Sequence[tuple[int, ...]], seed: in
             for g in grads:
                 g[...] = rng.normal(size=g.shape)
             values = {**rule.values, **given}
-            _interpret(rule, reference, grads, state, inputs, values, count, phase, seed)
+            interpret(rule, reference, grads, state, inputs, values, count, phase, seed)
             if step is not None:
                 (step if phase is None else getattr(step, phase))(**given)
                 if (wrong := _other_bits(weights, step.state, reference, state)) is not None:
@@ -197,14 +197,13 @@ def _made(rule: optgen.UpdateRule, meaning: Meaning) -> optgen.State:
 def fits(rule: optgen.UpdateRule, shape: tuple[int, ...]) -> bool:
     """Whether a parameter may have this shape: a requirement, a block or an axis may forbid it."""
     try:
-        rule.variant(shape)
-        groups.sizes(rule.spec.groups, shape, rule.values)
+        groups.sizes(rule.spec.program(rule.variant(shape).flags).groups, shape, rule.values)
     except ValueError:
         return False
     return True
 
 
-def _interpret(
+def interpret(
     rule: optgen.UpdateRule, weights: Sequence[Array], grads: Sequence[Array], state: optgen.State,
     inputs: Mapping[str, Sequence[Array]], values: Mapping[str, Any], count: int, phase: str | None, seed: int,
 ) -> None:  # fmt: skip
