@@ -16,6 +16,7 @@ import optgen
 from optgen import groups, pipeline
 from optgen.diagnostics import SpecErrors
 from optgen.execute import calls
+from optgen.execute.stage_run import HOW
 from optgen.execute.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
@@ -227,7 +228,8 @@ def interpret(
         due = [timing for timing in rule.spec.timings if is_due(timing, count, known)]
         plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
         build = functools.partial(pipeline.build_section, rule.spec, variant)
-        interpret_plan(plan, build, [x for _, x, _ in together], calls.call, last_two=rule.spec.last_two, seed=seed)
+        call = functools.partial(calls.call, how=HOW[variant.matmul])
+        interpret_plan(plan, build, [x for _, x, _ in together], call, last_two=rule.spec.last_two, seed=seed)
 
 
 def _other_bits(
