@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test test-quick lint types stress torch-versions mutants bench gpu format clean
+.PHONY: help setup train test test-quick lint types stress arm torch-versions mutants bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
 	@echo "make stress   run the long tests"
+	@echo "make arm      run the kernels of all specs on an emulated 64-bit Arm"
 	@echo "make torch-versions VERSIONS='2.6.0 2.14.1'   run the tests of optgen.torch with each of these versions of PyTorch"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices (a minute"
 	@echo "              each; the first time, make test is run before)"
@@ -77,6 +78,25 @@ types: $(READY)
 stress: $(READY)
 	$(PYTEST) -m stress
 	$(PYTEST) --on-gpu -m '' $(ALL_ON_GPU)
+
+# This machine's interpreter writes the bits of every spec, and kernels that the emulated machine compiles and runs must
+# give the same ones. What is left out there: qemu 7.2 aborts where a process of several threads forks, and it does not
+# pass on the limits of memory that a program sets for itself.
+ON_ARM := $(foreach name,differential stages pool native link,tests/compiler/test_$(name).py) \
+  tests/linalg/test_own_products.py tests/gluon/test_trainer.py
+NOT_ON_ARM := test_fork or no_memory or no_mappings or mappings_between or ask_for_more
+ARM_PYTEST := PYTHONPATH=$(CURDIR) OPTGEN_BITS=.arm/bits $(PYTEST:$(BIN)/%=.arm/root/usr/bin/%)
+arm: $(READY) .arm/.ready
+	rm -rf .arm/bits
+	mkdir .arm/bits
+	OPTGEN_BITS=.arm/bits $(PYTEST) -m stress -k another_machine --update-golden tests/compiler/test_every_spec.py
+	$(ARM_PYTEST) -m stress tests/compiler/test_every_spec.py
+	$(ARM_PYTEST) -k 'not ($(NOT_ON_ARM))' $(ON_ARM)
+
+.arm/.ready: tests/arm_root.sh pyproject.toml | $(READY)
+	@rm -rf .arm
+	@sh $< $(@D) $(BIN)/python
+	@touch $@
 
 # An environment for each version of PyTorch. The tests of one run whether or not those of another have failed.
 VERSIONS := 2.6.0 2.14.1

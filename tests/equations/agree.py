@@ -16,6 +16,7 @@ import optgen
 from optgen import groups, pipeline
 from optgen.diagnostics import SpecErrors
 from optgen.execute import calls
+from optgen.execute.stage_run import HOW
 from optgen.execute.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
@@ -98,7 +99,7 @@ def compare(rule: optgen.UpdateRule, shapes: Sequence[tuple[int, ...]], seed: in
             for g in grads:
                 g[...] = rng.normal(size=g.shape)
             values = {**rule.values, **given}
-            _interpret(rule, reference, grads, state, inputs, values, count, phase, seed)
+            interpret(rule, reference, grads, state, inputs, values, count, phase, seed)
             if step is not None:
                 (step if phase is None else getattr(step, phase))(**given)
                 if (wrong := _other_bits(weights, step.state, reference, state)) is not None:
@@ -197,14 +198,13 @@ def _made(rule: optgen.UpdateRule, meaning: Meaning) -> optgen.State:
 def fits(rule: optgen.UpdateRule, shape: tuple[int, ...]) -> bool:
     """Whether a parameter may have this shape: a requirement, a block or an axis may forbid it."""
     try:
-        rule.variant(shape)
-        groups.sizes(rule.spec.groups, shape, rule.values)
+        groups.sizes(rule.spec.program(rule.variant(shape).flags).groups, shape, rule.values)
     except ValueError:
         return False
     return True
 
 
-def _interpret(
+def interpret(
     rule: optgen.UpdateRule, weights: Sequence[Array], grads: Sequence[Array], state: optgen.State,
     inputs: Mapping[str, Sequence[Array]], values: Mapping[str, Any], count: int, phase: str | None, seed: int,
 ) -> None:  # fmt: skip
@@ -228,7 +228,8 @@ def _interpret(
         due = [timing for timing in rule.spec.timings if is_due(timing, count, known)]
         plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
         build = functools.partial(pipeline.build_section, rule.spec, variant)
-        interpret_plan(plan, build, [x for _, x, _ in together], calls.call, last_two=rule.spec.last_two, seed=seed)
+        call = functools.partial(calls.call, how=HOW[variant.matmul])
+        interpret_plan(plan, build, [x for _, x, _ in together], call, last_two=rule.spec.last_two, seed=seed)
 
 
 def _other_bits(
