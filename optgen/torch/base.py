@@ -127,8 +127,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
-        self._steps: list[GroupStep] = []
-        self._stepped_groups: list[int] = []
+        self._step: GroupStep | None = None
         self._state_dicts: list[dict[str, Any]] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
         self.gpu_scaler = GpuScaler()
@@ -229,17 +228,16 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         factor = 1.0 if on_gpu else self._gradient_factor()
         if not on_gpu and found_inf:
             return
-        steps = self._group_steps()
+        step = self._current_step()
 
         def prepare() -> None:
-            for step in steps:
-                if on_gpu:
-                    step.read_scaler()
-                step.prepare(factor, phase, numbers)
+            if on_gpu:
+                step.read_scaler()
+            step.prepare(factor, phase, numbers)
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(steps, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+        updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -258,22 +256,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clipping.coefficient(self.grad_norm, limit).item()
 
-    def _group_steps(self) -> list[GroupStep]:
-        """The steps of all groups, bound to the states that are in `state` now."""
-        groups = self.param_groups
-        if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.spec.joins_params else [[group] for group in groups]
-            before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
-            self._steps = [
-                (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
-            ]
-            self._stepped_groups = list(map(id, groups))
+    def _current_step(self) -> GroupStep:
+        """The step of all groups, bound to the states that are in `state` now."""
+        step, groups = self._step, self.param_groups
+        if step is None:
+            step = self._step = GroupStep(self, groups)
+        elif not same_objects(groups, step.groups):
+            step.follow(groups)
         elif not same_objects(self.state.values(), self._state_dicts):
-            for step in self._steps:
-                if not step.keeps_states():
-                    step.rebind()
+            if not step.keeps_states():
+                step.rebind()
             self._state_dicts = list(self.state.values())
-        return self._steps
+        return step
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
@@ -324,7 +318,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             raise
         if self._backward is not None:
             self._backward.follow(self.param_groups)
-        self._group_steps()  # from now on, changes are seen
+        self._current_step()  # from now on, changes are seen
 
     def _mark(self, groups: Sequence[dict[str, Any]]) -> None:
         """Have groups say which spec they are of, or not, as in PyTorch's classes."""
@@ -414,4 +408,4 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)
-        self._group_steps()
+        self._current_step()

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from optgen import arguments
 from optgen.model import Optimizer
 from optgen.torch.scalars import Kept, side_by_side
 from optgen.torch.spelling import Spelling
@@ -105,7 +104,7 @@ def gpu_values(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any], be
     """The values of a group that steps read on a GPU; those that choose code are not among them."""
     if not group.get("capturable"):
         return GpuValues()
-    params, choosing = spec.all_params, arguments.deciding(spec)
+    params, choosing = spec.all_params, spec.deciding
     tensors, numbers = {}, {}
     for key, names in spelling.params.items():
         for name, x in zip(names, _each(group[key]), strict=False):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,27 +29,65 @@ from optgen.torch.values import NO_CHANGES, GroupValues
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 
 
-class GroupStep:
-    """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
+@dataclass(frozen=True)
+class BoundGroups:
+    """Parameters that are bound together. `each` are the values of the group of each parameter, `groups` are the same,
+    each once."""
 
-    `groups` is one group, or all of an optimizer whose parameters share values. A step is `prepare`, which refuses
-    what is wrong before anything has changed, and then `run`: all groups are prepared before one of them runs.
+    bound: BoundTensors | OwnedTensors
+    each: Sequence[GroupValues]
+    groups: Sequence[GroupValues]
+
+    @property
+    def changed(self) -> set[str]:
+        """The params that have changed in some group."""
+        return set().union(*(values.changed for values in self.groups))
+
+    def is_split(self, differing: Set[str]) -> bool:
+        """Whether groups now differ in more than these params, so that they must be bound apart."""
+        if self.changed <= differing and not any(values.on_gpu.tensors for values in self.groups):
+            return False
+        return len({values.kind for values in self.groups}) > 1
+
+    def values(self, names: Collection[str]) -> dict[str, Any]:
+        """Params as they are now: a number where all parameters have the same, else a list with one for each."""
+        found: dict[str, Any] = {}
+        for name in names:
+            each = [values.arguments.values[name] for values in self.each]
+            found[name] = each[0] if each.count(each[0]) == len(each) else each
+        return found
+
+
+class GroupStep:
+    """The step of the parameters of groups that have had a gradient; the others are bound when they get one.
+
+    Groups are bound together, and updated by one call, if they differ in nothing but the params that may differ between
+    parameters. A step is `prepare`, which refuses what is wrong before anything has changed, and then `run`.
     `owned` are the sharded parameters that are to come to their owners before `attempt`, and to go back after `run`.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
-        self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
-        self._name = type(optimizer).__name__
-        self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
-        self._kept_by = [values.options for values in self._values]
+        self._optimizer = weakref.proxy(optimizer)  # which has this step
+        self._name, self._spec = type(optimizer).__name__, optimizer.spec
+        self.groups: Sequence[Mapping[str, Any]] = []
+        self._values: list[GroupValues] = []
+        self.follow(groups)
+        self._parts: list[BoundGroups] = []
         self._bound: list[BoundTensors | OwnedTensors] = []
         self.owned: list[OwnedTensors] = []
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
-        self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
+        self._needs_other_kernels, self._has_started, self._is_on_gpu = False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
         self._phase: str | None = None
         self._given: Mapping[str, float] = NO_CHANGES
         self._learning: set[int] = set()  # the parameters of a step with phases
+
+    def follow(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        """From now on, update these groups, and see what changes in them."""
+        known = {id(group): values for group, values in zip(self.groups, self._values, strict=True)}
+        make = partial(GroupValues, self._spec, self._optimizer.spelling)
+        self._values = [known.get(id(group)) or make(group) for group in groups]
+        self.groups, self._is_stale = list(groups), True
 
     def read_scaler(self) -> None:
         """From now on, have updates on a GPU read the optimizer's `gpu_scaler`."""
@@ -77,17 +116,16 @@ class GroupStep:
 
     def _take(self, gradient_factor: float) -> None:
         """`prepare`, but after an error what has been seen of the groups may not be bound."""
-        changes = self._changes()
-        factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
-        if factor != 1.0 and not self._scales_gradient:
+        have_changed = self._look()
+        if gradient_factor != 1.0 and not self._scales_gradient:
             self._scales_gradient = self._is_stale = True  # from now on, as kernels would change to and fro
         if self._is_stale or not self._is_current():
-            self._factor = factor
+            self._factor = gradient_factor
             self._rebuild()
-        elif changes or factor != self._factor:
-            self._factor = factor
-            for bound in self._bound:
-                bound.set(self._values_for(bound, changes), factor)
+        elif have_changed or gradient_factor != self._factor:
+            self._factor = gradient_factor
+            for part in self._parts:
+                self._set(part, part.changed)
         try:
             for bound in self._bound:
                 bound.prepare(self._phase, self._given)
@@ -146,19 +184,23 @@ class GroupStep:
         """Whether the optimizer's states stand in the dicts that are bound."""
         return all(bound.keeps(self._optimizer.state) for bound in self._bound)
 
-    def _changes(self) -> Mapping[str, Any]:
-        """The params that have changed in some group."""
-        if len(self.groups) == 1:
-            changes = self._values[0].changes(self.groups[0])
-            if changes is None:
+    def _look(self) -> bool:
+        """Whether values of a group have changed."""
+        for values, group in zip(self._values, self.groups, strict=True):
+            if not values.look(group):
                 self._is_stale = self._needs_other_kernels = True
-            return changes or NO_CHANGES
-        found = [values.changes(group) for values, group in zip(self._values, self.groups, strict=True)]
-        if None in found:
-            self._is_stale = self._needs_other_kernels = True
-        if any(found):
-            self._check_groups_are_alike()
-        return next(filter(None, found), NO_CHANGES)
+        have_changed = any([values.changed for values in self._values])
+        if have_changed and len(self.groups) > 1:
+            if self._spec.joins_params:
+                self._check_groups_are_alike()
+            elif any(part.is_split(self._spec.differing) for part in self._parts):
+                self._is_stale = True
+        return have_changed
+
+    def _set(self, part: BoundGroups, names: Collection[str]) -> None:
+        """Have the next step of a part use these params as they are now."""
+        factor = -self._factor if part.groups[0].flips_gradient else self._factor
+        part.bound.set(self._values_for(part, names), factor)
 
     def _is_current(self) -> bool:
         # At each step: loops take less time than generators.
@@ -181,8 +223,9 @@ class GroupStep:
 
         It is left out, so that what starts from the first gradient starts from a real one.
         """
-        rates = [values.arguments.values["lr"] for values in self._values]
-        if not self._optimizer.makes_states_at_construction or any(rates):
+        if not self._optimizer.makes_states_at_construction:
+            return False
+        if any(values.arguments.values["lr"] for values in self._values):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
         return not any(bound.counts.any() for bound in self._bound) and all(map(is_zero, grads))
@@ -200,31 +243,40 @@ class GroupStep:
         had_gradient = {id(p) for bound in before for p in bound.unmoved()}
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
-        self._bound = self._bind_all([p for p in params if id(p) not in left_out])
+        self._parts = self._bind_all([p for p in params if id(p) not in left_out])
+        self._bound = [part.bound for part in self._parts]
         self.owned = [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
         self._params, self._without_gradient = list(params), without
         self._is_stale = self._needs_other_kernels = False
 
-    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors | OwnedTensors]:
+    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundGroups]:
         self._is_on_gpu = any(p.is_cuda for p in params)
         if self._is_on_gpu:
             check_capture(self._name, self.groups, binds=True)
-        buckets = self._buckets(params)
-        if len(self.groups) > 1:
+        values_of = {
+            id(p): values for group, values in zip(self.groups, self._values, strict=True) for p in group["params"]
+        }
+        buckets = self._buckets(params, values_of)
+        if self._spec.joins_params:
             self._check_groups_are_alike()
-        if len(buckets) > 1 and self._optimizer.spec.joins_params:
-            kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
-            raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
-        rules = [self._rule(members[0]) for members in buckets.values()]
+            if len(buckets) > 1:
+                kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
+                raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
+        rules = [self._rule(members[0], values_of[id(members[0])]) for members in buckets.values()]
         self._decode_states()
         self._new_states = []
-        found: list[BoundTensors | OwnedTensors] = []
+        found: list[BoundGroups] = []
         for rule, (key, members) in zip(rules, buckets.items(), strict=True):
             self._check_flat(rule, members)
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
-            found += [self._bind_owned(rule, whole)] if whole else []
-            found += [self._bind(rule, others, sparse=key[-1])] if others else []
+            bound: list[BoundTensors | OwnedTensors] = [self._bind_owned(rule, whole)] if whole else []
+            bound += [self._bind(rule, others, values_of[id(others[0])], sparse=key[-1])] if others else []
+            for own in bound:
+                each = [values_of[id(p)] for p in own.params]
+                found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
+        for part in found:
+            self._set(part, part.groups[0].arguments.values if len(part.groups) > 1 else part.groups[0].on_gpu.tensors)
         return found
 
     def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
@@ -255,14 +307,15 @@ class GroupStep:
                 donate_grads=optimizer.donate_grads,
             )
         self._new_states += zip(params, kept, strict=True)
-        bound.set(self._values_for(bound, {}), self._factor)
         return bound
 
-    def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
-        """The parameters that are bound together, by dtype, device, sharding, dtype of scalars, and whether by row."""
+    def _buckets(self, params: Sequence[torch.Tensor], values_of: Mapping[int, GroupValues]) -> Buckets:
+        """The parameters that are bound together, by the kind of their group, dtype, device, sharding, dtype of
+        scalars, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
         group_of = {id(p): group for group in self.groups for p in group["params"]}
+        kinds = {id(values): values.kind for values in self._values}
         buckets: Buckets = {}
         with naming(params, optimizer.describe):
             for k, p in enumerate(params):
@@ -277,25 +330,27 @@ class GroupStep:
                     f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
                 )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
-            buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
+            kind = kinds[id(values_of[id(p)])]
+            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
         return buckets
 
-    def _rule(self, like: torch.Tensor) -> UpdateRule:
-        """The rule for parameters like this one, with the first group's values."""
-        first, optimizer = self._values[0], self._optimizer
+    def _rule(self, like: torch.Tensor, values: GroupValues) -> UpdateRule:
+        """The rule for parameters like this one, with the values of its group."""
+        optimizer = self._optimizer
         flags = optimizer.state_keys.rule_flags(optimizer.state.get(like, {}))
+        scales = self._scales_gradient or values.flips_gradient
         with naming([like], optimizer.describe):
-            return load(optimizer, like, first.arguments, first.options, scales_gradient=self._scales_gradient, **flags)
+            return load(optimizer, like, values.arguments, values.options, scales_gradient=scales, **flags)
 
     def _decode_states(self) -> None:
         """Have groups that now keep their states otherwise hold numbers in place of codes."""
         optimizer = self._optimizer
-        for k, (group, values) in enumerate(zip(self.groups, self._values, strict=True)):
-            if values.options.storage != self._kept_by[k].storage:
-                decode_states(optimizer, group["params"], optimizer.state, values.arguments, self._kept_by[k])
-            self._kept_by[k] = values.options
+        for group, values in zip(self.groups, self._values, strict=True):
+            if values.options.storage != values.kept_by.storage:
+                decode_states(optimizer, group["params"], optimizer.state, values.arguments, values.kept_by)
+            values.kept_by = values.options
 
-    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
+    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool) -> BoundTensors:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
         self._separate_states(params, kept)
@@ -308,11 +363,10 @@ class GroupStep:
                 optimizer.state_keys,
                 seed=optimizer.seed,
                 is_sparse=sparse,
-                capturable=self._is_capturable(params[0], sparse=sparse),
+                capturable=self._is_capturable(params[0], values, sparse=sparse),
                 donate_grads=optimizer.donate_grads,
             )
         self._new_states += zip(params, kept, strict=True)
-        bound.set(self._values_for(bound, self._values[0].on_gpu.tensors), self._factor)
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
@@ -343,20 +397,22 @@ class GroupStep:
         if len(state) > sum(len(group["params"]) for group in groups):
             forget_unused(state, groups)
 
-    def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
+    def _is_capturable(self, like: torch.Tensor, values: GroupValues, *, sparse: bool) -> bool:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""
         without_host = not sparse and sharding_of(like) is None
-        return like.is_cuda and (self._values[0].options.capturable or (self._reads_scaler and without_host))
+        return like.is_cuda and (values.options.capturable or (self._reads_scaler and without_host))
 
-    def _values_for(self, bound: BoundTensors | OwnedTensors, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a step takes over of changes; ValueError if it cannot read a tensor that is among them."""
-        if len(self.groups) > 1:
-            return self._values_of_each(bound.params)
-        if not bound.is_capturable:
-            for name in self._values[0].on_gpu.tensors:
-                key, param = self._optimizer.spelling.key_of(name), self._optimizer.describe(bound.params[0])
+    def _values_for(self, part: BoundGroups, names: Collection[str]) -> Mapping[str, Any]:
+        """What a step is given of these params; ValueError if it cannot read a tensor that is among them."""
+        if len(part.groups) > 1:
+            return part.values(names)
+        values = part.groups[0]
+        tensors = values.on_gpu.tensors
+        if not part.bound.is_capturable:
+            for name in tensors:
+                key, param = self._optimizer.spelling.key_of(name), self._optimizer.describe(part.bound.params[0])
                 raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
-        return changes
+        return {name: tensors.get(name, values.arguments.values[name]) for name in names}
 
     # ------------------------------------------------------------ values that all parameters share
 
@@ -364,15 +420,10 @@ class GroupStep:
     def _joins(self) -> str:
         return f"{self._optimizer.spec.name} shares values between all parameters"
 
-    def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
-        """All values: those that may differ between groups as lists, one for each parameter."""
-        own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
-        each = [self._values[own[id(p)]].arguments.values for p in params]
-        lists = {name: [values[name] for values in each] for name in self._optimizer.spec.per_parameter}
-        return {**self._values[0].arguments.values, **lists}
-
     def _check_groups_are_alike(self) -> None:
         """ValueError where groups differ in what decides the values that all parameters share."""
+        if len(self.groups) == 1:
+            return
         first = self._values[0]
         for name in {name for values in self._values for name in values.on_gpu.tensors}:
             key = self._optimizer.spelling.key_of(name)
@@ -386,7 +437,9 @@ class GroupStep:
                     raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
 
 
-def _kind(dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool) -> str:
+def _kind(
+    kind: Any, dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool
+) -> str:
     """What the parameters of a bucket have in common, in words."""
     layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")
     return f"{dtype} on {device}{layout}"

@@ -12,18 +12,18 @@ from optgen.torch.shards import sharding_of
 from optgen.torch.transport import ShardGroup, Traveller, from_owners, to_owners
 
 
-def update(steps: Sequence[GroupStep], prepare: Callable[[], None], ranks: Ranks) -> None:
-    """Prepare the steps of all groups, then run them. What `prepare` or an attempt raises, all ranks raise; then no
+def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
+    """Prepare a step, then run it. What `prepare` or an attempt raises, all ranks raise; then no
     weight, state or count has changed."""
-    ranks.all_do(prepare, lambda: _plan(steps))
-    ready = [step for step in steps if step.starts()]
-    owned = [bound for step in ready for bound in step.owned]
+    ranks.all_do(prepare, lambda: _plan(step.owned))
+    if not step.starts():
+        return
+    owned = step.owned
     if owned:
         for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
             to_owners(group, travellers)
-    _attempt(ready, owned, ranks)
-    for step in ready:
-        step.run()
+    _attempt(step, ranks)
+    step.run()
     if owned:
         for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
             from_owners(group, travellers)
@@ -46,30 +46,28 @@ def ranks_of(optimizer: Owner) -> Ranks:
     return Ranks(sharding.mesh for p in every if (sharding := sharding_of(p)) is not None)
 
 
-def _plan(steps: Sequence[GroupStep]) -> Intent:
+def _plan(owned: Sequence[OwnedTensors]) -> Intent:
     """What all ranks are to do alike with the parameters that they update whole."""
     entries, words = [], []
-    for bound in (bound for step in steps for bound in step.owned):
+    for bound in owned:
         own = bound.plan()
         entries += own
         words += [(bound, k) for k in range(len(own))]
     return Intent(entries, lambda k, entry: words[k][0].words(words[k][1], entry))
 
 
-def _attempt(steps: Sequence[GroupStep], owned: Sequence[OwnedTensors], ranks: Ranks) -> None:
-    """Make the updates that may fail, those of all groups and ranks or none."""
+def _attempt(step: GroupStep, ranks: Ranks) -> None:
+    """Make the updates that may fail, those of all ranks or none."""
 
     def attempt() -> None:
-        for bound in owned:
+        for bound in step.owned:
             bound.bind()
-        for step in steps:
-            step.attempt()
+        step.attempt()
 
     try:
         ranks.all_do(attempt)
     except BaseException:
-        for step in steps:
-            step.undo()
+        step.undo()
         raise
 
 
