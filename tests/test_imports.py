@@ -39,7 +39,7 @@ LAYERS: dict[str, list[str]] = {
         "__main__",
     ],
     "optgen.execute": [
-        "buffers",
+        "buffers transaction",
         "exclusive garbage kernel overlap scaler storage",
         "hyper piece",
         "table",

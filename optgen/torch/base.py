@@ -261,7 +261,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         step, groups = self._step, self.param_groups
         if step is None:
             step = self._step = GroupStep(self, groups)
-        elif not same_objects(groups, step.groups):
+        elif step.ids != list(map(id, groups)):
             step.follow(groups)
         elif not same_objects(self.state.values(), self._state_dicts):
             if not step.keeps_states():

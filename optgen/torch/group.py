@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,12 +12,13 @@ import torch
 
 from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
+from optgen.execute.transaction import Transaction
 from optgen.torch import shards
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
 from optgen.torch.memory import check_layout, is_zero
-from optgen.torch.naming import KINDS, naming
+from optgen.torch.naming import naming
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
 from optgen.torch.protocols import Owner
@@ -38,16 +39,18 @@ class BoundGroups:
     each: Sequence[GroupValues]
     groups: Sequence[GroupValues]
 
-    @property
-    def changed(self) -> set[str]:
-        """The params that have changed in some group."""
-        return set().union(*(values.changed for values in self.groups))
+    def changes(self) -> Mapping[str, Any]:
+        """The params that have changed in some group, as a step takes them."""
+        if len(self.groups) == 1:
+            return self.groups[0].changed
+        return self.values(set().union(*[values.changed for values in self.groups]))
 
-    def is_split(self, differing: Set[str]) -> bool:
+    def is_split(self, differing: frozenset[str]) -> bool:
         """Whether groups now differ in more than these params, so that they must be bound apart."""
-        if self.changed <= differing and not any(values.on_gpu.tensors for values in self.groups):
+        if len(self.groups) == 1:
             return False
-        return len({values.kind for values in self.groups}) > 1
+        differ = any([values.on_gpu.tensors or not differing.issuperset(values.changed) for values in self.groups])
+        return differ and len({values.kind for values in self.groups}) > 1
 
     def values(self, names: Collection[str]) -> dict[str, Any]:
         """Params as they are now: a number where all parameters have the same, else a list with one for each."""
@@ -62,16 +65,19 @@ class GroupStep:
     """The step of the parameters of groups that have had a gradient; the others are bound when they get one.
 
     Groups are bound together, and updated by one call, if they differ in nothing but the params that may differ between
-    parameters. A step is `prepare`, which refuses what is wrong before anything has changed, and then `run`.
-    `owned` are the sharded parameters that are to come to their owners before `attempt`, and to go back after `run`.
+    parameters. A step is `prepare`, which refuses what is wrong before anything has changed, and then the
+    `transaction`. `owned` are the sharded parameters that are to come to their owners before that is attempted, and to
+    go back after it has run.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
         self._optimizer = weakref.proxy(optimizer)  # which has this step
         self._name, self._spec = type(optimizer).__name__, optimizer.spec
+        self._describe = partial(type(optimizer).describe, self._optimizer)  # a bound method would keep it alive
         self.groups: Sequence[Mapping[str, Any]] = []
         self._values: list[GroupValues] = []
         self.follow(groups)
+        self.transaction = Transaction(self._name)
         self._parts: list[BoundGroups] = []
         self._bound: list[BoundTensors | OwnedTensors] = []
         self.owned: list[OwnedTensors] = []
@@ -84,10 +90,10 @@ class GroupStep:
 
     def follow(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """From now on, update these groups, and see what changes in them."""
-        known = {id(group): values for group, values in zip(self.groups, self._values, strict=True)}
+        known = {id(values.group): values for values in self._values}
         make = partial(GroupValues, self._spec, self._optimizer.spelling)
         self._values = [known.get(id(group)) or make(group) for group in groups]
-        self.groups, self._is_stale = list(groups), True
+        self.groups, self.ids, self._is_stale = list(groups), list(map(id, groups)), True
 
     def read_scaler(self) -> None:
         """From now on, have updates on a GPU read the optimizer's `gpu_scaler`."""
@@ -97,12 +103,14 @@ class GroupStep:
     def prepare(
         self, gradient_factor: float, phase: str | None = None, given: Mapping[str, float] = NO_CHANGES
     ) -> None:
-        """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor, and
-        computes a phase of a step that has phases. `given` are the numbers that this step reads.
+        """Take the groups' values, tensors and gradients as they are now; the `transaction` multiplies gradients by a
+        factor, and computes a phase of a step that has phases. `given` are the numbers that this step reads.
 
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
         """
+        if self.transaction.is_begun:
+            self.transaction.cancel()
         if self._is_on_gpu:
             check_capture(self._name, self.groups)
         if phase is not None:
@@ -113,6 +121,7 @@ class GroupStep:
         except BaseException:
             self._is_stale = self._needs_other_kernels = True  # or values that were seen would not be used
             raise
+        self.transaction.begin(self._bound)
 
     def _take(self, gradient_factor: float) -> None:
         """`prepare`, but after an error what has been seen of the groups may not be bound."""
@@ -125,7 +134,7 @@ class GroupStep:
         elif have_changed or gradient_factor != self._factor:
             self._factor = gradient_factor
             for part in self._parts:
-                self._set(part, part.changed)
+                self._set(part, part.changes())
         try:
             for bound in self._bound:
                 bound.prepare(self._phase, self._given)
@@ -151,30 +160,11 @@ class GroupStep:
                 )
 
     def starts(self) -> bool:
-        """After `prepare`, whether there is a step to `attempt` and `run`."""
+        """After `prepare`, whether there is a step to run."""
         if self._new_states:
             self._keep_new_states()
         self._has_started = self._has_started or not self._waits_to_start()
         return self._has_started
-
-    def attempt(self) -> None:
-        """Make those updates that may fail; an ArithmeticError names a parameter, and `undo` takes back the others."""
-        for bound in self._bound:
-            try:
-                bound.attempt()
-            except KINDS:
-                with naming(bound.bound_params, self._optimizer.describe):
-                    raise
-
-    def undo(self) -> None:
-        """Have everything be as before `attempt`."""
-        for bound in self._bound:
-            bound.undo()
-
-    def run(self) -> None:
-        """One update of the parameters that have gradients, after `attempt`."""
-        for bound in self._bound:
-            bound.run()
 
     def rebind(self) -> None:
         """Have the next step bind all parameters anew."""
@@ -186,10 +176,12 @@ class GroupStep:
 
     def _look(self) -> bool:
         """Whether values of a group have changed."""
-        for values, group in zip(self._values, self.groups, strict=True):
-            if not values.look(group):
+        have_changed = False
+        for values in self._values:
+            if not values.look():
                 self._is_stale = self._needs_other_kernels = True
-        have_changed = any([values.changed for values in self._values])
+            elif values.changed:
+                have_changed = True
         if have_changed and len(self.groups) > 1:
             if self._spec.joins_params:
                 self._check_groups_are_alike()
@@ -197,10 +189,14 @@ class GroupStep:
                 self._is_stale = True
         return have_changed
 
-    def _set(self, part: BoundGroups, names: Collection[str]) -> None:
-        """Have the next step of a part use these params as they are now."""
-        factor = -self._factor if part.groups[0].flips_gradient else self._factor
-        part.bound.set(self._values_for(part, names), factor)
+    def _set(self, part: BoundGroups, values: Mapping[str, Any]) -> None:
+        """Have the next step of a part use these values; ValueError if it cannot read a tensor that is among them."""
+        first = part.groups[0]
+        if first.on_gpu.tensors and not part.bound.is_capturable:
+            key = self._optimizer.spelling.key_of(next(iter(first.on_gpu.tensors)))
+            param = self._describe(part.bound.params[0])
+            raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
+        part.bound.set(values, -self._factor if first.flips_gradient else self._factor)
 
     def _is_current(self) -> bool:
         # At each step: loops take less time than generators.
@@ -253,9 +249,7 @@ class GroupStep:
         self._is_on_gpu = any(p.is_cuda for p in params)
         if self._is_on_gpu:
             check_capture(self._name, self.groups, binds=True)
-        values_of = {
-            id(p): values for group, values in zip(self.groups, self._values, strict=True) for p in group["params"]
-        }
+        values_of = {id(p): values for values in self._values for p in values.group["params"]}
         buckets = self._buckets(params, values_of)
         if self._spec.joins_params:
             self._check_groups_are_alike()
@@ -276,7 +270,8 @@ class GroupStep:
                 each = [values_of[id(p)] for p in own.params]
                 found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
         for part in found:
-            self._set(part, part.groups[0].arguments.values if len(part.groups) > 1 else part.groups[0].on_gpu.tensors)
+            first = part.groups[0]
+            self._set(part, part.values(first.arguments.values) if len(part.groups) > 1 else first.on_gpu.tensors)
         return found
 
     def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
@@ -302,7 +297,7 @@ class GroupStep:
                 numbers,
                 keys,
                 owners,
-                partial(optimizer.__class__.describe, optimizer),  # a bound method would keep the optimizer alive
+                self._describe,
                 seed=optimizer.seed,
                 donate_grads=optimizer.donate_grads,
             )
@@ -314,7 +309,6 @@ class GroupStep:
         scalars, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
-        group_of = {id(p): group for group in self.groups for p in group["params"]}
         kinds = {id(values): values.kind for values in self._values}
         buckets: Buckets = {}
         with naming(params, optimizer.describe):
@@ -324,7 +318,7 @@ class GroupStep:
             if id(p) in seen:  # PyTorch warns of it when the group is added
                 raise ValueError(f"{optimizer.describe(p)} stands twice in its group, and can be updated only once")
             seen.add(id(p))
-            by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
+            by_row = p.grad is not None and optimizer.updates_rows(values_of[id(p)].group, p)
             if by_row and optimizer.spec.phases:
                 raise ValueError(
                     f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
@@ -345,9 +339,9 @@ class GroupStep:
     def _decode_states(self) -> None:
         """Have groups that now keep their states otherwise hold numbers in place of codes."""
         optimizer = self._optimizer
-        for group, values in zip(self.groups, self._values, strict=True):
+        for values in self._values:
             if values.options.storage != values.kept_by.storage:
-                decode_states(optimizer, group["params"], optimizer.state, values.arguments, values.kept_by)
+                decode_states(optimizer, values.group["params"], optimizer.state, values.arguments, values.kept_by)
             values.kept_by = values.options
 
     def _bind(self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool) -> BoundTensors:
@@ -362,6 +356,7 @@ class GroupStep:
                 optimizer.numbers_of(params),
                 optimizer.state_keys,
                 seed=optimizer.seed,
+                describe=self._describe,
                 is_sparse=sparse,
                 capturable=self._is_capturable(params[0], values, sparse=sparse),
                 donate_grads=optimizer.donate_grads,
@@ -401,18 +396,6 @@ class GroupStep:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""
         without_host = not sparse and sharding_of(like) is None
         return like.is_cuda and (values.options.capturable or (self._reads_scaler and without_host))
-
-    def _values_for(self, part: BoundGroups, names: Collection[str]) -> Mapping[str, Any]:
-        """What a step is given of these params; ValueError if it cannot read a tensor that is among them."""
-        if len(part.groups) > 1:
-            return part.values(names)
-        values = part.groups[0]
-        tensors = values.on_gpu.tensors
-        if not part.bound.is_capturable:
-            for name in tensors:
-                key, param = self._optimizer.spelling.key_of(name), self._optimizer.describe(part.bound.params[0])
-                raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
-        return {name: tensors.get(name, values.arguments.values[name]) for name in names}
 
     # ------------------------------------------------------------ values that all parameters share
 

@@ -79,8 +79,7 @@ class BackwardUpdates:
             step.rebind()
         step.prepare(1.0)
         if step.starts():
-            step.attempt()
-            step.run()
+            step.transaction.run()
         p.grad = None
 
     def _owner(self) -> Owner:

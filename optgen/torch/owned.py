@@ -24,11 +24,12 @@ class OwnedTensors:
     but for the count, nowhere else.
 
     A step is `prepare` on all ranks. Then parameters and gradients come to the owners, with the states that are still
-    in shards (`coming`). `bind` takes them, `attempt` and `run` are those of the `BoundTensors` that the owner has, and
-    at last the parameters go back (`going`).
+    in shards (`coming`). `attempt` takes them, and is then, as `run`, that of the `BoundTensors` that the owner has. At
+    last the parameters go back (`going`).
     """
 
     is_capturable = False
+    may_fail = True
 
     def __init__(
         self,
@@ -96,10 +97,11 @@ class OwnedTensors:
 
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params."""
-        self._values |= values
+        own = {name: [x[i] for i in self._own] if isinstance(x, list) else x for name, x in values.items()}
+        self._values |= own
         self._factor = gradient_factor
         if self._bound is not None:
-            self._bound.set(values, gradient_factor)
+            self._bound.set(own, gradient_factor)
 
     def prepare(self, phase: str | None, given: Mapping[str, float]) -> None:
         """Look which parameters have gradients; ValueError for one that cannot come to the owner."""
@@ -149,8 +151,8 @@ class OwnedTensors:
                 found += [(group, Traveller(owner, self._bounds[i], *pair)) for pair in parts]
         return found
 
-    def bind(self) -> None:
-        """At owners: take parameters, gradients and states as they came."""
+    def attempt(self) -> None:
+        """At owners: take parameters, gradients and states as they came, and attempt their update."""
         own = [self.params[i] for i in self._own]
         wholes = [self._owners.whole(p) for p in own]
         for i, whole in zip(self._own, wholes, strict=True):
@@ -161,14 +163,14 @@ class OwnedTensors:
         with naming(own, self._describe):
             if self._bound is None:
                 kept, ids = [self._kept[i] for i in self._own], [self._ids[i] for i in self._own]
-                self._bound = BoundTensors(self._rule, wholes, kept, ids, self._keys, seed=self._seed)
+                describe, params = self._describe, dict(zip(map(id, wholes), own, strict=True))
+                self._bound = BoundTensors(
+                    self._rule, wholes, kept, ids, self._keys, seed=self._seed,
+                    describe=lambda whole: describe(params[id(whole)])
+                )  # fmt: skip
                 self._bound.set(self._values, self._factor)
             self._bound.prepare(self._phase, self._given)
-
-    def attempt(self) -> None:
-        """`BoundTensors.attempt` at owners."""
-        if self._bound is not None:
-            with naming([self.params[i] for i in self._own], self._describe):
+            if self._bound.may_fail:
                 self._bound.attempt()
 
     def undo(self) -> None:
@@ -178,8 +180,14 @@ class OwnedTensors:
 
     def run(self) -> None:
         """One update of the own parameters, and the counts of all."""
-        if self._bound is not None:
-            self._bound.run()
+        try:
+            if self._bound is not None:
+                self._bound.run()
+        finally:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the update of parameters that others own."""
         if self._has_step and self._phase in (None, *self._rule.spec.phases[:1]):
             for i, kept in enumerate(self._kept):
                 if self._active[i] and not self._owners.is_here(self.params[i]):

@@ -13,8 +13,8 @@ from optgen.torch.transport import ShardGroup, Traveller, from_owners, to_owners
 
 
 def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
-    """Prepare a step, then run it. What `prepare` or an attempt raises, all ranks raise; then no
-    weight, state or count has changed."""
+    """Prepare a step, and run its transaction. What `prepare` or an attempt raises, all ranks raise; then no weight,
+    state or count has changed."""
     ranks.all_do(prepare, lambda: _plan(step.owned))
     if not step.starts():
         return
@@ -22,8 +22,13 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
     if owned:
         for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
             to_owners(group, travellers)
-    _attempt(step, ranks)
-    step.run()
+    transaction = step.transaction
+    try:
+        ranks.all_do(transaction.attempt)
+        transaction.run()
+    except BaseException:
+        transaction.undo()  # on ranks whose own attempt did not fail
+        raise
     if owned:
         for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
             from_owners(group, travellers)
@@ -54,21 +59,6 @@ def _plan(owned: Sequence[OwnedTensors]) -> Intent:
         entries += own
         words += [(bound, k) for k in range(len(own))]
     return Intent(entries, lambda k, entry: words[k][0].words(words[k][1], entry))
-
-
-def _attempt(step: GroupStep, ranks: Ranks) -> None:
-    """Make the updates that may fail, those of all ranks or none."""
-
-    def attempt() -> None:
-        for bound in step.owned:
-            bound.bind()
-        step.attempt()
-
-    try:
-        ranks.all_do(attempt)
-    except BaseException:
-        step.undo()
-        raise
 
 
 def _by_group(travellers: Iterable[tuple[ShardGroup, Traveller]]) -> dict[ShardGroup, list[Traveller]]:

@@ -53,14 +53,15 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
 
 
 class GroupValues:
-    """The values of a group at its last step: `arguments`, in the spec's names, and `on_gpu`, what steps read there.
+    """The values of a group at the last look at it: `arguments`, in the spec's names, and `on_gpu`, what steps read
+    there.
 
-    `changed` are the params that the last look at the group found changed. `kept_by` are the options that its states
+    `changed` are the params that had changed since the look before. `kept_by` are the options that its states
     are kept by, until a step keeps them otherwise.
     """
 
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
-        self._spec, self._spelling = spec, spelling
+        self.group, self._spec, self._spelling = group, spec, spelling
         self._keys = (*spelling.params, *spelling.flags, *GroupOptions._fields)
         self.changed: Mapping[str, Any] = NO_CHANGES
         self.on_gpu = gpu_values(spec, spelling, group, GpuValues())
@@ -87,15 +88,15 @@ class GroupValues:
         values = tuple(x for name, x in own.values.items() if name not in self._spec.differing)
         return self.options, values, *own.flags.items(), id(self) if self.on_gpu.tensors else None
 
-    def look(self, group: Mapping[str, Any]) -> bool:
+    def look(self) -> bool:
         """Find what has `changed` since the last look, numbers and tensors; False if the group needs other kernels.
 
         TypeError or ValueError naming the key of a wrong value; the next look then names it again.
         """
-        if self._is_fixed and all(map(is_, map(group.get, self._keys), self._given)):
+        if self._is_fixed and all(map(is_, map(self.group.get, self._keys), self._given)):
             self.changed = NO_CHANGES
             return True
-        changed = self._changes(group)
+        changed = self._changes(self.group)
         self.changed = changed or NO_CHANGES
         return changed is not None
 

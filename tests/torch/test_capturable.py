@@ -80,16 +80,16 @@ def test_tensors_on_a_gpu_are_read_once_and_handed_on(name: str) -> None:
     assert (values.arguments.values["lr"], values.arguments.values["beta1"]) == (0.25, 0.5)
     assert values.on_gpu.tensors == {"lr": rate, "beta1": beta}
     rate.fill_(0.125)  # as a scheduler does
-    assert values.changes(group) == {}
+    assert values.look() and values.changed == {}
     group["betas"] = (beta, 0.5)
-    assert values.changes(group) == {"beta2": 0.5}
+    assert values.look() and values.changed == {"beta2": 0.5}
     assert (rate.reads, beta.reads) == (1, 1)
     other = group["lr"] = on_gpu(0.25)
-    assert values.changes(group)["lr"] is other  # of the same number as before, but it may change
+    assert values.look() and values.changed["lr"] is other  # of the same number as before, but it may change
     group["lr"] = 0.25
-    assert values.changes(group) == {"lr": 0.25} and values.changes(group) == {}
+    assert values.look() and values.changed == {"lr": 0.25} and values.look() and values.changed == {}
     group["capturable"], group["lr"] = False, rate
-    assert values.changes(group) is None and values.arguments.values["lr"] == 0.125
+    assert not values.look() and values.arguments.values["lr"] == 0.125
 
 
 def test_what_chooses_code_is_read_by_the_host() -> None:
@@ -99,7 +99,7 @@ def test_what_chooses_code_is_read_by_the_host() -> None:
     values = GroupValues(opt.spec, opt.spelling, group)
     assert values.on_gpu.tensors == {}
     momentum.fill_(0.5)
-    assert values.changes(group) is None and values.arguments.values["momentum"] == 0.5
+    assert not values.look() and values.arguments.values["momentum"] == 0.5
 
 
 def test_what_cannot_read_a_tensor_on_a_gpu_says_so() -> None:
