@@ -15,7 +15,6 @@ from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
-from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import AnyPiece, Exchange, is_left_out
@@ -90,7 +89,7 @@ class BoundStep:
         self._counts = state.counts(initial, n, device)
         self._high_count_bits = state.high_16_bits(self._counts)
         self._zero_bits = bytes(self._high_count_bits.nbytes)
-        checked_inputs = check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
+        checked_inputs = checks.check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
         written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
         self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])

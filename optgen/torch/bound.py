@@ -15,14 +15,11 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.torch import state as states
-from optgen.torch.capturable import GpuScalars, shown
-from optgen.torch.histories import OtherShapeError
-from optgen.torch.identity import same_objects
-from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.naming import naming
-from optgen.torch.scalars import PythonCounts, Scalars, count_of
-from optgen.torch.shards import box_of, sharding_of
+from optgen.torch.forms import GpuScalars, OtherShapeError, PythonCounts, Scalars, count_of, shown
+from optgen.torch.memory import ParamMemory, box_of, fits, local_tensor, row_sparse, sharding_of
+from optgen.torch.spelling import naming
 from optgen.torch.state import MASTER, STEP, StateKeys
+from optgen.torch.values import same_objects
 
 
 class BoundTensors:

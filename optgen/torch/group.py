@@ -13,19 +13,14 @@ import torch
 from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
 from optgen.execute.transaction import Transaction
-from optgen.torch import shards
 from optgen.torch.bound import BoundTensors
-from optgen.torch.capturable import check_capture
-from optgen.torch.identity import same_objects
-from optgen.torch.memory import check_layout, is_zero
-from optgen.torch.naming import naming
+from optgen.torch.memory import check_flat, check_layout, is_flat, is_zero, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
-from optgen.torch.protocols import Owner
-from optgen.torch.rules import decode_states, load
-from optgen.torch.shards import sharding_of
+from optgen.torch.rules import Owner, decode_states, load
+from optgen.torch.spelling import naming
 from optgen.torch.state import forget_unused
-from optgen.torch.values import NO_CHANGES, GroupValues
+from optgen.torch.values import NO_CHANGES, GroupValues, check_capture, same_objects
 
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 
@@ -275,9 +270,9 @@ class GroupStep:
         return found
 
     def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
-        for p in filter(shards.is_flat, params):
+        for p in filter(is_flat, params):
             with naming([p], self._optimizer.describe):
-                shards.check_flat(rule, p)
+                check_flat(rule, p)
 
     def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
         optimizer = self._optimizer

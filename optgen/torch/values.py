@@ -1,19 +1,98 @@
-"""The values of a parameter group, looked at before every step: whether they changed, and what that means."""
+"""The values of a parameter group, looked at before every step: whether they changed, and what that means; and
+which of them are on a GPU, where captured graphs read them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import chain, compress
 from operator import is_, is_not
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from optgen import arguments
 from optgen.arguments import Arguments
 from optgen.model import Optimizer
-from optgen.torch.capturable import GpuValues, gpu_values
 from optgen.torch.spelling import Spelling, checked
+
+# ---------------------------------------------------------------- the same objects
+
+
+def same_objects(now: Collection[Any], before: Collection[Any]) -> bool:
+    """Whether two collections hold the same objects, in the same order."""
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+# ---------------------------------------------------------------- what can be captured, and is read on a GPU
+
+
+def is_capturing() -> bool:
+    """Whether the current stream is being captured."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
+
+
+def check_capture(name: str, groups: Iterable[Mapping[str, Any]], *, binds: bool = False) -> None:
+    """RuntimeError, in PyTorch's words, if a step of these groups is captured, and one of them is not capturable.
+
+    RuntimeError too if the step `binds`: a capture is no time to load kernels and make states.
+    """
+    if not is_capturing():
+        return
+    if not all(group.get("capturable") for group in groups):
+        raise RuntimeError(
+            f"Attempting CUDA graph capture of step() for an instance of {name} but param_groups' capturable is False."
+        )
+    if binds:
+        raise RuntimeError(
+            f"{name}: call step() before it is captured, with a gradient for each parameter that has one in the "
+            "capture: it loads kernels and makes states"
+        )
+
+
+class GpuValues(NamedTuple):
+    """The values of a capturable group that are tensors on a GPU, by the spec's names: steps read them there.
+
+    `numbers` are what they were when the host read them, once, to check them and to choose kernels.
+    """
+
+    tensors: Mapping[str, torch.Tensor] = {}
+    numbers: Mapping[str, float] = {}
+
+    def as_numbers(self, spelling: Spelling, group: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A group with numbers in the place of these tensors."""
+        read: dict[str, Any] = {}
+        for key, names in spelling.params.items():
+            if not self.tensors.keys().isdisjoint(names):
+                each = [self.numbers.get(name, x) for name, x in zip(names, _each(group[key]), strict=False)]
+                read[key] = each[0] if len(names) == 1 else each
+        return {**group, **read} if read else group
+
+    def moved(self, before: GpuValues) -> list[str]:
+        """The names that have another tensor than before, have one now, or have none any more."""
+        names = {**before.tensors, **self.tensors}
+        return [name for name in names if self.tensors.get(name) is not before.tensors.get(name)]
+
+
+def gpu_values(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any], before: GpuValues) -> GpuValues:
+    """The values of a group that steps read on a GPU; those that choose code are not among them."""
+    if not group.get("capturable"):
+        return GpuValues()
+    params, choosing = spec.all_params, spec.deciding
+    tensors, numbers = {}, {}
+    for key, names in spelling.params.items():
+        for name, x in zip(names, _each(group[key]), strict=False):
+            if torch.is_tensor(x) and x.is_cuda and name not in choosing and not params[name].zero_off:
+                tensors[name] = x
+                numbers[name] = before.numbers[name] if before.tensors.get(name) is x else x.item()
+    return GpuValues(tensors, numbers)
+
+
+def _each(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+# ---------------------------------------------------------------- values
 
 NO_CHANGES: dict[str, Any] = {}
 FIXED = (int, float, str, type(None), np.generic)
