@@ -9,8 +9,8 @@ import numpy as np
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.protocols import BoundTable, Launches, Runner
-from optgen.execute.stage_device import StageDevice, Workspace
-from optgen.execute.staged_table import StagedTable, Update
+from optgen.execute.stages.stage_device import StageDevice, Workspace
+from optgen.execute.stages.staged_table import StagedTable, Update
 
 
 class StagedRunner:
