@@ -178,11 +178,6 @@ def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | 
     return {name: check(x) for name, x in given.items()}
 
 
-def deciding(optimizer: Optimizer) -> frozenset[str]:
-    """The parameters on which a derived flag or a `require` depends."""
-    return frozenset().union(*(f.names for f in optimizer.flags), *(r.names for r in optimizer.requires))
-
-
 def find(optimizer: Optimizer, name: str) -> Param:
     """The parameter with this name or alias; `learning_rate` is `lr`. Raises TypeError if there is none."""
     params = optimizer.all_params

@@ -311,6 +311,19 @@ class Optimizer:
         """The params that differ between parameters: `lr`, `wd`, and those declared `per param`."""
         return (*PER_PARAMETER, *(p.name for p in self.params if p.per_param))
 
+    @fact
+    def deciding(self) -> frozenset[str]:
+        """The params on which a derived flag or a `require` depends."""
+        return frozenset().union(*(f.names for f in self.flags), *(r.names for r in self.requires))
+
+    @fact
+    def differing(self) -> frozenset[str]:
+        """The params that may differ between parameters that are bound together: `per_parameter`, but those that choose
+        code, or that states begin with. Where parameters share values, these cannot be bound apart."""
+        begun = {s.init.id for s in self.states if isinstance(s.init, Name)}
+        bound = frozenset() if self.joins_params else self.deciding | begun
+        return frozenset(self.per_parameter) - bound
+
     def flag(self, name: str) -> Flag:
         return next(f for f in self.flags if f.name == name)
 

@@ -87,7 +87,7 @@ def _kernels(
 ) -> Iterator[Kernel]:
     """The kernels of an update, of one that computes everything."""
     from optgen import pipeline
-    from optgen.execute.stage_run import array_places
+    from optgen.execute.stages.stage_run import array_places
 
     if not optimizer.is_staged(variant.flags):
         yield pipeline.build(optimizer, variant)

@@ -21,7 +21,8 @@ class ActiveSet:
     """The parameters numbered by `members`: `tables` of those of one kernel each, and what runs a step over them.
 
     `mark_written` tells autograd what it writes, None where that is nothing of PyTorch's. `moving` are the gradients
-    that the tables read, where they may be elsewhere at the next step.
+    that the tables read, where they may be elsewhere at the next step. `participants` are those of the
+    step's transaction.
     """
 
     members: list[int]
@@ -29,6 +30,9 @@ class ActiveSet:
     runner: Runner
     mark_written: Callable[[], None] | None
     moving: MovingGradients | None = None
+
+    def __post_init__(self) -> None:
+        self.participants = (self.runner,)
 
 
 def written_by(groups: Mapping[LoadedKernel, list[int]], tensors: BufferTensors) -> list[Tensor]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from optgen.diagnostics import suggest
+from optgen.execute import buffers
 from optgen.execute.buffers import Tensor
 from optgen.execute.kernel import LoadedKernel
+from optgen.execute.protocols import Device
+from optgen.model import Optimizer
 
 ID_LIMIT = 1 << 20
 
@@ -17,6 +22,29 @@ def check_ids(ids: Iterable[int], n: int) -> list[int]:
     if len(checked) != n or len(set(checked)) != n or not all(0 <= x < ID_LIMIT for x in checked):
         raise ValueError(f"ids: expected {n} different numbers from 0 to 2^20 - 1, one for each parameter, not {ids!r}")
     return checked
+
+
+def check_inputs(
+    spec: Optimizer, inputs: Mapping[str, Iterable[Any]], params: Sequence[Tensor], dtype: str, device: Device
+) -> dict[str, list[Tensor]]:
+    """The tensors of each input, by name; TypeError or ValueError where one is unknown, missing or does not fit."""
+    names = [i.name for i in spec.inputs]
+    for name in inputs:
+        if name not in names:
+            hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
+            raise TypeError(f"{spec.name} has no input '{name}'; {hint}")
+    tensors: dict[str, list[Tensor]] = {}
+    for name in names:
+        if name not in inputs:
+            raise ValueError(
+                f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
+            )
+        listed = buffers.as_list(inputs[name], f"inputs[{name!r}]", len(params))
+        found = [device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
+        for t, p in zip(found, params, strict=True):
+            buffers.check(t, dtype, p.shape, "its parameter")
+        tensors[name] = found
+    return tensors
 
 
 def difference(a: LoadedKernel, b: LoadedKernel) -> str:

@@ -60,8 +60,6 @@ class HyperParameters:
         self.values: dict[str, HyperValue | list[HyperValue] | Tensor] = dict(values)
         self._scalar, self._dtype = scalar, dtype
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
-        self._deciding_flags = arguments.deciding(spec)
-        self._joins_params = spec.joins_params
 
     def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue] | Tensor]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
@@ -92,7 +90,7 @@ class HyperParameters:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._joins_params and param.name not in self._spec.per_parameter:
+        if self._spec.joins_params and param.name not in self._spec.per_parameter:
             raise ValueError(
                 f"{spec.name} shares values between all parameters, so '{param.name}' must be one number for them all"
             )
@@ -107,7 +105,7 @@ class HyperParameters:
         where = f"{self._spec.name}: '{param.name}'"
         if tensor.dtype not in ("float32", "float64") or tensor.shape:
             raise ValueError(f"{where} is {tensor.dtype} of shape {tensor.shape}; one float32 or float64 can be read")
-        if param.name in self._deciding_flags or param.zero_off:
+        if param.name in self._spec.deciding or param.zero_off:
             raise ValueError(f"{where} decides which code runs, so it must be a number, and not a tensor of the GPU")
 
     def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
@@ -124,7 +122,7 @@ class HyperParameters:
 
     def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue] | Tensor]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""
-        causes = self._deciding_flags & set(changes)
+        causes = self._spec.deciding & set(changes)
         if not causes:
             return
         values = {**self.values, **changes}

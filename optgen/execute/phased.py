@@ -8,6 +8,39 @@ from typing import Any, NoReturn
 
 from optgen.execute.buffers import Array
 from optgen.execute.step import BoundStep
+from optgen.execute.transaction import Transaction
+
+
+class LaterPhase:
+    """A phase but the first, of these parameters: kernels advance the counts that they read, and these are to be what
+    they were."""
+
+    may_fail = True
+
+    def __init__(self, step: BoundStep, members: Sequence[int]) -> None:
+        self._step, self._members = step, members
+        self._counts: Array | None = None
+
+    def attempt(self) -> None:
+        counts = self._step.counts
+        self._counts = counts.copy()
+        counts[self._members] -= 1
+        if self._step.may_fail:
+            self._step.attempt()
+
+    def undo(self) -> None:
+        self._step.undo()
+        self._restore()
+
+    def run(self) -> None:
+        try:
+            self._step.run()
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        if self._counts is not None:
+            self._step.counts[:] = self._counts
 
 
 class PhasedStep:
@@ -19,6 +52,8 @@ class PhasedStep:
     parameters that have had a gradient in the first one: ValueError if others have one later.
     """
 
+    may_fail = True
+
     def __init__(self, steps: Mapping[str, BoundStep]) -> None:
         """`steps` are those of the phases, in order, bound to one state. Each of them advances counts."""
         self._steps = dict(steps)
@@ -28,8 +63,7 @@ class PhasedStep:
         self.rule, self.state = first.rule, first.state
         self._later: dict[str, dict[str, Any]] = {phase: {} for phase in self.phases}
         self._members: list[int] = []
-        self._prepared = False
-        self._counted: Array | None = None  # the counts before a phase but the first, which is under way
+        self._transaction = Transaction(self.rule)
 
     def __repr__(self) -> str:
         return f"{self._steps[self.phases[0]]!r}".removesuffix(">") + f", {self.due} is due>"
@@ -67,8 +101,7 @@ class PhasedStep:
 
     def prepare(self, phase: str, /, **changes: Any) -> None:
         """`BoundStep.prepare` of a phase, for `run`; RuntimeError if another phase is due."""
-        self.undo()
-        self._prepared = False
+        self._transaction.cancel()
         if phase != self.due:
             raise RuntimeError(f"{self.rule!r}: the phase '{self.due}' is due, and not '{phase}'")
         step = self._steps[phase]
@@ -79,46 +112,24 @@ class PhasedStep:
         for others in self._later.values():
             others |= kept
         self._later[phase] = {}
-        self._prepared = True
-
-    def run(self) -> None:
-        """The phase that was prepared."""
-        self.attempt()
-        step, self._prepared = self._steps[self.due], False
-        if self.is_whole:
-            self._members = list(step.members)
-        try:
-            step.run()
-        finally:
-            self._restore_counts(step)
-        at = self.phases.index(self.due) + 1
-        self.due = self.phases[at % len(self.phases)]
+        self._transaction.begin([step if self.is_whole else LaterPhase(step, self._members)])
 
     def attempt(self) -> None:
         """`BoundStep.attempt` of the phase that was prepared."""
-        if not self._prepared:
-            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
-        step = self._steps[self.due]
-        if not self.is_whole and self._counted is None:
-            # Kernels advance the counts that they read, and these are to be what they were.
-            self._counted = step.counts.copy()
-            step.counts[self._members] -= 1
-        try:
-            step.attempt()
-        except BaseException:
-            self._restore_counts(step)
-            raise
+        self._transaction.attempt()
 
     def undo(self) -> None:
         """`BoundStep.undo` of that phase."""
-        step = self._steps[self.due]
-        step.undo()
-        self._restore_counts(step)
+        self._transaction.undo()
 
-    def _restore_counts(self, step: BoundStep) -> None:
-        if self._counted is not None:
-            step.counts[:] = self._counted
-            self._counted = None
+    def run(self) -> None:
+        """The phase that was prepared."""
+        self._transaction.attempt()
+        if self.is_whole:
+            self._members = list(self._steps[self.due].members)
+        at = self.phases.index(self.due) + 1
+        self.due = self.phases[at % len(self.phases)]  # before it has run: an interrupt leaves a whole update
+        self._transaction.run()
 
     def _check_members(self, step: BoundStep) -> None:
         """ValueError naming a parameter that has a gradient in one phase of a step only."""

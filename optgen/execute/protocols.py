@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from optgen.execute.buffers import Array, Tensor
@@ -13,6 +13,7 @@ from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, LoadedKernel, Rows
 from optgen.execute.piece import AnyPiece, Exchange
 from optgen.execute.scaler import Scaler
+from optgen.execute.transaction import Participant
 from optgen.ir import Variant
 from optgen.model import Optimizer
 
@@ -112,30 +113,15 @@ class Device(Protocol):
         """What runs a step over tables that `table` made. `counts` are the update counts of all parameters."""
 
 
-class Runner(Protocol):
-    """A step over some tables, ready to run."""
+class Runner(Participant, Protocol):
+    """A step over some tables, ready to run: it counts one update of every tensor, and makes it.
 
-    @property
-    def run(self) -> Callable[[], Any]:
-        """Counts one update of every tensor, and makes it. It can be called while the runner is alive."""
+    An ArithmeticError of `attempt` names a parameter. `run` can be called while the runner is alive.
+    """
 
     @property
     def launches(self) -> Launches | None:
         """The two halves of `run` on a GPU; None where a step is one native call."""
-
-    @property
-    def fallible(self) -> Fallible | None:
-        """The updates of the step that may fail; None where there are none."""
-
-
-class Fallible(Protocol):
-    """Updates that may fail, which can be made before the others: `run` then goes on from there."""
-
-    def attempt(self) -> None:
-        """Make them, all or none: an ArithmeticError names a parameter, and then nothing has changed."""
-
-    def undo(self) -> None:
-        """Have everything be as before `attempt`."""
 
 
 class Launches(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
@@ -15,13 +15,13 @@ from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
-from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import AnyPiece, Exchange, is_left_out
 from optgen.execute.protocols import Device, Launches
 from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
+from optgen.execute.transaction import Transaction
 from optgen.execute.watch import Watch
 from optgen.model import FlagValue
 
@@ -55,7 +55,7 @@ class BoundStep:
     it is captured, and each replay is a step.
 
     A call is also `prepare`, which refuses what a step cannot use, and then `run`: of several steps all can be prepared
-    before one of them runs.
+    before one of them runs. So a step can take part in a `Transaction`.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class BoundStep:
         `grad_sources`."""
         self.rule, self.state = rule, initial
         self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
-        self._is_prepared = self._is_attempted = False
+        self._transaction = Transaction(rule)
         self._device, self._params, self._kernels = device, params, kernels
         self._flags, self._pieces, self._exchange = flags, pieces, exchange
         n = len(params)
@@ -89,7 +89,7 @@ class BoundStep:
         self._counts = state.counts(initial, n, device)
         self._high_count_bits = state.high_16_bits(self._counts)
         self._zero_bits = bytes(self._high_count_bits.nbytes)
-        checked_inputs = check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
+        checked_inputs = checks.check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
         written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
         self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])
@@ -134,20 +134,21 @@ class BoundStep:
     def __call__(self, /, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
         self._prepare(changes)
-        self._update()
+        if self.may_fail:
+            self._transaction.begin(self._active.participants)
+        self._update(self._run)
 
     @exclusive
     def prepare(self, /, **changes: Any) -> None:
         """Take hyper-parameters, tensors and gradients as they are now, for `run`, which has to follow before any of
         them changes. Raises what a call raises, and then no weight, state or count has changed."""
         self._prepare(changes)
-        self._is_prepared = True
+        self._transaction.begin(self._active.participants)
 
     @exclusive
     def run(self) -> None:
         """One update of every tensor, with what `prepare` has taken; RuntimeError if it was not called before."""
-        self._require_prepared()
-        self._update()
+        self._update(self._transaction.run)
 
     @exclusive
     def attempt(self) -> None:
@@ -155,31 +156,16 @@ class BoundStep:
 
         An ArithmeticError names a parameter whose matrices have no factorization. Then nothing has changed.
         """
-        self._require_prepared()
-        fallible = self._active.runner.fallible
-        if fallible is not None and not self._is_attempted:
-            fallible.attempt()
-            self._is_attempted = True
+        self._transaction.attempt()
 
     @exclusive
     def undo(self) -> None:
         """Have everything be as before `attempt`."""
-        self._undo()
+        self._transaction.undo()
 
-    def _undo(self) -> None:
-        fallible = self._active.runner.fallible
-        if fallible is not None and self._is_attempted:
-            fallible.undo()
-        self._is_attempted = False
-
-    def _require_prepared(self) -> None:
-        if not self._is_prepared:
-            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
-
-    def _update(self) -> None:
-        self._is_prepared = self._is_attempted = False
+    def _update(self, run: Callable[[], Any]) -> None:
         try:
-            self._run()
+            run()
         finally:
             if self._mark_written is not None:
                 self._mark_written()
@@ -318,9 +304,8 @@ class BoundStep:
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Check what may have changed since the last step, and give kernels the hyper-parameters and gradients."""
-        self._is_prepared = False
-        if self._is_attempted:
-            self._undo()
+        if self._transaction.is_begun:
+            self._transaction.cancel()
         if self._given:
             arguments.check_given(self.rule.spec, self._given, changes)
         if self._launches is not None:
@@ -414,7 +399,9 @@ class BoundStep:
             table.set_hyper(self._values)
             table.set_scaler(self._scaler)
             table.set_seed(self._seed)
-        self._run, self._launches, self._mark_written = active.runner.run, active.runner.launches, active.mark_written
+        runner, self._mark_written = active.runner, active.mark_written
+        self.may_fail, self._launches = runner.may_fail, runner.launches
+        self._run = self._transaction.run if runner.may_fail else runner.run
 
     def _make_tables(self, members: list[int]) -> ActiveSet:
         """The tables of these parameters, those of one kernel in one table."""

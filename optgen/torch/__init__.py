@@ -15,8 +15,7 @@ from optgen.torch import requirement  # before anything that imports torch
 requirement.check()
 
 from optgen.torch.base import SpecOptimizer  # noqa: E402
-from optgen.torch.classes import listed, named, optimizer  # noqa: E402
-from optgen.torch.replacing import replace  # noqa: E402
+from optgen.torch.classes import listed, named, optimizer, replace  # noqa: E402
 
 __all__ = ["SpecOptimizer", "optimizer", "replace"]
 

@@ -14,20 +14,27 @@ from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, donation, in_backward, loading, naming, origin, owned_states, shards, updating
-from optgen.torch.capturable import is_capturing
-from optgen.torch.gpu_scaler import GpuScaler, can_stay
+from optgen.torch import loading, updating
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import hooked, refuse_fake
-from optgen.torch.identity import same_objects
-from optgen.torch.in_backward import BackwardUpdates
-from optgen.torch.memory import has_sparse_rows
+from optgen.torch.hooks import (
+    GpuScaler,
+    can_stay,
+    check_limit,
+    clip_coefficient,
+    gradients_of,
+    hooked,
+    refuse_fake,
+    total_norm,
+)
+from optgen.torch.loading import SPEC, check_specs, mark_groups
+from optgen.torch.memory import check_flat_options, has_sparse_rows
+from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
-from optgen.torch.ranks import ALONE
-from optgen.torch.rules import warn_of_sharing
-from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed
+from optgen.torch.rules import check_donation, warn_of_sharing
+from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
-from optgen.torch.values import options_of
+from optgen.torch.updating import ALONE, BackwardUpdates, check_in_backward
+from optgen.torch.values import is_capturing, options_of, same_objects
 
 
 class SpecClass(type):
@@ -120,15 +127,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @clip_norm.setter
     def clip_norm(self, limit: float | None) -> None:
-        checked_limit = clipping.check(limit)
+        checked_limit = check_limit(limit)
         for group in getattr(self, "param_groups", ()):
-            shards.check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+            check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
         self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
-        self._steps: list[GroupStep] = []
-        self._stepped_groups: list[int] = []
+        self._step: GroupStep | None = None
         self._state_dicts: list[dict[str, Any]] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
         self.gpu_scaler = GpuScaler()
@@ -229,17 +235,16 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         factor = 1.0 if on_gpu else self._gradient_factor()
         if not on_gpu and found_inf:
             return
-        steps = self._group_steps()
+        step = self._current_step()
 
         def prepare() -> None:
-            for step in steps:
-                if on_gpu:
-                    step.read_scaler()
-                step.prepare(factor, phase, numbers)
+            if on_gpu:
+                step.read_scaler()
+            step.prepare(factor, phase, numbers)
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(steps, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+        updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -254,26 +259,22 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 f"{type(self).__name__}: clip_norm={limit:g}: the host reads the norm, so step() cannot be "
                 "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
             )
-        norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
+        norm = total_norm(gradients_of(self.param_groups), are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
-        return factor * clipping.coefficient(self.grad_norm, limit).item()
+        return factor * clip_coefficient(self.grad_norm, limit).item()
 
-    def _group_steps(self) -> list[GroupStep]:
-        """The steps of all groups, bound to the states that are in `state` now."""
-        groups = self.param_groups
-        if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.spec.joins_params else [[group] for group in groups]
-            before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
-            self._steps = [
-                (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
-            ]
-            self._stepped_groups = list(map(id, groups))
+    def _current_step(self) -> GroupStep:
+        """The step of all groups, bound to the states that are in `state` now."""
+        step, groups = self._step, self.param_groups
+        if step is None:
+            step = self._step = GroupStep(self, groups)
+        elif step.ids != list(map(id, groups)):
+            step.follow(groups)
         elif not same_objects(self.state.values(), self._state_dicts):
-            for step in self._steps:
-                if not step.keeps_states():
-                    step.rebind()
+            if not step.keeps_states():
+                step.rebind()
             self._state_dicts = list(self.state.values())
-        return self._steps
+        return step
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
@@ -291,7 +292,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
-        return naming.describe(self.param_groups, param)
+        return describe_param(self.param_groups, param)
 
     # ------------------------------------------------------------ groups and states
 
@@ -307,10 +308,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
             if self.donate_grads:
-                donation.check(self, group)
+                check_donation(self, group)
             if self.in_backward:
-                in_backward.check(self, group)
-            shards.check_flat_options(
+                check_in_backward(self, group)
+            check_flat_options(
                 type(self).__name__, group["params"], in_backward=self.in_backward, clip_norm=self.clip_norm
             )
             if self.makes_states_at_construction:
@@ -324,19 +325,19 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             raise
         if self._backward is not None:
             self._backward.follow(self.param_groups)
-        self._group_steps()  # from now on, changes are seen
+        self._current_step()  # from now on, changes are seen
 
     def _mark(self, groups: Sequence[dict[str, Any]]) -> None:
         """Have groups say which spec they are of, or not, as in PyTorch's classes."""
         if self.saves_identity:
-            origin.mark(self, groups)
+            mark_groups(self, groups)
         else:
             for group in groups:
-                group.pop(origin.SPEC, None)
+                group.pop(SPEC, None)
 
     def __repr__(self) -> str:
         lines = super().__repr__().splitlines()
-        return "\n".join(line for line in lines if not line.lstrip().startswith(f"{origin.SPEC}:"))
+        return "\n".join(line for line in lines if not line.lstrip().startswith(f"{SPEC}:"))
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
@@ -370,7 +371,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if forget_unused(self.state, self.param_groups):
             self._make_states(shared)
         whole = self.state
-        self.state = owned_states.as_saved(self)
+        self.state = as_saved(self)
         try:
             packed = super().state_dict()
         finally:
@@ -397,7 +398,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
-        origin.check_specs(self, own["param_groups"])
+        check_specs(self, own["param_groups"])
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
         self._due = own.pop("due", 0)
         if "owners" in own or "owners" not in vars(self):
@@ -414,4 +415,4 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)
-        self._group_steps()
+        self._current_step()

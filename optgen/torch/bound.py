@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,13 +15,11 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.torch import state as states
-from optgen.torch.capturable import GpuScalars, shown
-from optgen.torch.histories import OtherShapeError
-from optgen.torch.identity import same_objects
-from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.scalars import PythonCounts, Scalars, count_of
-from optgen.torch.shards import box_of, sharding_of
+from optgen.torch.forms import GpuScalars, OtherShapeError, PythonCounts, Scalars, count_of, shown
+from optgen.torch.memory import ParamMemory, box_of, fits, local_tensor, row_sparse, sharding_of
+from optgen.torch.spelling import naming
 from optgen.torch.state import MASTER, STEP, StateKeys
+from optgen.torch.values import same_objects
 
 
 class BoundTensors:
@@ -29,7 +27,7 @@ class BoundTensors:
 
     `ids` number the parameters, for their draws. `is_sparse`: their gradients are sparse COO tensors.
     `capturable`: the step, its counts and its states of kind host are for captured graphs. `donate_grads`: steps use
-    the memory of gradients.
+    the memory of gradients. `describe` has the words for a parameter.
     """
 
     def __init__(
@@ -41,11 +39,13 @@ class BoundTensors:
         keys: StateKeys,
         *,
         seed: int,
+        describe: Callable[[torch.Tensor], str],
         is_sparse: bool = False,
         capturable: bool = False,
         donate_grads: bool = False,
     ) -> None:
-        self.params, self.rule, self._donates = params, rule, donate_grads
+        self.params, self.rule, self._donates, self._describe = params, rule, donate_grads, describe
+        self.may_fail = False
         self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
@@ -257,9 +257,10 @@ class BoundTensors:
             self._prepare_rows(self._step, given)
         else:
             self._step.prepare(**{**self._pending, **given})
+        self.may_fail = bool(self._step.may_fail or self._unstarted or self._masters)
 
     def attempt(self) -> None:
-        """After `prepare`, make those updates that may fail, all or none of them; `run` makes the others.
+        """Have states that follow the weights do so, and make those updates that may fail.
 
         An ArithmeticError names a parameter whose matrices have no factorization.
         """
@@ -267,20 +268,24 @@ class BoundTensors:
             self._restart()
         if self._masters:
             self._follow_weights()
-        self._step.attempt()
+        if self._step.may_fail:
+            with naming(self.bound_params, self._describe):
+                self._step.attempt()
 
     def undo(self) -> None:
-        """Have everything be as before `attempt`."""
+        """Have everything be as before `attempt`, but for what follows the weights."""
         self._step.undo()
         self._unstarted = self._find_unstarted()
 
     def run(self) -> None:
         """One update of the parameters that have gradients, with what `prepare` has taken and `attempt` has made."""
-        interrupt = None
         try:
             self._step.run()
-        except (KeyboardInterrupt, SystemExit) as error:  # of a signal: raised behind the native call, which is whole
-            interrupt = error
+        finally:  # an interrupt is raised behind the native call, which is whole
+            self._show()
+
+    def _show(self) -> None:
+        """Have parameters and states show what an update has made."""
         if self._by_row:
             self.counts[self._members] = self._own_counts
         for memory in self._copies:
@@ -295,8 +300,6 @@ class BoundTensors:
         self._pending = {}
         for scalars in self._scalars:
             scalars.write()
-        if interrupt is not None:
-            raise interrupt
 
     def _restart(self) -> None:
         """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""

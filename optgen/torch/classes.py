@@ -1,4 +1,4 @@
-"""Classes of optimizers: made of specs, once each."""
+"""Classes of optimizers: made of specs, once each, or put in the place of a live optimizer of PyTorch."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
+from optgen.torch.rules import check_rules
 from optgen.torch.spelling import Spelling, arguments_of, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
-from optgen.torch.torch_classes import Arguments
+from optgen.torch.torch_classes import Arguments, TorchClass
+
+# ---------------------------------------------------------------- of specs
 
 MAXIMIZE = "go up along the gradients, and not down"
 
@@ -213,3 +216,52 @@ def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
     lines += [f"    {name}: {text}" for name, (_, text) in more.items()]
     return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- in the place of PyTorch's
+
+
+def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
+    """An optimizer of optgen that goes on where one of `torch.optim` is: with its groups, states and hooks, not copies.
+
+    Whatever changes values of the old one's groups, as a scheduler does, changes them for the new one; but set
+    `scheduler.optimizer` to the new one before it loads a state dict, and before the first step of both if PyTorch is
+    not to warn. Step only one of the two. One that is of optgen is returned as it is.
+
+    Raises TypeError for a class that is none of torch.optim's, or has a step of its own, and what a first step would
+    raise for the values of its groups.
+    """
+    if isinstance(optimizer, SpecOptimizer):
+        return optimizer
+    row = _row_of(type(optimizer))
+    cls = by_source(row.source)
+    ours = cls.__new__(cls)
+    hooks = {name: x for name, x in vars(optimizer).items() if name.endswith("_hooks")}
+    ours.__setstate__(
+        {
+            "defaults": dict(optimizer.defaults),
+            "state": optimizer.state,
+            "param_groups": optimizer.param_groups,
+            "seed": 0,
+            "clip_norm": None,
+            "in_backward": False,
+            "donate_grads": False,
+            **hooks,
+        }
+    )
+    for group in ours.param_groups:
+        check_rules(ours, group)
+    return ours
+
+
+def _row_of(cls: type) -> TorchClass:
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    for parent in cls.__mro__:
+        row = torch_classes.CLASSES.get(parent.__name__)
+        if row is None or row.base is not parent:
+            continue
+        if inspect.unwrap(cls.step) is not inspect.unwrap(parent.step):  # type: ignore[attr-defined]
+            raise TypeError(f"{name} has a step of its own, which is not that of torch.optim.{row.name}")
+        return row
+    known = ", ".join(torch_classes.CLASSES)
+    raise TypeError(f"cannot replace {name}: it is none of {known}, of torch.optim; a wrapper holds the one to replace")

@@ -1,4 +1,4 @@
-"""What some versions of PyTorch have, and older ones have not.
+"""What PyTorch has not: some versions of it, features of newer ones, and all of them huge pages for large states.
 
 The code asks for a feature here, and never for a version. What docstrings say of versions is for readers. Where a
 feature is missing, the way that always works is taken.
@@ -6,11 +6,16 @@ feature is missing, the way that always works is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import mmap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
+
+# ---------------------------------------------------------------- of versions
 
 HAS_MUON = hasattr(torch.optim, "Muon")
 """`torch.optim.Muon` is there since PyTorch 2.9. Without it, `optgen.torch` has no class of that name."""
@@ -56,3 +61,30 @@ class _MeshAt:
 
     def get_coordinate(self) -> list[int]:
         return self.coordinate
+
+
+# ---------------------------------------------------------------- huge pages
+
+MIN_BYTES = 4 << 20
+"""Smaller tensors are left as they are; the same limit as NumPy's."""
+
+
+def with_huge_pages(new: torch.Tensor) -> torch.Tensor:
+    """The same tensor, whose memory nobody has touched yet; Linux is asked to back it with huge pages if it is large.
+
+    On a GPU, without memory, or on a system that has no such call, nothing is done.
+    """
+    size = new.nbytes
+    if size >= MIN_BYTES and new.device.type == "cpu" and (madvise := _madvise()):
+        first = -(-new.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
+        madvise(first, new.data_ptr() + size - first, mmap.MADV_HUGEPAGE)  # an error leaves it as it is
+    return new
+
+
+@cache
+def _madvise() -> Callable[[int, int, int], int] | None:
+    """`madvise` of the C library; None where there is none, or no huge pages."""
+    found = getattr(ctypes.CDLL(None), "madvise", None) if hasattr(mmap, "MADV_HUGEPAGE") else None
+    if found is not None:
+        found.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,44 +12,83 @@ import torch
 
 from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
-from optgen.torch import shards
+from optgen.execute.transaction import Transaction
 from optgen.torch.bound import BoundTensors
-from optgen.torch.capturable import check_capture
-from optgen.torch.identity import same_objects
-from optgen.torch.memory import check_layout, is_zero
-from optgen.torch.naming import KINDS, naming
+from optgen.torch.memory import check_flat, check_layout, is_flat, is_zero, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
-from optgen.torch.protocols import Owner
-from optgen.torch.rules import decode_states, load
-from optgen.torch.shards import sharding_of
+from optgen.torch.rules import Owner, decode_states, load
+from optgen.torch.spelling import naming
 from optgen.torch.state import forget_unused
-from optgen.torch.values import NO_CHANGES, GroupValues
+from optgen.torch.values import NO_CHANGES, GroupValues, check_capture, same_objects
 
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 
 
-class GroupStep:
-    """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
+@dataclass(frozen=True)
+class BoundGroups:
+    """Parameters that are bound together. `each` are the values of the group of each parameter, `groups` are the same,
+    each once."""
 
-    `groups` is one group, or all of an optimizer whose parameters share values. A step is `prepare`, which refuses
-    what is wrong before anything has changed, and then `run`: all groups are prepared before one of them runs.
-    `owned` are the sharded parameters that are to come to their owners before `attempt`, and to go back after `run`.
+    bound: BoundTensors | OwnedTensors
+    each: Sequence[GroupValues]
+    groups: Sequence[GroupValues]
+
+    def changes(self) -> Mapping[str, Any]:
+        """The params that have changed in some group, as a step takes them."""
+        if len(self.groups) == 1:
+            return self.groups[0].changed
+        return self.values(set().union(*[values.changed for values in self.groups]))
+
+    def is_split(self, differing: frozenset[str]) -> bool:
+        """Whether groups now differ in more than these params, so that they must be bound apart."""
+        if len(self.groups) == 1:
+            return False
+        differ = any([values.on_gpu.tensors or not differing.issuperset(values.changed) for values in self.groups])
+        return differ and len({values.kind for values in self.groups}) > 1
+
+    def values(self, names: Collection[str]) -> dict[str, Any]:
+        """Params as they are now: a number where all parameters have the same, else a list with one for each."""
+        found: dict[str, Any] = {}
+        for name in names:
+            each = [values.arguments.values[name] for values in self.each]
+            found[name] = each[0] if each.count(each[0]) == len(each) else each
+        return found
+
+
+class GroupStep:
+    """The step of the parameters of groups that have had a gradient; the others are bound when they get one.
+
+    Groups are bound together, and updated by one call, if they differ in nothing but the params that may differ between
+    parameters. A step is `prepare`, which refuses what is wrong before anything has changed, and then the
+    `transaction`. `owned` are the sharded parameters that are to come to their owners before that is attempted, and to
+    go back after it has run.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
-        self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
-        self._name = type(optimizer).__name__
-        self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
-        self._kept_by = [values.options for values in self._values]
+        self._optimizer = weakref.proxy(optimizer)  # which has this step
+        self._name, self._spec = type(optimizer).__name__, optimizer.spec
+        self._describe = partial(type(optimizer).describe, self._optimizer)  # a bound method would keep it alive
+        self.groups: Sequence[Mapping[str, Any]] = []
+        self._values: list[GroupValues] = []
+        self.follow(groups)
+        self.transaction = Transaction(self._name)
+        self._parts: list[BoundGroups] = []
         self._bound: list[BoundTensors | OwnedTensors] = []
         self.owned: list[OwnedTensors] = []
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
-        self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
+        self._needs_other_kernels, self._has_started, self._is_on_gpu = False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
         self._phase: str | None = None
         self._given: Mapping[str, float] = NO_CHANGES
         self._learning: set[int] = set()  # the parameters of a step with phases
+
+    def follow(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        """From now on, update these groups, and see what changes in them."""
+        known = {id(values.group): values for values in self._values}
+        make = partial(GroupValues, self._spec, self._optimizer.spelling)
+        self._values = [known.get(id(group)) or make(group) for group in groups]
+        self.groups, self.ids, self._is_stale = list(groups), list(map(id, groups)), True
 
     def read_scaler(self) -> None:
         """From now on, have updates on a GPU read the optimizer's `gpu_scaler`."""
@@ -58,12 +98,14 @@ class GroupStep:
     def prepare(
         self, gradient_factor: float, phase: str | None = None, given: Mapping[str, float] = NO_CHANGES
     ) -> None:
-        """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor, and
-        computes a phase of a step that has phases. `given` are the numbers that this step reads.
+        """Take the groups' values, tensors and gradients as they are now; the `transaction` multiplies gradients by a
+        factor, and computes a phase of a step that has phases. `given` are the numbers that this step reads.
 
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
         """
+        if self.transaction.is_begun:
+            self.transaction.cancel()
         if self._is_on_gpu:
             check_capture(self._name, self.groups)
         if phase is not None:
@@ -74,20 +116,20 @@ class GroupStep:
         except BaseException:
             self._is_stale = self._needs_other_kernels = True  # or values that were seen would not be used
             raise
+        self.transaction.begin(self._bound)
 
     def _take(self, gradient_factor: float) -> None:
         """`prepare`, but after an error what has been seen of the groups may not be bound."""
-        changes = self._changes()
-        factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
-        if factor != 1.0 and not self._scales_gradient:
+        have_changed = self._look()
+        if gradient_factor != 1.0 and not self._scales_gradient:
             self._scales_gradient = self._is_stale = True  # from now on, as kernels would change to and fro
         if self._is_stale or not self._is_current():
-            self._factor = factor
+            self._factor = gradient_factor
             self._rebuild()
-        elif changes or factor != self._factor:
-            self._factor = factor
-            for bound in self._bound:
-                bound.set(self._values_for(bound, changes), factor)
+        elif have_changed or gradient_factor != self._factor:
+            self._factor = gradient_factor
+            for part in self._parts:
+                self._set(part, part.changes())
         try:
             for bound in self._bound:
                 bound.prepare(self._phase, self._given)
@@ -113,30 +155,11 @@ class GroupStep:
                 )
 
     def starts(self) -> bool:
-        """After `prepare`, whether there is a step to `attempt` and `run`."""
+        """After `prepare`, whether there is a step to run."""
         if self._new_states:
             self._keep_new_states()
         self._has_started = self._has_started or not self._waits_to_start()
         return self._has_started
-
-    def attempt(self) -> None:
-        """Make those updates that may fail; an ArithmeticError names a parameter, and `undo` takes back the others."""
-        for bound in self._bound:
-            try:
-                bound.attempt()
-            except KINDS:
-                with naming(bound.bound_params, self._optimizer.describe):
-                    raise
-
-    def undo(self) -> None:
-        """Have everything be as before `attempt`."""
-        for bound in self._bound:
-            bound.undo()
-
-    def run(self) -> None:
-        """One update of the parameters that have gradients, after `attempt`."""
-        for bound in self._bound:
-            bound.run()
 
     def rebind(self) -> None:
         """Have the next step bind all parameters anew."""
@@ -146,19 +169,29 @@ class GroupStep:
         """Whether the optimizer's states stand in the dicts that are bound."""
         return all(bound.keeps(self._optimizer.state) for bound in self._bound)
 
-    def _changes(self) -> Mapping[str, Any]:
-        """The params that have changed in some group."""
-        if len(self.groups) == 1:
-            changes = self._values[0].changes(self.groups[0])
-            if changes is None:
+    def _look(self) -> bool:
+        """Whether values of a group have changed."""
+        have_changed = False
+        for values in self._values:
+            if not values.look():
                 self._is_stale = self._needs_other_kernels = True
-            return changes or NO_CHANGES
-        found = [values.changes(group) for values, group in zip(self._values, self.groups, strict=True)]
-        if None in found:
-            self._is_stale = self._needs_other_kernels = True
-        if any(found):
-            self._check_groups_are_alike()
-        return next(filter(None, found), NO_CHANGES)
+            elif values.changed:
+                have_changed = True
+        if have_changed and len(self.groups) > 1:
+            if self._spec.joins_params:
+                self._check_groups_are_alike()
+            elif any(part.is_split(self._spec.differing) for part in self._parts):
+                self._is_stale = True
+        return have_changed
+
+    def _set(self, part: BoundGroups, values: Mapping[str, Any]) -> None:
+        """Have the next step of a part use these values; ValueError if it cannot read a tensor that is among them."""
+        first = part.groups[0]
+        if first.on_gpu.tensors and not part.bound.is_capturable:
+            key = self._optimizer.spelling.key_of(next(iter(first.on_gpu.tensors)))
+            param = self._describe(part.bound.params[0])
+            raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
+        part.bound.set(values, -self._factor if first.flips_gradient else self._factor)
 
     def _is_current(self) -> bool:
         # At each step: loops take less time than generators.
@@ -181,8 +214,9 @@ class GroupStep:
 
         It is left out, so that what starts from the first gradient starts from a real one.
         """
-        rates = [values.arguments.values["lr"] for values in self._values]
-        if not self._optimizer.makes_states_at_construction or any(rates):
+        if not self._optimizer.makes_states_at_construction:
+            return False
+        if any(values.arguments.values["lr"] for values in self._values):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
         return not any(bound.counts.any() for bound in self._bound) and all(map(is_zero, grads))
@@ -200,37 +234,45 @@ class GroupStep:
         had_gradient = {id(p) for bound in before for p in bound.unmoved()}
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
-        self._bound = self._bind_all([p for p in params if id(p) not in left_out])
+        self._parts = self._bind_all([p for p in params if id(p) not in left_out])
+        self._bound = [part.bound for part in self._parts]
         self.owned = [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
         self._params, self._without_gradient = list(params), without
         self._is_stale = self._needs_other_kernels = False
 
-    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors | OwnedTensors]:
+    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundGroups]:
         self._is_on_gpu = any(p.is_cuda for p in params)
         if self._is_on_gpu:
             check_capture(self._name, self.groups, binds=True)
-        buckets = self._buckets(params)
-        if len(self.groups) > 1:
+        values_of = {id(p): values for values in self._values for p in values.group["params"]}
+        buckets = self._buckets(params, values_of)
+        if self._spec.joins_params:
             self._check_groups_are_alike()
-        if len(buckets) > 1 and self._optimizer.spec.joins_params:
-            kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
-            raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
-        rules = [self._rule(members[0]) for members in buckets.values()]
+            if len(buckets) > 1:
+                kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
+                raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
+        rules = [self._rule(members[0], values_of[id(members[0])]) for members in buckets.values()]
         self._decode_states()
         self._new_states = []
-        found: list[BoundTensors | OwnedTensors] = []
+        found: list[BoundGroups] = []
         for rule, (key, members) in zip(rules, buckets.items(), strict=True):
             self._check_flat(rule, members)
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
-            found += [self._bind_owned(rule, whole)] if whole else []
-            found += [self._bind(rule, others, sparse=key[-1])] if others else []
+            bound: list[BoundTensors | OwnedTensors] = [self._bind_owned(rule, whole)] if whole else []
+            bound += [self._bind(rule, others, values_of[id(others[0])], sparse=key[-1])] if others else []
+            for own in bound:
+                each = [values_of[id(p)] for p in own.params]
+                found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
+        for part in found:
+            first = part.groups[0]
+            self._set(part, part.values(first.arguments.values) if len(part.groups) > 1 else first.on_gpu.tensors)
         return found
 
     def _check_flat(self, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
-        for p in filter(shards.is_flat, params):
+        for p in filter(is_flat, params):
             with naming([p], self._optimizer.describe):
-                shards.check_flat(rule, p)
+                check_flat(rule, p)
 
     def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
         optimizer = self._optimizer
@@ -250,19 +292,19 @@ class GroupStep:
                 numbers,
                 keys,
                 owners,
-                partial(optimizer.__class__.describe, optimizer),  # a bound method would keep the optimizer alive
+                self._describe,
                 seed=optimizer.seed,
                 donate_grads=optimizer.donate_grads,
             )
         self._new_states += zip(params, kept, strict=True)
-        bound.set(self._values_for(bound, {}), self._factor)
         return bound
 
-    def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
-        """The parameters that are bound together, by dtype, device, sharding, dtype of scalars, and whether by row."""
+    def _buckets(self, params: Sequence[torch.Tensor], values_of: Mapping[int, GroupValues]) -> Buckets:
+        """The parameters that are bound together, by the kind of their group, dtype, device, sharding, dtype of
+        scalars, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
-        group_of = {id(p): group for group in self.groups for p in group["params"]}
+        kinds = {id(values): values.kind for values in self._values}
         buckets: Buckets = {}
         with naming(params, optimizer.describe):
             for k, p in enumerate(params):
@@ -271,31 +313,33 @@ class GroupStep:
             if id(p) in seen:  # PyTorch warns of it when the group is added
                 raise ValueError(f"{optimizer.describe(p)} stands twice in its group, and can be updated only once")
             seen.add(id(p))
-            by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
+            by_row = p.grad is not None and optimizer.updates_rows(values_of[id(p)].group, p)
             if by_row and optimizer.spec.phases:
                 raise ValueError(
                     f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
                 )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
-            buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
+            kind = kinds[id(values_of[id(p)])]
+            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
         return buckets
 
-    def _rule(self, like: torch.Tensor) -> UpdateRule:
-        """The rule for parameters like this one, with the first group's values."""
-        first, optimizer = self._values[0], self._optimizer
+    def _rule(self, like: torch.Tensor, values: GroupValues) -> UpdateRule:
+        """The rule for parameters like this one, with the values of its group."""
+        optimizer = self._optimizer
         flags = optimizer.state_keys.rule_flags(optimizer.state.get(like, {}))
+        scales = self._scales_gradient or values.flips_gradient
         with naming([like], optimizer.describe):
-            return load(optimizer, like, first.arguments, first.options, scales_gradient=self._scales_gradient, **flags)
+            return load(optimizer, like, values.arguments, values.options, scales_gradient=scales, **flags)
 
     def _decode_states(self) -> None:
         """Have groups that now keep their states otherwise hold numbers in place of codes."""
         optimizer = self._optimizer
-        for k, (group, values) in enumerate(zip(self.groups, self._values, strict=True)):
-            if values.options.storage != self._kept_by[k].storage:
-                decode_states(optimizer, group["params"], optimizer.state, values.arguments, self._kept_by[k])
-            self._kept_by[k] = values.options
+        for values in self._values:
+            if values.options.storage != values.kept_by.storage:
+                decode_states(optimizer, values.group["params"], optimizer.state, values.arguments, values.kept_by)
+            values.kept_by = values.options
 
-    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
+    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool) -> BoundTensors:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
         self._separate_states(params, kept)
@@ -307,12 +351,12 @@ class GroupStep:
                 optimizer.numbers_of(params),
                 optimizer.state_keys,
                 seed=optimizer.seed,
+                describe=self._describe,
                 is_sparse=sparse,
-                capturable=self._is_capturable(params[0], sparse=sparse),
+                capturable=self._is_capturable(params[0], values, sparse=sparse),
                 donate_grads=optimizer.donate_grads,
             )
         self._new_states += zip(params, kept, strict=True)
-        bound.set(self._values_for(bound, self._values[0].on_gpu.tensors), self._factor)
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
@@ -343,20 +387,10 @@ class GroupStep:
         if len(state) > sum(len(group["params"]) for group in groups):
             forget_unused(state, groups)
 
-    def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
+    def _is_capturable(self, like: torch.Tensor, values: GroupValues, *, sparse: bool) -> bool:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""
         without_host = not sparse and sharding_of(like) is None
-        return like.is_cuda and (self._values[0].options.capturable or (self._reads_scaler and without_host))
-
-    def _values_for(self, bound: BoundTensors | OwnedTensors, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a step takes over of changes; ValueError if it cannot read a tensor that is among them."""
-        if len(self.groups) > 1:
-            return self._values_of_each(bound.params)
-        if not bound.is_capturable:
-            for name in self._values[0].on_gpu.tensors:
-                key, param = self._optimizer.spelling.key_of(name), self._optimizer.describe(bound.params[0])
-                raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
-        return changes
+        return like.is_cuda and (values.options.capturable or (self._reads_scaler and without_host))
 
     # ------------------------------------------------------------ values that all parameters share
 
@@ -364,15 +398,10 @@ class GroupStep:
     def _joins(self) -> str:
         return f"{self._optimizer.spec.name} shares values between all parameters"
 
-    def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
-        """All values: those that may differ between groups as lists, one for each parameter."""
-        own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
-        each = [self._values[own[id(p)]].arguments.values for p in params]
-        lists = {name: [values[name] for values in each] for name in self._optimizer.spec.per_parameter}
-        return {**self._values[0].arguments.values, **lists}
-
     def _check_groups_are_alike(self) -> None:
         """ValueError where groups differ in what decides the values that all parameters share."""
+        if len(self.groups) == 1:
+            return
         first = self._values[0]
         for name in {name for values in self._values for name in values.on_gpu.tensors}:
             key = self._optimizer.spelling.key_of(name)
@@ -386,7 +415,9 @@ class GroupStep:
                     raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
 
 
-def _kind(dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool) -> str:
+def _kind(
+    kind: Any, dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool
+) -> str:
     """What the parameters of a bucket have in common, in words."""
     layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")
     return f"{dtype} on {device}{layout}"

@@ -1,15 +1,20 @@
-"""What surrounds a step: hooks, the profiler, where graphs of `torch.compile` end, and FakeTensorMode."""
+"""What surrounds a step: hooks, the profiler, where graphs of `torch.compile` end, and FakeTensorMode; the norm of all
+gradients, as `clip_grad_norm_` has it, and what a GradScaler tells steps on a GPU."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import torch
 from torch._compile import _disable_dynamo
 from torch.optim import optimizer as torch_optimizer
+
+from optgen.torch.memory import sharding_of
+
+# ---------------------------------------------------------------- hooks and the profiler
 
 Step = Callable[..., Any]
 _is_profiled = torch._C._autograd._profiler_enabled
@@ -71,3 +76,104 @@ def refuse_fake(name: str) -> None:
             f"{name}: a step under FakeTensorMode: steps are compiled kernels, which read and write memory that fake "
             "tensors have not; call step() outside of the mode"
         )
+
+
+# ---------------------------------------------------------------- the norm of gradients
+
+EPSILON = 1e-6
+"""What PyTorch adds to a norm before it divides by it."""
+
+
+def check_limit(limit: float | None) -> float | None:
+    """A limit of norms; ValueError if it is not a positive number or None."""
+    try:
+        is_limit = limit is None or (limit is not True and bool(limit > 0))
+    except (TypeError, ValueError, RuntimeError):  # text, an array, a tensor of several elements
+        is_limit = False
+    if not is_limit:
+        raise ValueError(f"clip_norm: a positive number or None, not {limit!r}")
+    return limit
+
+
+def gradients_of(groups: Iterable[dict[str, Any]]) -> list[torch.Tensor]:
+    """The gradients that are there, in the order of the parameters."""
+    return [p.grad for group in groups for p in group["params"] if p.grad is not None]
+
+
+@torch.no_grad()
+def total_norm(grads: Sequence[torch.Tensor], *, are_scaled: bool = False) -> torch.Tensor:
+    """The 2-norm of gradients as if they were one vector, of shape (), on the first one's device.
+
+    Each process with shards gets the norm of the whole. Duplicate entries of sparse gradients are summed first. Norms
+    of 16-bit gradients are rounded to 16 bits, as PyTorch's are. Where gradients `are_scaled` they are float32, since
+    the norm of scaled float16 numbers may be infinite there.
+    """
+    terms: dict[Any, list[torch.Tensor]] = {}
+    for grad in grads:
+        term = grad.coalesce().values() if grad.layout == torch.sparse_coo else grad
+        if are_scaled and term.dtype in (torch.float16, torch.bfloat16):
+            # The norm of a norm is that norm, so it can stand for its gradient.
+            term = torch.linalg.vector_norm(term, dtype=torch.float32)
+        terms.setdefault(getattr(term, "device_mesh", None), []).append(term)
+    norms = [_whole(torch.nn.utils.get_total_norm(some)) for some in terms.values()] or [
+        torch.tensor(0.0, device="cpu")
+    ]
+    return norms[0] if len(norms) == 1 else torch.nn.utils.get_total_norm(norms)
+
+
+def _whole(x: torch.Tensor) -> torch.Tensor:
+    """The value of a tensor that may be a DTensor, of which each process has a part."""
+    full_tensor = getattr(x, "full_tensor", None)
+    return x if full_tensor is None else full_tensor()
+
+
+def clip_coefficient(norm: torch.Tensor, limit: float) -> torch.Tensor:
+    """What gradients of this norm are multiplied by: min(1, limit/(norm + 1e-6)), of the norm's dtype.
+
+    It is 0 for an infinite norm, and NaN for one that is NaN.
+    """
+    return torch.clamp(limit / (norm + EPSILON), max=1.0)
+
+
+# ---------------------------------------------------------------- what a GradScaler tells
+
+
+class GpuScaler:
+    """The scale and `found_inf` of a GradScaler, which makes new ones for each step, at addresses that stay.
+
+    `tensors` has them for each GPU that steps read them on: two float32 of shape (), 1 and 0 without a GradScaler.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[torch.device, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def on(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """The two on a GPU."""
+        if device not in self.tensors:
+            one = torch.ones((), dtype=torch.float32, device=device)
+            self.tensors[device] = one, torch.zeros_like(one)
+        return self.tensors[device]
+
+    def write(self, scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> None:
+        """Have the next steps use these two, in the order of the current streams; None is no GradScaler."""
+        for own_scale, own_found_inf in self.tensors.values():
+            _write(own_scale, scale, 1.0)
+            _write(own_found_inf, found_inf, 0.0)
+
+
+def _write(own: torch.Tensor, new: torch.Tensor | None, default: float) -> None:
+    if new is None:
+        own.fill_(default)
+    else:
+        own.copy_(new.reshape(()), non_blocking=True)
+
+
+def can_stay(found_inf: torch.Tensor, groups: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether all parameters that have gradients can be updated without the host knowing what `found_inf` is.
+
+    It has to know it for parameters on the CPU, sparse gradients and shards.
+    """
+    params = [p for group in groups for p in group["params"] if p.grad is not None]
+    return found_inf.is_cuda and all(
+        p.is_cuda and p.grad.layout == torch.strided and sharding_of(p) is None for p in params
+    )

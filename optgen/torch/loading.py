@@ -1,4 +1,4 @@
-"""States that are made before the first step, or come from a state dict."""
+"""States that are made, or taken from a state dict, after a look at whose they are."""
 
 from __future__ import annotations
 
@@ -12,19 +12,95 @@ import torch
 
 from optgen.execute.rule import UpdateRule
 from optgen.model import Kind, StateDecl
-from optgen.torch import codes, origin, owned_states, shards
+from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
-from optgen.torch.memory import check_layout, is_dtensor, is_here
-from optgen.torch.naming import naming
+from optgen.torch.features import with_huge_pages
+from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
+from optgen.torch.memory import check_flat, check_layout, is_dtensor, is_here
+from optgen.torch.owned import make_owned
 from optgen.torch.owners import is_owned
-from optgen.torch.pages import with_huge_pages
-from optgen.torch.protocols import Owner
-from optgen.torch.rules import decode_states, has_memory, load
-from optgen.torch.scalars import count_of, step_tensor
-from optgen.torch.spelling import STORAGE_OPTIONS
-from optgen.torch.state import STEP
+from optgen.torch.rules import Owner, decode_states, has_memory, load
+from optgen.torch.spelling import OPTIONS, STORAGE_OPTIONS, naming
+from optgen.torch.state import MASTER, STEP
 from optgen.torch.values import GroupValues, options_of
+
+# ---------------------------------------------------------------- whose states they are
+
+SPEC = "optgen_spec"
+"""The key of a group that says which spec it is of. It is in the groups themselves, as torch.distributed.checkpoint
+takes the keys of flattened state dicts from there. PyTorch's classes have none."""
+ADDED = ("foreach", "maximize", "capturable", "differentiable", "fused", "decoupled_weight_decay")
+"""Keys of groups that PyTorch's optimizers came to have, so that older state dicts lack them."""
+VALUES = frozenset((
+    "alpha", "amsgrad", "beta2_decay", "betas", "centered", "d", "dampening", "eps", "etas",
+    "initial_accumulator_value", "lambd", "lr", "lr_decay", "momentum", "momentum_decay", "nesterov",
+    "ns_coefficients", "ns_steps", "adjust_lr_fn", "rho", "step_sizes", "t0", "weight_decay",
+))  # fmt: skip
+"""The keys of groups that some optimizer of PyTorch has, but for those of ADDED."""
+STATES = frozenset((
+    "acc_delta", "ax", "col_var", "eta", "exp_avg", "exp_avg_sq", "exp_inf", "grad_avg", "max_exp_avg_sq",
+    "momentum_buffer", "mu", "mu_product", "prev", "row_var", "square_avg", "step_size", "sum", "variance",
+))  # fmt: skip
+"""The states that some optimizer of PyTorch has, beside the count."""
+
+
+def mark_groups(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
+    """Have groups, or what is pickled, say which spec they are of."""
+    own = identity(optimizer.spec)
+    for group in groups:
+        group[SPEC] = dict(own)
+
+
+def check_specs(optimizer: Owner, groups: Iterable[Mapping[str, Any]]) -> None:
+    """ValueError if a group of a state dict, or of a pickle, is of another spec, of another version of it, or of one
+    with other states."""
+    name = type(optimizer).__name__
+    for group in groups:
+        try:
+            saved = group.get(SPEC)
+            differs = difference(optimizer.spec, saved) if optimizer.saves_identity or saved is not None else None
+        except ValueError as error:
+            raise ValueError(f"{name}: '{SPEC}' of a group: {error}") from None
+        if differs is not None:
+            raise ValueError(f"{name}: the state dict is of another optimizer: {differs}")
+
+
+def check_values(optimizer: Owner, groups: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    """ValueError if one of some groups, beside those here, is of another optimizer of PyTorch: it has values of that
+    which are not in the group here, where a user may have put them, or lacks what this class always had."""
+    own = {*optimizer.defaults, *optimizer.spelling.defaults}
+    needed = [] if optimizer.saves_identity else sorted(own.difference(ADDED, OPTIONS))
+    for group, here in groups:
+        others, missing = sorted(VALUES & group.keys() - own - here.keys()), [x for x in needed if x not in group]
+        if others or missing:
+            what = f"has {', '.join(others)}" if others else f"lacks {', '.join(missing)}"
+            raise ValueError(f"{type(optimizer).__name__}: the state dict is of another optimizer: a group {what}")
+
+
+def check_states(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
+    """ValueError if a parameter's states are those of another optimizer: one is of PyTorch's and not of the spec, or
+    some are unknown, and none are of the spec; or if one is a meta tensor. TypeError if they are no dict."""
+    key_of = optimizer.state_keys.key_of
+    own = [key_of(s.name) for s in optimizer.spec.states]
+    known = {*own, *(given.name for given in optimizer.spec.inputs)}
+    for p, values in saved.items():
+        if not isinstance(values, Mapping):
+            raise TypeError(f"the state of {optimizer.describe(p)}: expected a dict of its tensors, not {values!r}")
+        for name, x in values.items():
+            if isinstance(x, torch.Tensor) and x.is_meta and not p.is_meta:
+                raise ValueError(f"state['{name}'] of {optimizer.describe(p)}: a meta tensor, which holds no numbers")
+        names = map(str, values)
+        found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(SCALE)]
+        others = set(found) - known
+        if others & STATES or (own and others and not set(own).intersection(found)):
+            raise ValueError(
+                f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
+                f"states {', '.join(found)} there, and {', '.join(own) or 'none'} here"
+            )
+
+
+# ---------------------------------------------------------------- states that are made, or loaded
 
 
 def make_states(
@@ -46,7 +122,7 @@ def make_states(
             rule = rules.get((p.dtype, p.device))
             if rule is None:
                 rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
-            shards.check_flat(rule, p)
+            check_flat(rule, p)
             if is_owned(rule, p):
                 owned.setdefault(rule, []).append(p)
                 state.setdefault(p, {})
@@ -85,7 +161,7 @@ def _make_owned(optimizer: Owner, rule: UpdateRule, p: torch.Tensor, state: Muta
     if optimizer.spec.joins_params or optimizer.spec.inputs:
         return  # refused by the first step
     try:
-        owned_states.make(optimizer.owners, rule, p, state[p], optimizer.state_keys)
+        make_owned(optimizer.owners, rule, p, state[p], optimizer.state_keys)
     except (TypeError, ValueError) as error:
         raise type(error)(f"params[0]: {error}") from error
 
@@ -103,9 +179,9 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             loaded = replaced
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
     params = _numbered(groups, saved)
-    silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if origin.SPEC not in new]
-    origin.check_specs(optimizer, saved)
-    origin.check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
+    silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if SPEC not in new]
+    check_specs(optimizer, saved)
+    check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
         if number in params:
@@ -121,7 +197,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
                 new.setdefault(key, default)
         _decode(optimizer, own, new, state)
         _check_states_are_complete(optimizer, new, state)
-    origin.check_values(optimizer, silent)
+    check_values(optimizer, silent)
     if optimizer.makes_states_at_construction:
         shared: dict[str, torch.Tensor] = {}
         for group in saved:
@@ -181,7 +257,7 @@ def _check_shapes(optimizer: Owner, p: torch.Tensor, kept: Mapping[str, Any], ow
             continue
         with naming([p], optimizer.describe):
             try:
-                codes.check_tensor(key, there)
+                check_tensor(key, there)
                 states.check_size(key, there, p)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"params[0]: {error}") from None

@@ -1,22 +1,209 @@
-"""Sharded parameters that are updated whole, each by its owner, with the interface of `BoundTensors`."""
+"""Sharded parameters that are updated whole, each by its owner, with the interface of `BoundTensors`; and their states,
+whole at the owner and DTensors in state dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 
 from optgen.execute.rule import UpdateRule
-from optgen.torch import owned_states
-from optgen.torch.bound import BoundTensors
-from optgen.torch.memory import has_sparse_rows, local_tensor, placed_like
-from optgen.torch.naming import naming
-from optgen.torch.owners import Owners
-from optgen.torch.scalars import count_of, step_tensor
+from optgen.torch import state as states
+from optgen.torch.bound import BoundTensors, kernel_of, memory_of
+from optgen.torch.forms import count_of, step_tensor
+from optgen.torch.memory import has_sparse_rows, is_dtensor, local_tensor, placed_like, sharding_of
+from optgen.torch.owners import Owners, ShardGroup, Traveller, from_owners
+from optgen.torch.rules import Owner
+from optgen.torch.spelling import naming
 from optgen.torch.state import STEP, StateKeys
-from optgen.torch.transport import ShardGroup, Traveller
+
+# ---------------------------------------------------------------- states: which come to the owner, and how
+
+Kept = dict[str, Any]
+"""What `optimizer.state[p]` holds."""
+
+
+def draws(rule: UpdateRule, params: Iterable[torch.Tensor]) -> bool:
+    """Whether states of some parameters are rounded at random, so that the count is kept."""
+    kernels = (rule.kernel(tuple(p.shape)) for p in params)
+    return any(b.format.needs_draws for kernel in kernels for b in kernel.states.values())
+
+
+def states_in_shards(kept: Kept) -> list[str]:
+    """The names of states that are DTensors, as state dicts have them."""
+    return sorted(key for key, x in kept.items() if isinstance(x, torch.Tensor) and is_dtensor(x))
+
+
+# ---------------------------------------------------------------- from and to state dicts
+
+
+def take_whole(kept: Kept, group: ShardGroup, owner: int) -> list[Traveller]:
+    """Have `kept` hold the states that are in shards whole, at the owner, and no longer at others.
+
+    The result is what is to travel for that. ValueError for states that other processes have.
+    """
+    found = []
+    for key in states_in_shards(kept):
+        x = kept[key]
+        cut = [k for k, placement in enumerate(x.placements) if not placement.is_replicate()]
+        if x.device_mesh != group.mesh or not set(cut) <= set(group.sharding.dims) or _is_partial(x):
+            raise ValueError(
+                f"state['{key}']: a DTensor placed {x.placements} on {x.device_mesh}, where its parameter is cut over "
+                f"the dimensions {group.sharding.dims} of {group.mesh}"
+            )
+        part = local_tensor(x)
+        whole = torch.empty(x.shape, dtype=x.dtype, device=part.device) if owner == group.rank else None
+        found.append(Traveller(owner, group.bounds(x.shape, x.placements), part, whole))
+        if whole is None:
+            del kept[key]
+        else:
+            kept[key] = whole
+    return found
+
+
+def _is_partial(x: Any) -> bool:
+    return any(placement.is_partial() for placement in x.placements)
+
+
+def as_saved(optimizer: Owner) -> Any:
+    """The states of an optimizer as state dicts have them. Where owners have some, all ranks must call this together.
+
+    States of the parameter's shape are DTensors that are cut like it, and others are cut along their first axis. Of
+    numbers that all ranks have, and of what is no tensor, each rank has its own.
+    """
+    owners, state = optimizer.owners, optimizer.state
+    every = dict.fromkeys(p for group in optimizer.param_groups for p in group["params"])
+    gone = {p for p in state if isinstance(p, torch.Tensor) and p not in every}
+    if gone:  # from all groups, and a state dict has no number for it
+        state = defaultdict(dict, {p: kept for p, kept in state.items() if p not in gone})
+    owned = [p for p in every if p in owners.places and p in state and sharding_of(p) is not None]
+    if not owned:
+        return state
+    found: defaultdict[Any, Kept] = defaultdict(dict, state)
+    for group, members in _by_group(owners, owned).items():
+        found |= _in_group(owners, group, members, state)
+    return found
+
+
+def _in_group(
+    owners: Owners, group: ShardGroup, members: Mapping[int, torch.Tensor], state: Mapping[Any, Kept]
+) -> dict[Any, Kept]:
+    """The states, in shards, of parameters that a group of processes shares, by their numbers."""
+    described: dict[int, list[tuple[str, Any]]] = {}
+    for own in _gathered(group, {k: _description(state[p]) for k, p in members.items() if owners.is_here(p)}):
+        described |= own
+    found: dict[Any, Kept] = {}
+    travellers = []
+    for k, p in members.items():
+        found[p] = {}
+        for key, form in described[k]:
+            if form is None:
+                found[p][key] = state[p][key]
+                continue
+            found[p][key], traveller = _in_shards(p, group, owners.places[p].rank, state[p].get(key), *form)
+            travellers.append(traveller)
+    from_owners(group, travellers)
+    return found
+
+
+def _by_group(owners: Owners, params: Sequence[torch.Tensor]) -> dict[ShardGroup, dict[int, torch.Tensor]]:
+    """The parameters that each group of processes shares, by their numbers."""
+    found: dict[ShardGroup, dict[int, torch.Tensor]] = {}
+    for k, p in enumerate(params):
+        found.setdefault(owners.group_of(p), {})[k] = p
+    return found
+
+
+def _gathered(group: ShardGroup, own: Any) -> list[Any]:
+    """An object of each process."""
+    gathered: list[Any] = [None] * group.size
+    dist.all_gather_object(gathered, own, group=group.group)
+    return gathered
+
+
+def _description(kept: Kept) -> list[tuple[str, Any]]:
+    """Of each state its name, and the shape, dtype and device of one that is here alone."""
+
+    def form(key: str, x: Any) -> Any:
+        is_here_alone = isinstance(x, torch.Tensor) and not is_dtensor(x) and key != STEP
+        return (tuple(x.shape), x.dtype, x.device.type) if is_here_alone else None
+
+    return [(key, form(key, x)) for key, x in kept.items()]
+
+
+def _in_shards(
+    param: Any,
+    group: ShardGroup,
+    owner: int,
+    whole: torch.Tensor | None,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    device: str,
+) -> tuple[torch.Tensor, Traveller]:
+    """A state as a DTensor without values, or as a tensor of one number, and what brings the values."""
+    from torch.distributed.tensor import DTensor
+
+    placements = _placements(param, group, shape, dtype)
+    bounds = group.bounds(shape, placements)
+    part = torch.empty(bounds[group.rank][1], dtype=dtype, device=param.device if device != "cpu" else "cpu")
+    traveller = Traveller(owner, bounds, part, whole)
+    if not shape:
+        return part, traveller
+    stride = torch.empty(shape, device="meta").stride()
+    return DTensor.from_local(part, group.mesh, placements, run_check=False, shape=torch.Size(shape), stride=stride), (
+        traveller
+    )
+
+
+def _placements(param: Any, group: ShardGroup, shape: tuple[int, ...], dtype: torch.dtype) -> Sequence[Any]:
+    """How a state is cut: blocks of codes are neighbours in a row, so that codes are cut between rows."""
+    from torch.distributed.tensor import Replicate, Shard
+
+    if shape == tuple(param.shape) and dtype != torch.uint8:
+        return param.placements  # type: ignore[no-any-return]
+    first = group.sharding.dims[0] if shape else -1
+    return [Shard(0) if dim == first else Replicate() for dim in range(group.mesh.ndim)]
+
+
+# ---------------------------------------------------------------- before the first step
+
+
+def make_owned(
+    owners: Owners,
+    rule: UpdateRule,
+    param: torch.Tensor,
+    kept: Kept,
+    keys: StateKeys,
+) -> None:
+    """Have `kept` hold the states of a parameter before the next step: whole, at the owner.
+
+    DTensors stay as they are until that step. ValueError for a tensor that does not fit.
+    """
+    if keys.has_step:
+        count_of(kept.get(STEP, 0), STEP)
+        kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
+    if states_in_shards(kept):
+        return
+    if owners.is_here(param):
+        _bindable(rule, owners.whole(param), kept, keys)
+        return
+    given = [key for key in kept if key != STEP]
+    if given:  # whole ones, of a state dict; the owner has the same
+        _bindable(rule, torch.empty(param.shape, dtype=param.dtype, device=param.device), dict(kept), keys)
+    for key in given:
+        del kept[key]
+
+
+def _bindable(rule: UpdateRule, whole: torch.Tensor, kept: Kept, keys: StateKeys) -> None:
+    memory = memory_of(rule, whole)
+    states.bindable(kernel_of(rule, memory), kept, memory, rule.values, {}, keys)
+
+
+# ---------------------------------------------------------------- the step
 
 
 class OwnedTensors:
@@ -24,11 +211,12 @@ class OwnedTensors:
     but for the count, nowhere else.
 
     A step is `prepare` on all ranks. Then parameters and gradients come to the owners, with the states that are still
-    in shards (`coming`). `bind` takes them, `attempt` and `run` are those of the `BoundTensors` that the owner has, and
-    at last the parameters go back (`going`).
+    in shards (`coming`). `attempt` takes them, and is then, as `run`, that of the `BoundTensors` that the owner has. At
+    last the parameters go back (`going`).
     """
 
     is_capturable = False
+    may_fail = True
 
     def __init__(
         self,
@@ -52,7 +240,7 @@ class OwnedTensors:
         self.params, self._rule, self._kept, self._ids, self._keys = params, rule, kept, ids, keys
         self._owners, self._describe, self._seed, self._donates = owners, describe, seed, donate_grads
         self._own = [i for i, p in enumerate(params) if owners.is_here(p)]
-        self._has_step = keys.has_step or owned_states.draws(rule, params)
+        self._has_step = keys.has_step or draws(rule, params)
         if self._has_step and not keys.counts_in_python:
             for states in kept:
                 states[STEP] = step_tensor(states.get(STEP), keys.scalar_dtype(states))
@@ -77,7 +265,7 @@ class OwnedTensors:
 
     def is_current(self) -> bool:
         """Whether the states at the owner are those that were bound, and none came in shards since."""
-        if self._find_kinds() != self._kinds or any(map(owned_states.shards, self._kept)):
+        if self._find_kinds() != self._kinds or any(map(states_in_shards, self._kept)):
             return False
         return self._bound is None or self._bound.is_current()
 
@@ -96,10 +284,11 @@ class OwnedTensors:
 
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params."""
-        self._values |= values
+        own = {name: [x[i] for i in self._own] if isinstance(x, list) else x for name, x in values.items()}
+        self._values |= own
         self._factor = gradient_factor
         if self._bound is not None:
-            self._bound.set(values, gradient_factor)
+            self._bound.set(own, gradient_factor)
 
     def prepare(self, phase: str | None, given: Mapping[str, float]) -> None:
         """Look which parameters have gradients; ValueError for one that cannot come to the owner."""
@@ -120,7 +309,7 @@ class OwnedTensors:
         """What all ranks must do alike: for each parameter, how its gradient is placed, and which states are in
         shards."""
         gradients = [None if p.grad is None else str(getattr(p.grad, "placements", "")) for p in self.params]
-        return [(grad, *owned_states.shards(kept)) for grad, kept in zip(gradients, self._kept, strict=True)]
+        return [(grad, *states_in_shards(kept)) for grad, kept in zip(gradients, self._kept, strict=True)]
 
     def words(self, k: int, entry: Any) -> str:
         """An entry of `plan` in words."""
@@ -137,7 +326,7 @@ class OwnedTensors:
         for i, p in enumerate(self.params):
             group, owner = self._owners.group_of(p), self._owners.places[p].rank
             try:
-                found += [(group, x) for x in owned_states.take_whole(self._kept[i], group, owner)]
+                found += [(group, x) for x in take_whole(self._kept[i], group, owner)]
             except ValueError as error:
                 raise ValueError(f"{self._describe(p)}: {error}") from None
             if self._active[i]:
@@ -149,8 +338,8 @@ class OwnedTensors:
                 found += [(group, Traveller(owner, self._bounds[i], *pair)) for pair in parts]
         return found
 
-    def bind(self) -> None:
-        """At owners: take parameters, gradients and states as they came."""
+    def attempt(self) -> None:
+        """At owners: take parameters, gradients and states as they came, and attempt their update."""
         own = [self.params[i] for i in self._own]
         wholes = [self._owners.whole(p) for p in own]
         for i, whole in zip(self._own, wholes, strict=True):
@@ -161,14 +350,14 @@ class OwnedTensors:
         with naming(own, self._describe):
             if self._bound is None:
                 kept, ids = [self._kept[i] for i in self._own], [self._ids[i] for i in self._own]
-                self._bound = BoundTensors(self._rule, wholes, kept, ids, self._keys, seed=self._seed)
+                describe, params = self._describe, dict(zip(map(id, wholes), own, strict=True))
+                self._bound = BoundTensors(
+                    self._rule, wholes, kept, ids, self._keys, seed=self._seed,
+                    describe=lambda whole: describe(params[id(whole)])
+                )  # fmt: skip
                 self._bound.set(self._values, self._factor)
             self._bound.prepare(self._phase, self._given)
-
-    def attempt(self) -> None:
-        """`BoundTensors.attempt` at owners."""
-        if self._bound is not None:
-            with naming([self.params[i] for i in self._own], self._describe):
+            if self._bound.may_fail:
                 self._bound.attempt()
 
     def undo(self) -> None:
@@ -178,8 +367,14 @@ class OwnedTensors:
 
     def run(self) -> None:
         """One update of the own parameters, and the counts of all."""
-        if self._bound is not None:
-            self._bound.run()
+        try:
+            if self._bound is not None:
+                self._bound.run()
+        finally:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the update of parameters that others own."""
         if self._has_step and self._phase in (None, *self._rule.spec.phases[:1]):
             for i, kept in enumerate(self._kept):
                 if self._active[i] and not self._owners.is_here(self.params[i]):

@@ -1,15 +1,115 @@
-"""Sharded parameters that are updated whole: each by one of the processes that share it, its owner."""
+"""Sharded parameters that are updated whole: each by one of the processes that share it, its owner, to which its parts
+travel, and from which they come back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
 
+from optgen.execute.piece import Bounds
 from optgen.execute.rule import UpdateRule
-from optgen.torch.shards import Sharding, sharding_of
-from optgen.torch.transport import ShardGroup
+from optgen.torch.memory import Sharding, bounds_at, sharding_of
+
+# ---------------------------------------------------------------- what travels
+
+WORD, ALIGNMENT = 8, 16
+"""Bytes of an element of what is sent, and what the bytes of each tensor are rounded up to."""
+
+
+class ShardGroup:
+    """The processes that together have a sharded tensor once, in the order of their group; `rank` is this one."""
+
+    def __init__(self, sharding: Sharding) -> None:
+        self.sharding, self.mesh = sharding, sharding.mesh
+        ranks = {int(self.mesh.mesh[place]): place for place in sharding.places()}
+        if len(sharding.dims) == 1:
+            (self.group,) = sharding.groups()
+        else:  # what each dimension has is a group, and not what they have together
+            self.group = dist.new_group(sorted(ranks), use_local_synchronization=True)
+        self._places = [ranks[rank] for rank in dist.get_process_group_ranks(self.group)]
+        self.rank = self.group.rank()
+
+    @property
+    def size(self) -> int:
+        return len(self._places)
+
+    def bounds(self, shape: Sequence[int], placements: Sequence[Any]) -> list[Bounds]:
+        """The part that each process has of a tensor of this shape, with these placements on the mesh."""
+        return [bounds_at(place, shape, self.mesh, placements) for place in self._places]
+
+
+@dataclass(frozen=True)
+class Traveller:
+    """A tensor: `part` is what is here of it, and `bounds` say which part each process has. The process numbered
+    `owner` has it as a `whole`."""
+
+    owner: int
+    bounds: Sequence[Bounds]
+    part: torch.Tensor
+    whole: torch.Tensor | None
+
+    def of(self, rank: int) -> torch.Tensor:
+        """What a process has of the whole, as a view."""
+        view = self.whole
+        assert view is not None
+        for axis, (begin, length) in enumerate(zip(*self.bounds[rank], strict=True)):
+            view = view.narrow(axis, begin if length else 0, length)
+        return view
+
+
+def to_owners(group: ShardGroup, travellers: Sequence[Traveller]) -> None:
+    """Write the parts of all processes to the wholes, in one all-to-all."""
+    outgoing = [[x.part for x in travellers if x.owner == rank] for rank in range(group.size)]
+    own = [x for x in travellers if x.owner == group.rank]
+    _exchange(group, outgoing, [[x.of(rank) for x in own] for rank in range(group.size)])
+
+
+def from_owners(group: ShardGroup, travellers: Sequence[Traveller]) -> None:
+    """Write the wholes to the parts of all processes, in one all-to-all."""
+    own = [x for x in travellers if x.owner == group.rank]
+    outgoing = [[x.of(rank) for x in own] for rank in range(group.size)]
+    _exchange(group, outgoing, [[x.part for x in travellers if x.owner == rank] for rank in range(group.size)])
+
+
+Lists = list[list[torch.Tensor]]
+"""Tensors for each process, or from each."""
+
+
+@torch.no_grad()
+def _exchange(group: ShardGroup, outgoing: Lists, incoming: Lists) -> None:
+    """Send tensors of any dtypes, and fill in those that come from other processes, whose shapes and dtypes are the
+    same there."""
+    sizes = [[sum(map(_words, some)) for some in lists] for lists in (outgoing, incoming)]
+    sent, received = (torch.empty(sum(own), dtype=torch.int64, device=group.mesh.device_type) for own in sizes)
+    for x, place in _places(outgoing, sent):
+        place.copy_(x)
+    dist.all_to_all_single(received, sent, sizes[1], sizes[0], group=group.group)
+    for x, place in _places(incoming, received):
+        x.copy_(place)
+
+
+def _words(x: torch.Tensor) -> int:
+    return -(-x.numel() * x.element_size() // ALIGNMENT) * (ALIGNMENT // WORD)
+
+
+def _places(lists: Lists, buffer: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Each tensor, and where its elements are in a buffer."""
+    found, begin = [], 0
+    for x in (x for some in lists for x in some):
+        words = _words(x)
+        if words:
+            memory = buffer[begin : begin + words].view(x.dtype)[: math.prod(x.shape)]
+            found.append((x, memory.view(x.shape)))
+        begin += words
+    return found
+
+
+# ---------------------------------------------------------------- who owns
 
 
 class Place(NamedTuple):

@@ -5,19 +5,60 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import torch
 
 from optgen import api
 from optgen.arguments import Arguments
+from optgen.execute.donation import check_donated
 from optgen.execute.rule import UpdateRule
 from optgen.ir.types import COMPUTE
-from optgen.torch import codes
+from optgen.model import Optimizer
+from optgen.torch.forms import SCALE, decode_codes
+from optgen.torch.hooks import GpuScaler
 from optgen.torch.memory import ParamMemory, is_here, local_tensor
-from optgen.torch.naming import naming
-from optgen.torch.protocols import Owner
+from optgen.torch.owners import Owners
+from optgen.torch.spelling import Spelling, naming
+from optgen.torch.state import StateKeys
 from optgen.torch.values import GroupOptions, GroupValues
+
+# ---------------------------------------------------------------- the optimizer
+
+
+class Owner(Protocol):
+    """An optimizer: its spec, and what it has of `torch.optim.Optimizer`. `SpecOptimizer` says what each is."""
+
+    spec: ClassVar[Optimizer]
+    spelling: ClassVar[Spelling]
+    state_keys: ClassVar[StateKeys]
+    matmul: ClassVar[str]
+    makes_states_at_construction: ClassVar[bool]
+    saves_identity: ClassVar[bool]
+    seed: int
+    clip_norm: float | None
+    in_backward: bool
+    donate_grads: bool
+    gpu_scaler: GpuScaler
+    owners: Owners
+    state: Any
+    defaults: dict[str, Any]
+    param_groups: list[dict[str, Any]]
+
+    def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
+        """The numbers of parameters among those of all groups."""
+
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has."""
+
+    def rule_flags(self, matmul: str) -> Mapping[str, bool]:
+        """Flags of the spec that follow from how matrices are multiplied."""
+
+    def describe(self, param: torch.Tensor) -> str:
+        """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
+
+
+# ---------------------------------------------------------------- rules
 
 REAL = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
 """The dtypes of the pairs that complex numbers are."""
@@ -125,8 +166,28 @@ def decode_states(
 ) -> None:
     """Have the states of parameters hold float32 numbers where these options kept codes."""
     for p in params:
-        if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
+        if any(key.endswith(SCALE) for key in state.get(p, ())):
             # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
             rule = load(optimizer, p, given, options, dtype="float32")
             kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
-            codes.decode(kernel, state[p], optimizer.state_keys.key_of, p)
+            decode_codes(kernel, state[p], optimizer.state_keys.key_of, p)
+
+
+# ---------------------------------------------------------------- gradients that are given away
+
+
+def check_donation(optimizer: Owner, group: Mapping[str, Any]) -> None:
+    """ValueError naming what of an optimizer, or of a group that is added to it, makes gradients no memory to use."""
+    name = type(optimizer).__name__
+    if optimizer.in_backward:
+        raise ValueError(
+            f"{name}: donate_grads=True with in_backward=True: within backward, the memory of a gradient may be that "
+            "of another, which is still needed there; leave one of the two out"
+        )
+    for p in group["params"]:
+        if has_memory(p) and p.requires_grad:
+            with naming([p], optimizer.describe):
+                try:
+                    check_donated(dtype_of(p), p.device.type)
+                except ValueError as error:
+                    raise ValueError(f"params[0]: {error}") from None

@@ -12,10 +12,17 @@ from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
-from optgen.torch import codes, histories, scalars
-from optgen.torch.histories import OtherShapeError, lies_like, refuse_shards
-from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, local_tensor
-from optgen.torch.shards import like, part_of
+from optgen.torch.forms import (
+    SCALE,
+    OtherShapeError,
+    bindable_codes,
+    bindable_history,
+    check_tensor,
+    lies_like,
+    number_dtype,
+    refuse_shards,
+)
+from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, like, local_tensor, part_of
 
 MASTER = "master"
 """The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
@@ -90,7 +97,7 @@ class StateKeys:
         """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
         first = self.numbers[0] if self.numbers else STEP
         single = torch.get_default_dtype() != torch.float64
-        return scalars.dtype_of(kept, first, torch.float32 if single else torch.float64)
+        return number_dtype(kept, first, torch.float32 if single else torch.float64)
 
     def rule_flags(self, kept: Mapping[str, Any]) -> Mapping[str, bool]:
         """The flags of the spec that say in which dtype its numbers are kept."""
@@ -116,21 +123,21 @@ def bindable(
     """
     bound: dict[str, torch.Tensor] = {}
     for b in kernel.states.values():
-        key, scale_key = keys.key_of(b.name), keys.key_of(b.name + codes.SCALE)
+        key, scale_key = keys.key_of(b.name), keys.key_of(b.name + SCALE)
         if b.is_scale:
             continue  # comes with its codes
         if b.entries:
             refuse_shards(key, memory)
         if b.entries and b.kind is Kind.ELEM:
             start = start_of(b, values)
-            kept[key], bound[b.name] = histories.bindable(int(b.entries), key, kept.get(key), memory, start, _dtype(b))
+            kept[key], bound[b.name] = bindable_history(int(b.entries), key, kept.get(key), memory, start, _dtype(b))
         elif b.is_quantized:
-            kept[key], kept[scale_key] = codes.bindable(
+            kept[key], kept[scale_key] = bindable_codes(
                 b, key, kept, memory, start_of(b, values), kernel.native.last_two
             )
             found = local_tensor(kept[key])
             bound[b.name] = found if b.format.is_packed else memory.like_bound(found)
-            bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
+            bound[b.name + SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
             kept[key] = found = _elements(b, key, kept.get(key), memory, values)
             bound[b.name] = memory.like_bound(local_tensor(found))
@@ -176,9 +183,9 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.bindable(b, key, {}, memory, "w", kernel.native.last_two)
+            coded, scales = bindable_codes(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
-            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
+            local_tensor(kept[keys.key_of(b.name + SCALE)]).copy_(local_tensor(scales))
         else:
             local_tensor(kept[key]).copy_(local_tensor(_elements(b, key, None, memory, values)))
 
@@ -218,7 +225,7 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
     """A state of the parameter's shape: `there` if it can be bound as it is."""
     start = start_of(b, values)
     if there is not None:
-        codes.check_tensor(key, there)
+        check_tensor(key, there)
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: codes in uint8, where {b.storage} is kept; give the storage they have")
         return values_like(memory, key, there, _dtype(b))
@@ -234,7 +241,7 @@ def values_like(memory: ParamMemory, key: str, there: torch.Tensor, dtype: torch
     """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
     it. ValueError if it has another shape."""
     dtype, device = dtype or memory.tensor.dtype, memory.tensor.device
-    codes.check_tensor(key, there)
+    check_tensor(key, there)
     check_size(key, there, memory.param)
     if lies_like(local_tensor(there), memory.form(dtype), device):
         return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
@@ -267,7 +274,7 @@ def _numbers(
     whole, shape = (shape_of(b, x.shape, last_two, is_complex=memory.is_complex) for x in params)
     if there is not None:
         there = torch.tensor(there, device="cpu") if isinstance(there, int | float) else there
-        codes.check_tensor(key, there)
+        check_tensor(key, there)
         found = part_of(there, memory.param)
         if found.numel() != shape.numel():
             raise OtherShapeError(key, tuple(found.shape), tuple(shape))

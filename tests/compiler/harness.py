@@ -121,8 +121,7 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
     for spec in specs:
         choices = {f.name: f.choices or (False, True) for f in spec.flags if f.condition is None and not f.per_param}
         params = spec.all_params
-        deciding = arguments.deciding(spec)
-        numbers = {name: (p.default, 0.0, 0.9, 2.0) for name, p in params.items() if name in deciding}
+        numbers = {name: (p.default, 0.0, 0.9, 2.0) for name, p in params.items() if name in spec.deciding}
         seen = set()
         for values in itertools.product(*choices.values(), *numbers.values()):
             case = Case(spec, dict(zip((*choices, *numbers), values, strict=True)))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.execute import group_calls, group_loops
 from optgen.execute.buffers import numpy_dtype
+from optgen.execute.stages import group_calls, group_loops
 from tests.compiler.harness import same_bits
 from tests.compiler.test_stages import MODES, interpreted
 from tests.sweeps import swept

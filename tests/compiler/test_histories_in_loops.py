@@ -13,8 +13,8 @@ import pytest
 
 import optgen
 from optgen import pipeline
-from optgen.execute import calls
 from optgen.execute.buffers import numpy_dtype
+from optgen.execute.stages import calls
 from optgen.ir.interp import TensorUpdate
 from optgen.shapes import sizes
 from optgen.stages.interp import interpret_plan

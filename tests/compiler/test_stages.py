@@ -13,10 +13,10 @@ import pytest
 
 import optgen
 from optgen import pipeline
-from optgen.execute import calls
 from optgen.execute.buffers import numpy_dtype
-from optgen.execute.stage_run import HOW
-from optgen.execute.staged_table import is_due
+from optgen.execute.stages import calls
+from optgen.execute.stages.stage_run import HOW
+from optgen.execute.stages.staged_table import is_due
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate
 from optgen.shapes import sizes

@@ -22,10 +22,10 @@ CLASSES = {"torch.AdamW": optgen.torch.AdamW, "torch.Lion": optgen.torch.Lion}
 
 
 def torch_rows() -> Iterator[Row]:
-    """A step of one group, and of twenty with a parameter each: with the same gradients, with other ones at each step,
-    as `backward` makes them after `zero_grad`, and with these and a schedule."""
+    """A step of one group, and of 20 and 200 with a parameter each: with the same gradients, with other ones
+    at each step, as `backward` makes them after `zero_grad`, and with these and a schedule."""
     for name, make in CLASSES.items():
-        for groups, shapes in ((1, LAYERS), (20, 5 * LAYERS)):
+        for groups, shapes in ((1, LAYERS), (20, 5 * LAYERS), (200, 50 * LAYERS)):
             words = f"{name}, {groups} group{'s' * (groups > 1)}"
             for what, new, scheduled in (
                 ("same gradients", False, False),

@@ -14,12 +14,12 @@ import torch
 
 import optgen
 from optgen import linalg, pipeline
-from optgen.execute.array_calls import ArrayCalls
 from optgen.execute.buffers import numpy_dtype
-from optgen.execute.calls import Request
 from optgen.execute.cuda import stages
-from optgen.execute.stage_run import HOW
-from optgen.execute.staged_table import is_due
+from optgen.execute.stages.array_calls import ArrayCalls
+from optgen.execute.stages.calls import Request
+from optgen.execute.stages.stage_run import HOW
+from optgen.execute.stages.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.stages.interp import interpret_plan
 from optgen.stages.plan import FALLIBLE, CallStage, Operand

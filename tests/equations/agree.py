@@ -15,9 +15,9 @@ import numpy as np
 import optgen
 from optgen import groups, pipeline
 from optgen.diagnostics import SpecErrors
-from optgen.execute import calls
-from optgen.execute.stage_run import HOW
-from optgen.execute.staged_table import is_due
+from optgen.execute.stages import calls
+from optgen.execute.stages.stage_run import HOW
+from optgen.execute.stages.staged_table import is_due
 from optgen.ir.interp import TensorUpdate
 from optgen.linalg import FactorizationError
 from optgen.model import Kind

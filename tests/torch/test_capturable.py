@@ -9,8 +9,9 @@ import torch
 from torch.nn import Parameter
 
 import optgen.torch
-from optgen.torch import capturable, optimizer
-from optgen.torch.gpu_scaler import GpuScaler, can_stay
+from optgen.torch import optimizer
+from optgen.torch.forms import GpuScalars, shown
+from optgen.torch.hooks import GpuScaler, can_stay
 from optgen.torch.torch_classes import CLASSES
 from optgen.torch.values import GroupValues
 
@@ -80,16 +81,16 @@ def test_tensors_on_a_gpu_are_read_once_and_handed_on(name: str) -> None:
     assert (values.arguments.values["lr"], values.arguments.values["beta1"]) == (0.25, 0.5)
     assert values.on_gpu.tensors == {"lr": rate, "beta1": beta}
     rate.fill_(0.125)  # as a scheduler does
-    assert values.changes(group) == {}
+    assert values.look() and values.changed == {}
     group["betas"] = (beta, 0.5)
-    assert values.changes(group) == {"beta2": 0.5}
+    assert values.look() and values.changed == {"beta2": 0.5}
     assert (rate.reads, beta.reads) == (1, 1)
     other = group["lr"] = on_gpu(0.25)
-    assert values.changes(group)["lr"] is other  # of the same number as before, but it may change
+    assert values.look() and values.changed["lr"] is other  # of the same number as before, but it may change
     group["lr"] = 0.25
-    assert values.changes(group) == {"lr": 0.25} and values.changes(group) == {}
+    assert values.look() and values.changed == {"lr": 0.25} and values.look() and values.changed == {}
     group["capturable"], group["lr"] = False, rate
-    assert values.changes(group) is None and values.arguments.values["lr"] == 0.125
+    assert not values.look() and values.arguments.values["lr"] == 0.125
 
 
 def test_what_chooses_code_is_read_by_the_host() -> None:
@@ -99,7 +100,7 @@ def test_what_chooses_code_is_read_by_the_host() -> None:
     values = GroupValues(opt.spec, opt.spelling, group)
     assert values.on_gpu.tensors == {}
     momentum.fill_(0.5)
-    assert values.changes(group) is None and values.arguments.values["momentum"] == 0.5
+    assert not values.look() and values.arguments.values["momentum"] == 0.5
 
 
 def test_what_cannot_read_a_tensor_on_a_gpu_says_so() -> None:
@@ -123,22 +124,22 @@ def test_what_cannot_read_a_tensor_on_a_gpu_says_so() -> None:
 
 def test_shown_counts_are_the_counts() -> None:
     kept: list[dict[str, Any]] = [{"step": torch.tensor(3.0), "m": 1}, {"step": torch.tensor(4.0)}]
-    counts = capturable.shown("step", torch.tensor([3, 4]), kept)
+    counts = shown("step", torch.tensor([3, 4]), kept)
     counts += 1  # as a replay does
     assert [k["step"].item() for k in kept] == [4, 5] and kept[0]["step"].dtype == torch.int64
     kept[1]["step"].fill_(9)
-    again = capturable.shown("step", torch.tensor([4, 9]), kept)
+    again = shown("step", torch.tensor([4, 9]), kept)
     assert again.data_ptr() == counts.data_ptr() and counts.tolist() == [4, 9]
     loaded = [{"step": torch.tensor(7)}, {"step": torch.tensor(8)}]  # each with memory of its own
     there = loaded[0]["step"]
-    capturable.shown("step", torch.tensor([7, 8]), loaded).add_(1)
+    shown("step", torch.tensor([7, 8]), loaded).add_(1)
     assert loaded[0]["step"] is there and [k["step"].item() for k in loaded] == [8, 9]
 
 
 def test_numbers_are_copied_to_and_fro() -> None:
     kept: list[dict[str, Any]] = [{}, {}]
     values = torch.tensor([0.1, 0.25], dtype=torch.float64)
-    numbers = capturable.GpuScalars("mu", values, kept, torch.float32)
+    numbers = GpuScalars("mu", values, kept, torch.float32)
     assert kept[0]["mu"].item() == torch.tensor(0.1).item() and kept[0]["mu"].dtype == torch.float32
     kept[1]["mu"].fill_(0.75)
     numbers.read()

@@ -16,8 +16,9 @@ from torch.nn import Parameter
 import optgen.torch
 from optgen import specfiles
 from optgen.execute.step import BoundStep
-from optgen.torch import optimizer, origin, torch_classes
+from optgen.torch import optimizer, torch_classes
 from optgen.torch.base import SpecOptimizer
+from optgen.torch.loading import ADDED, STATES, VALUES
 from tests.torch.needs import needs_muon
 from tests.torch.params import params_of
 
@@ -399,8 +400,8 @@ def test_an_interrupt_behind_the_native_call_leaves_a_whole_update(monkeypatch: 
 def test_what_is_known_of_torchs_optimizers() -> None:
     rows = torch_classes.CLASSES.values()
     values = {key for row in rows for key in row.base([torch.zeros(1, 1)]).defaults}  # type: ignore[call-arg]
-    assert values - set(origin.ADDED) == origin.VALUES
-    assert {row.keys.key_of(s.name) for row in rows for s in _spec(row.source).states} == origin.STATES
+    assert values - set(ADDED) == VALUES
+    assert {row.keys.key_of(s.name) for row in rows for s in _spec(row.source).states} == STATES
 
 
 def _spec(source: str) -> Any:

@@ -434,3 +434,40 @@ def test_heads_are_blocks_of_the_parameters_of_a_group() -> None:
     torch.testing.assert_close(again.state[q]["v_head"], state[0]["v_head"], rtol=0, atol=0)
     with pytest.raises(ValueError, match=r"parameter 0 of group 0, of shape \(6, 4\): .* 6 rows are no blocks of 4"):
         optgen.torch.AdamMini([{"params": [q], "heads": True}], head_dim=4).step()
+
+
+@pytest.mark.parametrize("name", ["adamw", "torch/adamw", "torch/rprop", "lamb", "muon"])
+def test_groups_are_updated_as_if_each_had_an_optimizer(name: str) -> None:
+    """Those that differ in rates alone are bound together; but not Rprop's, whose states begin with the rate."""
+    cls, rates = optimizer(name), (0.1, 0.02, 0.1)
+    shapes = ((4, 3), (5, 2), (6, 2))
+    params, others = weights(shapes=shapes), weights(shapes=shapes)
+    together = cls([{"params": [p], "lr": lr} for p, lr in zip(params, rates, strict=True)])
+    alone = [cls([p], lr=lr) for p, lr in zip(others, rates, strict=True)]
+    for k in range(4):
+        for i, p in enumerate(params):
+            lr = rates[i] / (1 + k * i)
+            together.param_groups[i]["lr"] = alone[i].param_groups[0]["lr"] = lr
+            p.grad = others[i].grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(10 * k + i))
+        together.step()
+        for opt in alone:
+            opt.step()
+        for i, (p, q) in enumerate(zip(params, others, strict=True)):
+            assert torch.equal(p, q)
+            assert all(torch.equal(x, alone[i].state[q][key]) for key, x in together.state[p].items())
+
+
+def test_groups_that_come_to_differ_in_more_than_rates_are_bound_apart() -> None:
+    opt = optgen.torch.Lion([{"params": [p]} for p in weights()], lr=0.1)
+    others = [optgen.torch.Lion([p], lr=0.1) for p in weights()]
+    changes: list[dict[str, Any]] = [{}, {"betas": (0.5, 0.9)}, {"lr": 0.2}, {"maximize": True}, {"betas": (0.9, 0.99)}]
+    for k, change in enumerate(changes):
+        for group in (opt.param_groups[1], others[1].param_groups[0]):
+            group.update(change)
+        for i, group in enumerate(opt.param_groups):
+            (p,), (q,) = group["params"], others[i].param_groups[0]["params"]
+            p.grad = q.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(10 * k + i))
+        for one in (opt, *others):
+            one.step()
+        for i, group in enumerate(opt.param_groups):
+            assert torch.equal(group["params"][0], others[i].param_groups[0]["params"][0])

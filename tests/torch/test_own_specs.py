@@ -230,10 +230,11 @@ def test_one_count_for_several_parameters() -> None:
 
 @pytest.mark.parametrize("are_groups", [True, False])
 def test_one_state_for_parameters_that_are_bound_apart(are_groups: bool) -> None:
-    """Of two groups, or of two dtypes: a count is copied, and another state refused."""
+    """Of two groups that differ in more than rates, or of two dtypes: a count is copied, and another state refused."""
     a, b = weights((3,), (3,))
     b.data = b.data if are_groups else b.data.double()
-    opt: SpecOptimizer = optgen.torch.Lion([{"params": [a]}, {"params": [b]}] if are_groups else [a, b])
+    groups = [{"params": [a]}, {"params": [b], "betas": (0.8, 0.9)}]
+    opt: SpecOptimizer = optgen.torch.Lion(groups if are_groups else [a, b])
     opt.state[a]["step"] = opt.state[b]["step"] = torch.tensor(5.0)
     steps(opt, 0, 2)
     assert [opt.state[p]["step"].item() for p in (a, b)] == [7.0, 7.0]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import optgen.torch
-from optgen.torch.pages import MIN_BYTES
+from optgen.torch.features import MIN_BYTES
 
 pytestmark = pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="this system has no madvise for huge pages")
 

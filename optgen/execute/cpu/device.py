@@ -25,9 +25,9 @@ from optgen.threads.sharing import OWN, Sharing
 from optgen.threads.sharing import of as sharing_of
 
 if TYPE_CHECKING:
-    from optgen.execute.staged_kernel import StagedKernel
-    from optgen.execute.staged_runner import StagedRunner
-    from optgen.execute.staged_table import StagedTable
+    from optgen.execute.stages.staged_kernel import StagedKernel
+    from optgen.execute.stages.staged_runner import StagedRunner
+    from optgen.execute.stages.staged_table import StagedTable
     from optgen.stages.plan import KernelStage
 
 # The modules of stages are imported for specs that have stages: the first step of the others comes sooner.
@@ -57,7 +57,7 @@ class Cpu:
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel | StagedKernel:
         if not variant.evaluate and optimizer.is_staged(variant.flags):
-            from optgen.execute.staged_kernel import StagedKernel
+            from optgen.execute.stages.staged_kernel import StagedKernel
 
             def load(section: KernelStage, number: int) -> CpuKernel:
                 return CpuKernel(variant, pipeline.native_section(optimizer, variant, section, number))
@@ -130,7 +130,7 @@ class Cpu:
     ) -> CpuTable | StagedTable:
         if isinstance(kernel, CpuKernel):
             return CpuTable(kernel, members, params, tensors, ids, pieces)
-        from optgen.execute.staged_table import StagedTable
+        from optgen.execute.stages.staged_table import StagedTable
 
         return StagedTable(kernel, members, params, tensors, ids, pieces)
 
@@ -143,7 +143,7 @@ class Cpu:
         if not staged:
             return rest
         from optgen.execute.cpu.stages import CpuStages
-        from optgen.execute.staged_runner import StagedRunner
+        from optgen.execute.stages.staged_runner import StagedRunner
 
         stages = CpuStages(sum(int(table.sizes.sum()) for table in staged), self._sharing)
         return StagedRunner(staged, stages, rest, others, counts)

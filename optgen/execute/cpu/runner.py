@@ -8,9 +8,11 @@ from typing import Any
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.chain import Chain, ChainLink
+from optgen.execute.cpu.exchange import ExchangeCallback
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
+from optgen.execute.transaction import Infallible
 from optgen.threads.sharing import Sharing, Threads, shared
 
 
@@ -49,11 +51,10 @@ class GroupedCall:
         self.run: Callable[[], Any] = functools.partial(self._chain.run, self._chain.address)
 
 
-class CpuRunner:
+class CpuRunner(Infallible):
     """The kernels of a step's tables, on threads if the step is large enough for them."""
 
     launches = None
-    fallible = None
 
     def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None, sharing: Sharing) -> None:
         self._tables = tables  # kept alive
@@ -69,17 +70,16 @@ class CpuRunner:
                 table.cut_into_groups(sharing.count())
         is_cut = any(table.groups is not None for table in tables)
         self._call = GroupedCall(tables, counts, threads) if is_cut else NativeCall(tables, counts)
-        self._callbacks = [table.callback for table in tables if table.callback is not None]
+        callbacks = [table.callback for table in tables if table.callback is not None]
+        # Without an exchange no function of Python is called. No method of this: it would keep itself alive.
+        run = self._call.run
+        self.run = functools.partial(_run_with_exchange, run, callbacks) if callbacks else run
 
-    @property
-    def run(self) -> Callable[[], Any]:
-        # Without an exchange no function of Python is called.
-        return self._run_with_exchange if self._callbacks else self._call.run
 
-    def _run_with_exchange(self) -> None:
-        self._call.run()
-        for callback in self._callbacks:
-            callback.check()
+def _run_with_exchange(run: Callable[[], Any], callbacks: Sequence[ExchangeCallback]) -> None:
+    run()
+    for callback in callbacks:
+        callback.check()
 
 
 def _nothing() -> None:

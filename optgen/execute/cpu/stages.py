@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgen.backends import machine
-from optgen.execute import buffers, calls
-from optgen.execute.bound_stages import BoundStage, KernelCall, MatrixCall, TurnsCall
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.calls import Request
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.sequence import ALONE, NativeSequence, SequenceCall, loop_call, shared_call
 from optgen.execute.cpu.table import CpuTable
-from optgen.execute.stage_device import Workspace
+from optgen.execute.stages import calls
+from optgen.execute.stages.bound_stages import BoundStage, KernelCall, MatrixCall, TurnsCall
+from optgen.execute.stages.calls import Request
+from optgen.execute.stages.stage_device import Workspace
 from optgen.threads import pool
 from optgen.threads.sharing import Sharing, Threads, using
 
@@ -30,8 +31,8 @@ GROUPS_EACH = machine.value("groups.small_groups_each")
 
 
 class CpuStages:
-    """See `optgen.execute.stage_device.StageDevice`. Kernels of a step of so many `elements` are shared by the threads
-    if there are enough of them."""
+    """See `optgen.execute.stages.stage_device.StageDevice`. Kernels of a step of so many `elements` are shared by the
+    threads if there are enough of them."""
 
     def __init__(self, elements: int, sharing: Sharing) -> None:
         self._sharing, self.at_once = sharing, sharing.count()

@@ -27,6 +27,7 @@ from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.hyper import Values
 from optgen.execute.scaler import Scaler
+from optgen.execute.transaction import Infallible
 
 
 class CapturableTable(GpuTable):
@@ -101,11 +102,10 @@ class CapturableTable(GpuTable):
         super().launch(stream)
 
 
-class CapturableRunner:
+class CapturableRunner(Infallible):
     """A step as one call, captured or not. The tables that graphs use are added to `captured`."""
 
     launches = None
-    fallible = None
 
     def __init__(
         self,

@@ -22,9 +22,9 @@ from optgen.execute.cuda.stages import GpuStages, NoHalves
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.kernel import BufferTensors
 from optgen.execute.piece import AnyPiece, Exchange
-from optgen.execute.staged_kernel import StagedKernel
-from optgen.execute.staged_runner import StagedRunner
-from optgen.execute.staged_table import StagedTable
+from optgen.execute.stages.staged_kernel import StagedKernel
+from optgen.execute.stages.staged_runner import StagedRunner
+from optgen.execute.stages.staged_table import StagedTable
 from optgen.ir import Variant
 from optgen.model import Optimizer
 from optgen.stages.plan import KernelStage

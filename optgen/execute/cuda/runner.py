@@ -9,12 +9,11 @@ from optgen.execute.cpu.runner import NativeCall
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.piece import Exchange
+from optgen.execute.transaction import Infallible
 
 
-class GpuRunner:
+class GpuRunner(Infallible):
     """One launch for each sweep of each table, in the caller's current stream, which `stream` returns."""
-
-    fallible = None
 
     def __init__(
         self,

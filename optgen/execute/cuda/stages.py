@@ -9,14 +9,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from optgen.execute.array_calls import ArrayCalls
-from optgen.execute.bound_stages import BoundStage
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.table import GpuTable
-from optgen.execute.stage_device import Workspace
+from optgen.execute.stages.array_calls import ArrayCalls
+from optgen.execute.stages.bound_stages import BoundStage
+from optgen.execute.stages.stage_device import Workspace
 
 LIBRARIES = ("torch", "cupy")
 """The libraries that multiply and factorize matrices on GPUs."""
@@ -34,7 +34,8 @@ class SectionTable(GpuTable):
 
 
 class GpuStages(ArrayCalls):
-    """See `optgen.execute.stage_run.StageDevice`. `owner` is a tensor of the caller, whose library computes calls."""
+    """See `optgen.execute.stages.stage_device.StageDevice`. `owner` is a tensor of the caller, whose library computes
+    calls."""
 
     at_once = 1
 

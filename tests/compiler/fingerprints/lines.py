@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from optgen import arguments, groups, pipeline
 from optgen.backends import target
-from optgen.execute.stage_run import array_places
+from optgen.execute.stages.stage_run import array_places
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
 from optgen.model import Optimizer

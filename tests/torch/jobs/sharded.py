@@ -33,7 +33,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 from torch.nn.utils import get_total_norm
 
 import optgen.torch
-from optgen.torch.clipping import total_norm
+from optgen.torch.hooks import total_norm
 
 SHAPES = ((7, 5), (1, 300), (3,), (130, 70), (9001,), (2, 3, 65), (5, 1024), (15, 301), (1,))
 MATRICES = tuple(shape for shape in SHAPES if len(shape) > 1)

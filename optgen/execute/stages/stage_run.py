@@ -12,11 +12,11 @@ import numpy as np
 from optgen import arguments
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers
-from optgen.execute.bound_stages import BoundStage, Factorizations, KernelCall, MatrixCall, TurnsCall, Value
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.calls import Request
-from optgen.execute.stage_device import DeviceMemory, StageDevice, Workspace
-from optgen.execute.staged_kernel import LoadedPlan
+from optgen.execute.stages.bound_stages import BoundStage, Factorizations, KernelCall, MatrixCall, TurnsCall, Value
+from optgen.execute.stages.calls import Request
+from optgen.execute.stages.stage_device import DeviceMemory, StageDevice, Workspace
+from optgen.execute.stages.staged_kernel import LoadedPlan
 from optgen.ir import Buffer, is_gradient
 from optgen.model import Kind
 from optgen.shapes import matrix_view, sizes

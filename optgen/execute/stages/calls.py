@@ -117,7 +117,7 @@ def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:
 
 def _grouped(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
     """A call of groups of rows or columns."""
-    from optgen.execute import group_loops
+    from optgen.execute.stages import group_loops
 
     group_loops.compute(stage.function, operands[0], numbers, out)
 

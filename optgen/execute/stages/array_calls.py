@@ -12,8 +12,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from optgen.execute import group_calls
-from optgen.execute.calls import Request
+from optgen.execute.stages import group_calls
+from optgen.execute.stages.calls import Request
 from optgen.stages.plan import GROUPED, TALL, CallStage
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from optgen.execute import buffers, group_calls
+from optgen.execute import buffers
+from optgen.execute.stages import group_calls
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
 

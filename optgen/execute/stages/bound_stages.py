@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from optgen import arguments
 from optgen.execute.buffers import Array
-from optgen.execute.calls import Request
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import LoadedKernel
+from optgen.execute.stages.calls import Request
 from optgen.model import DIMENSIONS
 from optgen.stages.plan import CallStage, LoopStage
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optgen.execute.bound_stages import BoundStage, StageTable
 from optgen.execute.buffers import Tensor
-from optgen.execute.calls import Request
+from optgen.execute.stages.bound_stages import BoundStage, StageTable
+from optgen.execute.stages.calls import Request
 from optgen.stages.plan import CallStage
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments, groups
-from optgen.execute.bound_stages import Value
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import BufferTensors, Rows
 from optgen.execute.piece import AnyPiece
 from optgen.execute.scaler import Scaler
-from optgen.execute.stage_device import StageDevice, Workspace
-from optgen.execute.stage_run import MembersRun, RunMember
-from optgen.execute.staged_kernel import LoadedPlan, StagedKernel
+from optgen.execute.stages.bound_stages import Value
+from optgen.execute.stages.stage_device import StageDevice, Workspace
+from optgen.execute.stages.stage_run import MembersRun, RunMember
+from optgen.execute.stages.staged_kernel import LoadedPlan, StagedKernel
 from optgen.ir import GRADIENT_FACTOR
 from optgen.model import Timing
 from optgen.shapes import sizes

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.protocols import BoundTable, Launches, Runner
-from optgen.execute.stage_device import StageDevice, Workspace
-from optgen.execute.staged_table import StagedTable, Update
+from optgen.execute.stages.stage_device import StageDevice, Workspace
+from optgen.execute.stages.staged_table import StagedTable, Update
 
 
 class StagedRunner:
@@ -17,10 +18,11 @@ class StagedRunner:
 
     Updates with factorizations come first. As many as the device says go on side by side, each in a workspace of its
     own: what they factorize at the same time, the threads share. An ArithmeticError names a parameter that has no
-    factorization. All is then as it was before the step, counts included: of what these updates write there is a copy
-    until the last of them is done. `attempt` makes these updates alone, and keeps the copies for `undo`. A MemoryError
-    leaves all as it was, too: an attempt takes the memory of all updates before it makes one.
+    factorization. `attempt` makes these updates alone, and keeps a copy of what they write, counts included, for
+    `undo`. It takes the memory of all updates before it makes one.
     """
+
+    may_fail = True
 
     def __init__(
         self,
@@ -35,45 +37,40 @@ class StagedRunner:
         self._rest, self.launches = rest, launches
         self._members = np.concatenate([table.order for table in staged])
         self._others = np.concatenate([np.zeros(0, np.int64), *(table.order for table in others)])
+        self._before = np.zeros_like(self._members)
+        self._put_counts_back = functools.partial(self._counts.__setitem__, self._members, self._before)
         self._workspaces: list[Workspace] = []
-        self._left: Sequence[Sequence[Update]] | None = None
+        self._left: Sequence[Sequence[Update]] = ()
         self._put_back: list[Callable[[], None]] = []
         for table in staged:
             table.use_device(device)
 
-    @property
-    def fallible(self) -> StagedRunner:
-        return self
-
-    def run(self) -> None:
-        if self._left is None:
-            self.attempt()
-        groups, self._left, self._put_back = self._left or (), None, []
-        self._device.run_groups([[update.run.stages for update in own] for own in groups])
-        self._rest.run()
-
     def attempt(self) -> None:
         counts = self._counts
+        counts.take(self._members, out=self._before)
+        self._put_back = [self._put_counts_back]
         counts[self._members] += 1
-        try:
-            step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
-            updates = [update for table in self._staged for update in table.updates(counts)]
-            fallible = sorted((x for x in updates if x.may_fail), key=lambda x: x.run.param.size)
-            safe = [x for x in updates if not x.may_fail]
-            groups = [[safe[k] for k in own] for own in self._device.groups([x.run.param.size for x in safe])]
-            at_once = self._device.at_once
-            self._bind([*(fallible[k::at_once] for k in range(at_once)), *groups], step)
-            self._factorize(fallible)
-        except BaseException:
-            self.undo()
-            raise
-        self._left = groups
+        step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
+        updates = [update for table in self._staged for update in table.updates(counts)]
+        fallible: list[Update] = []
+        safe: list[Update] = []
+        for update in updates:
+            (fallible if update.may_fail else safe).append(update)
+        fallible.sort(key=lambda x: x.run.param.size)
+        self._left = [[safe[k] for k in own] for own in self._device.groups([x.run.param.size for x in safe])]
+        at_once = self._device.at_once
+        self._bind([*(fallible[k::at_once] for k in range(at_once)), *self._left], step)
+        self._factorize(fallible)
 
     def undo(self) -> None:
         for write in self._put_back:
             write()
-        self._counts[self._members] -= 1
-        self._left, self._put_back = None, []
+        self._left, self._put_back = (), []
+
+    def run(self) -> None:
+        groups, self._left, self._put_back = self._left, (), []
+        self._device.run_groups([[update.run.stages for update in own] for own in groups])
+        self._rest.run()
 
     def _bind(self, groups: Sequence[Sequence[Update]], step: int) -> None:
         """Have updates ready to run, those of a group in one workspace."""

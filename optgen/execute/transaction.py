@@ -1,0 +1,99 @@
+"""An update that is made whole or not at all: what takes part in it, and in which order it is asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Participant(Protocol):
+    """A part of an update, which a `Transaction` calls in order: it needs no flags of its own."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether there is something to attempt; if not, neither `attempt` nor `undo` need be called."""
+
+    def attempt(self) -> None:
+        """Make what may fail, as factorizations may, before anything else is made."""
+
+    def undo(self) -> None:
+        """Have everything be as before `attempt`, however far that came."""
+
+    def run(self) -> None:
+        """Make the rest."""
+
+
+class Infallible:
+    """A participant that has nothing to attempt."""
+
+    may_fail = False
+
+    def attempt(self) -> None:
+        """Nothing."""
+
+    def undo(self) -> None:
+        """Nothing."""
+
+
+class Transaction:
+    """Updates of some participants: each time of all of them, or of none.
+
+    First, participants are prepared, each by whoever has it: they look at what they need, and refuse what they cannot
+    use, before any weight, state or count has changed. Then the transaction is begun. `attempt` has them make what may
+    fail: whatever it raises, an interrupt too, has been undone then. `run` has them make the rest. An interrupt, which
+    Python raises behind a native call, is raised once all have run: it leaves a whole update. So only what breaks
+    within `run` leaves a part of one: an exchange that raises, or a GPU that is lost.
+
+    What was attempted is undone if it is begun anew. `subject` is what errors call the step.
+    """
+
+    def __init__(self, subject: object) -> None:
+        self._subject = subject
+        self._participants: Sequence[Participant] = ()
+        self.is_begun = self._is_attempted = False
+
+    def begin(self, participants: Sequence[Participant]) -> None:
+        """Take part, all of these, which were prepared."""
+        self._participants, self.is_begun = participants, True
+
+    def attempt(self) -> None:
+        """Have all participants make what may fail, or none; RuntimeError if this was not begun."""
+        if not self.is_begun:
+            raise RuntimeError(f"{self._subject!r}: call prepare() before run(), each time")
+        if self._is_attempted:
+            return
+        self._is_attempted = True  # before it is true: an interrupt may come at any time
+        try:
+            for participant in self._participants:
+                if participant.may_fail:
+                    participant.attempt()
+        except BaseException:
+            self.undo()
+            raise
+
+    def undo(self) -> None:
+        """Have everything be as before `attempt`."""
+        if self._is_attempted:
+            for participant in self._participants:
+                if participant.may_fail:
+                    participant.undo()
+            self._is_attempted = False
+
+    def cancel(self) -> None:
+        """Have everything be as before this was begun."""
+        self.undo()
+        self.is_begun = False
+
+    def run(self) -> None:
+        """Have all participants make what is left, and what may fail if it was not attempted."""
+        if not self._is_attempted:
+            self.attempt()
+        self.is_begun = self._is_attempted = False
+        interrupt = None
+        for participant in self._participants:
+            try:
+                participant.run()
+            except (KeyboardInterrupt, SystemExit) as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
