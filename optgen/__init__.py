@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from optgen.diagnostics import Diagnostic, Source, SpecErrors
     from optgen.execute.piece import Box, Piece
     from optgen.execute.rule import UpdateRule
-    from optgen.execute.sparse import RowSparse
     from optgen.execute.state import State
-    from optgen.execute.step import BoundStep
+    from optgen.execute.steps.step import BoundStep
+    from optgen.execute.tensors.sparse import RowSparse
     from optgen.threads.pool import num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -48,9 +48,9 @@ _MODULES = {
     **dict.fromkeys(("num_threads", "set_num_threads"), "threads.pool"),
     **dict.fromkeys(("Box", "Piece"), "execute.piece"),
     "UpdateRule": "execute.rule",
-    "RowSparse": "execute.sparse",
+    "RowSparse": "execute.tensors.sparse",
     "State": "execute.state",
-    "BoundStep": "execute.step",
+    "BoundStep": "execute.steps.step",
 }
 """Where each name is. A name is imported when it is first asked for: a part of the package, such as `optgen.loops`, can
 be imported without the compiler of optimizers and LLVM."""

@@ -1,1 +1,5 @@
-"""Rules, their states, and steps bound to tensors. `cpu/` and `cuda/` are the devices that steps run on."""
+"""Rules, their states, and steps bound to tensors.
+
+`tensors/` looks at what a step is given, `steps/` are what runs, `stages/` updates of several kernels, and `cpu/` and
+`cuda/` the devices that steps run on.
+"""

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optgen import arguments
-from optgen.execute import buffers, evaluation
+from optgen.execute import buffers
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.choice import KernelChoice
-from optgen.execute.donation import check_donated
 from optgen.execute.garbage import without_collections
-from optgen.execute.gradients import gradients_per_param
-from optgen.execute.phased import PhasedStep
 from optgen.execute.piece import AnyPiece, Exchange
 from optgen.execute.protocols import Device
-from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
-from optgen.execute.step import BoundStep
+from optgen.execute.steps import evaluation
+from optgen.execute.steps.phased import PhasedStep
+from optgen.execute.steps.step import BoundStep
+from optgen.execute.tensors.donation import check_donated
+from optgen.execute.tensors.gradients import gradients_per_param
+from optgen.execute.tensors.sparse import RowSparse
 from optgen.model import PHASE, FlagValue
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from optgen.execute.kernel import LoadedKernel
-from optgen.execute.phased import PhasedStep
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
-from optgen.execute.step import BoundStep
+from optgen.execute.steps.phased import PhasedStep
+from optgen.execute.steps.step import BoundStep
 from optgen.torch import state as states
 from optgen.torch.forms import GpuScalars, OtherShapeError, PythonCounts, Scalars, count_of, shown
 from optgen.torch.memory import ParamMemory, box_of, fits, local_tensor, row_sparse, sharding_of

@@ -14,7 +14,7 @@ from torch.nn.parameter import is_lazy
 from optgen.execute.buffers import Array
 from optgen.execute.piece import Bounds, Box
 from optgen.execute.rule import UpdateRule
-from optgen.execute.sparse import RowSparse
+from optgen.execute.tensors.sparse import RowSparse
 from optgen.model import DIMENSIONS, Optimizer
 from optgen.torch import features
 from optgen.torch.features import with_huge_pages

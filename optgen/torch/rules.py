@@ -11,8 +11,8 @@ import torch
 
 from optgen import api
 from optgen.arguments import Arguments
-from optgen.execute.donation import check_donated
 from optgen.execute.rule import UpdateRule
+from optgen.execute.tensors.donation import check_donated
 from optgen.ir.types import COMPUTE
 from optgen.model import Optimizer
 from optgen.torch.forms import SCALE, decode_codes

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from optgen import arguments
-from optgen.execute.step import SEED_LIMIT
+from optgen.execute.steps.step import SEED_LIMIT
 from optgen.model import Flag, FlagValue, Optimizer, Param
 
 # ---------------------------------------------------------------- arguments

@@ -116,7 +116,7 @@ def load(
 
 def check_donated(dtype: str, ctx: Context) -> None:
     """ValueError if a step cannot use the memory of gradients of that type in a context."""
-    from optgen.execute import donation
+    from optgen.execute.tensors import donation
 
     donation.check_donated(dtype, "cpu" if ctx.on_cpu else "cuda")
 
@@ -219,6 +219,6 @@ def block() -> int:
 
 def largest_id() -> int:
     """The largest number that a parameter may have in random draws."""
-    from optgen.execute.checks import ID_LIMIT
+    from optgen.execute.tensors.checks import ID_LIMIT
 
     return ID_LIMIT - 1

@@ -9,9 +9,11 @@ import pytest
 from optgen import ir
 from optgen.backends.cpu import listed_rows, shares
 from optgen.backends.ptx import launches, table
-from optgen.execute import checks, choice, step
+from optgen.execute import choice
 from optgen.execute.cpu import groups, stages
 from optgen.execute.cuda import table as gpu_table
+from optgen.execute.steps import step
+from optgen.execute.tensors import checks
 from optgen.ir.math import trigonometric
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.objectcode import cache

@@ -13,7 +13,7 @@ import pytest
 import optgen
 from optgen import RowSparse, State, ir, pipeline
 from optgen.execute.cpu import groups
-from optgen.execute.donation import check_donated
+from optgen.execute.tensors.donation import check_donated
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.text import from_text, to_text

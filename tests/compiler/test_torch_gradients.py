@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.execute import places
 from optgen.execute.cpu import dlpack
 from optgen.execute.cpu.dlpack import find_export
-from optgen.execute.step import KEPT_SETS
+from optgen.execute.steps.step import KEPT_SETS
+from optgen.execute.tensors import places
 
 torch = pytest.importorskip("torch")
 

@@ -15,7 +15,7 @@ from torch.nn import Parameter
 
 import optgen.torch
 from optgen import specfiles
-from optgen.execute.step import BoundStep
+from optgen.execute.steps.step import BoundStep
 from optgen.torch import optimizer, torch_classes
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.loading import ADDED, STATES, VALUES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from optgen.execute.buffers import Array
-from optgen.execute.step import BoundStep
+from optgen.execute.steps.step import BoundStep
 from optgen.execute.transaction import Transaction
 
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from optgen.execute import places
 from optgen.execute.buffers import Tensor
+from optgen.execute.tensors import places
 
 
 class Watch:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from optgen.execute import watch
+from optgen.execute.tensors import watch
 from optgen.ir import COMPUTE
 from optgen.ir.storage import STORAGES
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from optgen.execute import buffers, sparse
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel, Rows
 from optgen.execute.protocols import Device
-from optgen.execute.sparse import RowSparse
 from optgen.execute.storage import code_rows
+from optgen.execute.tensors import sparse
+from optgen.execute.tensors.sparse import RowSparse
 from optgen.ir.storage import QUANT_BLOCK
 
 NOT_BY_ROW = Rows()

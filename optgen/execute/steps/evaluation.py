@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
-from optgen.execute.gradients import all_rows
 from optgen.execute.hyper import Numbers
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import AnyPiece, is_left_out
 from optgen.execute.protocols import Platform
 from optgen.execute.state import State
 from optgen.execute.table import StepTable
+from optgen.execute.tensors.gradients import all_rows
 from optgen.model import FlagValue, Optimizer
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from optgen.execute import places
 from optgen.execute.buffers import Tensor, numpy_dtype
 from optgen.execute.cpu.ranges import ReadableRanges
 from optgen.execute.kernel import BufferTensors, LoadedKernel
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.protocols import BoundTable, Runner
+from optgen.execute.tensors import places
 
 
 @dataclass

@@ -8,12 +8,8 @@ from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
 from optgen import arguments
-from optgen.execute import buffers, checks, evaluation, state, watch
-from optgen.execute.active import ActiveSet, MovingGradients, written_by
+from optgen.execute import buffers, state
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.donation import Donation
-from optgen.execute.exclusive import exclusive
-from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
@@ -21,8 +17,14 @@ from optgen.execute.piece import AnyPiece, Exchange, is_left_out
 from optgen.execute.protocols import Device, Launches
 from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
+from optgen.execute.steps import evaluation
+from optgen.execute.steps.active import ActiveSet, MovingGradients, written_by
+from optgen.execute.steps.exclusive import exclusive
+from optgen.execute.tensors import checks, watch
+from optgen.execute.tensors.donation import Donation
+from optgen.execute.tensors.gradients import CheckedGradient, Gradients, are_bound, found_gradients
+from optgen.execute.tensors.watch import Watch
 from optgen.execute.transaction import Transaction
-from optgen.execute.watch import Watch
 from optgen.model import FlagValue
 
 SEED_LIMIT = 1 << 64

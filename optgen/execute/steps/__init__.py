@@ -1,0 +1,1 @@
+"""Steps bound to tensors."""

@@ -1,0 +1,1 @@
+"""The tensors that a step is given: checked, and looked at again at each step."""
