@@ -28,6 +28,8 @@ def folder() -> Path | None:
 
 def is_private(path: Path) -> bool:
     """Whether a path is a folder, the user's own and closed to others."""
+    if path.parts[:1] == ("~",):  # of a user without a home
+        return False
     try:
         info = path.lstat()
     except OSError:

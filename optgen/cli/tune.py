@@ -62,12 +62,20 @@ def _chosen(only: Sequence[str]) -> list[str]:
 
 def _check_place() -> None:
     """Usage if there is no place for the file, before anything is measured."""
+    import os
+
     from optgen import cache_folder
     from optgen.backends import machine
 
-    if machine.place().parent == cache_folder.place() and cache_folder.folder() is None:
-        reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
-        raise Usage(f"the folder {cache_folder.place()} is not used: {reason}; --dry-run writes nothing")
+    if os.environ.get("OPTGEN_MACHINE") == "":
+        raise Usage("OPTGEN_MACHINE is empty, so that no file is read: unset it, or name a file; --dry-run writes none")
+    folder = machine.place().parent
+    if folder == cache_folder.place():
+        if cache_folder.folder() is None:
+            reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
+            raise Usage(f"the folder {folder} is not used: {reason}; --dry-run writes nothing")
+    elif not os.access(next(x for x in (folder, *folder.parents) if x.exists()), os.W_OK):
+        raise Usage(f"{machine.place()}: its folder cannot be written to; --dry-run writes nothing")
 
 
 def _table(found: Iterable[Measurement]) -> str:

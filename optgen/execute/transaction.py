@@ -40,21 +40,23 @@ class Transaction:
 
     First, participants are prepared, each by whoever has it: they look at what they need, and refuse what they cannot
     use, before any weight, state or count has changed. Then the transaction is begun. `attempt` has them make what may
-    fail: whatever it raises, an interrupt too, has been undone then. `run` has them make the rest. An interrupt, which
-    Python raises behind a native call, is raised once all have run: it leaves a whole update. So only what breaks
-    within `run` leaves a part of one: an exchange that raises, or a GPU that is lost.
+    fail: whatever it raises, an interrupt too, has been undone then. `run` has them make the rest. An interrupt that
+    comes behind the native call of a participant is raised once all have run, and the update is whole. What comes
+    elsewhere within `run` leaves a part of one, as an exchange that raises, a GPU that is lost, or an interrupt between
+    two native calls of a participant that makes several: matrices one after the other, or tables on a GPU.
 
-    What was attempted is undone if it is begun anew. `subject` is what errors call the step.
+    What was attempted is undone if it is begun anew. `has_run` says whether all have run since it was begun, even if an
+    interrupt was raised then. `subject` is what errors call the step.
     """
 
     def __init__(self, subject: object) -> None:
         self._subject = subject
         self._participants: Sequence[Participant] = ()
-        self.is_begun = self._is_attempted = False
+        self.is_begun = self._is_attempted = self.has_run = False
 
     def begin(self, participants: Sequence[Participant]) -> None:
         """Take part, all of these, which were prepared."""
-        self._participants, self.is_begun = participants, True
+        self._participants, self.is_begun, self.has_run = participants, True, False
 
     def attempt(self) -> None:
         """Have all participants make what may fail, or none; RuntimeError if this was not begun."""
@@ -82,7 +84,7 @@ class Transaction:
     def cancel(self) -> None:
         """Have everything be as before this was begun."""
         self.undo()
-        self.is_begun = False
+        self.is_begun = self.has_run = False
 
     def run(self) -> None:
         """Have all participants make what is left, and what may fail if it was not attempted."""
@@ -95,5 +97,6 @@ class Transaction:
                 participant.run()
             except (KeyboardInterrupt, SystemExit) as error:
                 interrupt = error
+        self.has_run = True
         if interrupt is not None:
             raise interrupt

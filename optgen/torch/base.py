@@ -197,7 +197,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def _compute_phase(self, phase: str, given: Mapping[str, Any]) -> None:
         """One phase of a step, of all groups; RuntimeError if another one is due."""
         self._check_due(phase)
-        self._update(phase, given)
+        if self._step is not None:
+            self._step.transaction.cancel()
+        try:
+            self._update(phase, given)
+        except (KeyboardInterrupt, SystemExit):
+            if self._step is not None and self._step.transaction.has_run:
+                self._advance()
+            raise
+        self._advance()
+
+    def _advance(self) -> None:
+        """From now on, the next phase is due."""
         phases = self.spec.phases
         self._due = (self._due + 1) % len(phases)
         if not self._due:
@@ -319,7 +330,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
                 self._check_signs(given)
                 loading.make_states(self, group, self.state, self._shared_states())
         except BaseException:
-            self.param_groups.pop()
+            self.param_groups.pop().pop(SPEC, None)
             for p in self.state.keys() - known.keys():
                 del self.state[p]
             raise

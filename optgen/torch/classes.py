@@ -17,6 +17,7 @@ from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
+from optgen.torch.loading import SPEC
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import Spelling, arguments_of, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
@@ -237,6 +238,8 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
     cls = by_source(row.source)
     ours = cls.__new__(cls)
     hooks = {name: x for name, x in vars(optimizer).items() if name.endswith("_hooks")}
+    for group in optimizer.param_groups:
+        group.pop(SPEC, None)  # of an earlier optimizer of ours that was given the same dicts
     ours.__setstate__(
         {
             "defaults": dict(optimizer.defaults),

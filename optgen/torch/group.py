@@ -201,6 +201,10 @@ class GroupStep:
         for bound in self._bound:
             if not bound.is_current():
                 return False
+        if len(self.groups) > 1:
+            for group, size in zip(self.groups, self._sizes, strict=True):
+                if len(group["params"]) != size:
+                    return False  # or a parameter may have gone from one group to the next
         return same_objects(self._all_params(), self._params)
 
     def _all_params(self) -> list[torch.Tensor]:
@@ -210,7 +214,7 @@ class GroupStep:
         return [p for group in self.groups for p in group["params"]]
 
     def _waits_to_start(self) -> bool:
-        """Whether this is a first step with a rate and gradients of 0, which some tools make to have states created.
+        """Whether this is a first step with rates and gradients of 0 alone, which some tools make to have states made.
 
         It is left out, so that what starts from the first gradient starts from a real one.
         """
@@ -238,6 +242,7 @@ class GroupStep:
         self._bound = [part.bound for part in self._parts]
         self.owned = [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
         self._params, self._without_gradient = list(params), without
+        self._sizes = [len(group["params"]) for group in self.groups]
         self._is_stale = self._needs_other_kernels = False
 
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundGroups]:

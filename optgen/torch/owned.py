@@ -351,11 +351,12 @@ class OwnedTensors:
             if self._bound is None:
                 kept, ids = [self._kept[i] for i in self._own], [self._ids[i] for i in self._own]
                 describe, params = self._describe, dict(zip(map(id, wholes), own, strict=True))
-                self._bound = BoundTensors(
+                bound = BoundTensors(
                     self._rule, wholes, kept, ids, self._keys, seed=self._seed,
                     describe=lambda whole: describe(params[id(whole)])
                 )  # fmt: skip
-                self._bound.set(self._values, self._factor)
+                bound.set(self._values, self._factor)
+                self._bound = bound
             self._bound.prepare(self._phase, self._given)
             if self._bound.may_fail:
                 self._bound.attempt()

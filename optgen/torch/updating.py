@@ -135,13 +135,15 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
     transaction = step.transaction
     try:
         ranks.all_do(transaction.attempt)
-        transaction.run()
     except BaseException:
         transaction.undo()  # on ranks whose own attempt did not fail
         raise
-    if owned:
-        for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
-            from_owners(group, travellers)
+    try:
+        transaction.run()
+    finally:  # an interrupt comes when owners have updated
+        if owned and transaction.has_run:
+            for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
+                from_owners(group, travellers)
 
 
 def refuse_without_gradients(optimizer: Owner) -> None:
@@ -236,8 +238,13 @@ class BackwardUpdates:
         elif not step.keeps_states():
             step.rebind()
         step.prepare(1.0)
-        if step.starts():
-            step.transaction.run()
+        try:
+            if step.starts():
+                step.transaction.run()
+        except (KeyboardInterrupt, SystemExit):
+            if step.transaction.has_run:
+                p.grad = None  # or it would be used twice
+            raise
         p.grad = None
 
     def _owner(self) -> Owner:

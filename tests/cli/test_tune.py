@@ -120,3 +120,9 @@ def test_what_ends_early_leaves_the_file(
     assert main(["tune"]) == code
     assert file.read_text() == before and list(file.parent.iterdir()) == [file]
     assert json.loads(before)["constants"] == {"threads.min_wake_elements": 1 << 17}
+
+
+def test_no_file_that_would_not_be_read(file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPTGEN_MACHINE", "")
+    assert main(["tune"]) == 2
+    assert capsys.readouterr().err.startswith("optgen: OPTGEN_MACHINE is empty") and not file.exists()

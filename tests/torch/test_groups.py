@@ -471,3 +471,35 @@ def test_groups_that_come_to_differ_in_more_than_rates_are_bound_apart() -> None
             one.step()
         for i, group in enumerate(opt.param_groups):
             assert torch.equal(group["params"][0], others[i].param_groups[0]["params"][0])
+
+
+def test_a_parameter_that_goes_to_another_group_has_its_values_at_once() -> None:
+    """Whether the list of all parameters is another one then or not."""
+    a, b, c = weights(shapes=((2,), (2,), (2,)))
+    opt = optimizer("sgd")([{"params": [a, b], "lr": 0.5}, {"params": [c], "lr": 0.25}])
+    first, second = opt.param_groups
+
+    def changes() -> list[float]:
+        before = [p.detach().clone() for p in (a, b, c)]
+        for p in (a, b, c):
+            p.grad = torch.ones_like(p)
+        opt.step()
+        return [(x - p.detach()).mean().item() for x, p in zip(before, (a, b, c), strict=True)]
+
+    assert changes() == pytest.approx([0.5, 0.5, 0.25])
+    second["params"].insert(0, first["params"].pop())
+    assert changes() == pytest.approx([0.5, 0.25, 0.25])
+    first["params"] += second["params"]
+    second["params"] = []
+    assert changes() == pytest.approx([0.5, 0.5, 0.5])
+
+
+def test_dicts_of_groups_can_be_given_to_an_optimizer_of_pytorch_then() -> None:
+    groups = [{"params": weights()}]
+    optimizer("lion")(groups, lr=0.1)
+    theirs = torch.optim.AdamW(groups, lr=0.1)
+    assert "optgen_spec" not in optgen.torch.replace(theirs).param_groups[0]
+    refused = {"params": weights(), "lr": "fast"}
+    with pytest.raises((TypeError, ValueError)):
+        optimizer("lion")(weights(), lr=0.1).add_param_group(refused)
+    assert "optgen_spec" not in refused

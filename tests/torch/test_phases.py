@@ -11,6 +11,7 @@ import torch
 from torch.distributed.checkpoint import state_dict as dcp
 
 import optgen.torch
+from optgen.execute.steps.step import BoundStep
 
 SAM = optgen.torch.optimizer("adamw with sam(rho=0.1)")
 DATA = [torch.randn(8, n, generator=torch.Generator().manual_seed(n)).double() for n in (4, 2)]
@@ -226,3 +227,46 @@ def test_a_spec_that_reads_no_gradient_says_which_parameters_it_updates() -> Non
     for _ in range(100):
         opt.step(closure)
     assert loss() < 0.5
+
+
+def test_an_interrupt_behind_a_phase_leaves_the_next_one_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    nets = network(), network()
+    interrupted, whole = (SAM(net.parameters(), lr=0.05) for net in nets)
+    run = BoundStep.run
+
+    def run_and_raise(self: Any) -> None:
+        run(self)
+        raise KeyboardInterrupt
+
+    for net, opt in zip(nets, (interrupted, whole), strict=True):
+        for phase in ("ascend", "descend"):
+            opt.zero_grad()
+            backward(net)
+            if opt is interrupted:
+                monkeypatch.setattr(BoundStep, "run", run_and_raise)
+                with pytest.raises(KeyboardInterrupt):
+                    getattr(opt, phase)()
+                monkeypatch.undo()
+                assert opt._due == (phase == "ascend")
+            else:
+                getattr(opt, phase)()
+    assert all(torch.equal(p, q) for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
+
+
+def test_an_interrupt_within_backward_leaves_no_gradient_that_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = torch.nn.Parameter(torch.ones(3))
+    optimizer = optgen.torch.optimizer("sgd")([p], lr=0.25, in_backward=True)
+    p.sum().backward()
+    run = BoundStep.run
+
+    def run_and_raise(self: Any) -> None:
+        run(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoundStep, "run", run_and_raise)
+    with pytest.raises(KeyboardInterrupt):
+        p.sum().backward()
+    monkeypatch.undo()
+    assert p.grad is None
+    optimizer.step()
+    assert p.tolist() == [0.5] * 3
