@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import optgen
+from optgen.threads import cpus, pool
 from tests.compiler.harness import SPECS, python, same_bits
 
 SETUP = """
@@ -156,7 +157,7 @@ def test_exit(ending: str) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "two", "", "1.5", "257", "99999999999999999999"])
+@pytest.mark.parametrize("value", ["0", "-1", "two", " ", "1.5", "257", "99999999999999999999"])
 def test_bad_thread_count(value: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPTGEN_NUM_THREADS", value)
@@ -169,6 +170,7 @@ def test_bad_thread_count(value: str) -> None:
 def test_thread_count_from_the_environment() -> None:
     code = "import optgen; print(optgen.num_threads()); optgen.set_num_threads(3); print(optgen.num_threads())"
     assert python(code, OPTGEN_NUM_THREADS="2").stdout == "2\n3\n"
+    assert python(code, OPTGEN_NUM_THREADS="").stdout == f"{min(cpus.available(), pool.MAX_THREADS)}\n3\n"
     wrong = python(SETUP + "make()", OPTGEN_NUM_THREADS="many")
     assert wrong.returncode == 1 and "OPTGEN_NUM_THREADS must be a number" in wrong.stderr
 

@@ -14,7 +14,7 @@ from tests.process import run
 ROOT = Path(runtime.__file__).parents[1]
 MXNET = (Path(__file__).parent / "mxnet_modules.txt").read_text().split()
 """The modules of MXNet 1.9.1 that are here too, without the name of the package."""
-OURS = ["checkpoint", "launch", "native", "plan"]
+OURS = ["checkpoint", "launch", "native", "plan", "tune"]
 """Modules that MXNet does not have and scripts may name."""
 
 UNDER_THE_OLD_NAME = """
