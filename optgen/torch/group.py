@@ -201,10 +201,10 @@ class GroupStep:
         for bound in self._bound:
             if not bound.is_current():
                 return False
-        if len(self.groups) > 1:
+        if self._sizes:
             for group, size in zip(self.groups, self._sizes, strict=True):
                 if len(group["params"]) != size:
-                    return False  # or a parameter may have gone from one group to the next
+                    return False
         return same_objects(self._all_params(), self._params)
 
     def _all_params(self) -> list[torch.Tensor]:
@@ -242,7 +242,8 @@ class GroupStep:
         self._bound = [part.bound for part in self._parts]
         self.owned = [bound for bound in self._bound if isinstance(bound, OwnedTensors)]
         self._params, self._without_gradient = list(params), without
-        self._sizes = [len(group["params"]) for group in self.groups]
+        # Of several groups, as the list of all parameters is the same where one has gone to the next group.
+        self._sizes = [len(group["params"]) for group in self.groups] if len(self.groups) > 1 else []
         self._is_stale = self._needs_other_kernels = False
 
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundGroups]:
