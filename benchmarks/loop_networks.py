@@ -20,8 +20,8 @@ class Training(NamedTuple):
 
 def _classify(net: nn.Module, *shape: int) -> Training:
     x, labels = torch.randn(shape), torch.randint(0, 10, shape[:1])
-    dtype = next(net.parameters()).dtype
-    return Training(net, lambda: functional.cross_entropy(net(x.to(dtype)).float(), labels))
+    first = next(net.parameters())  # whose dtype is chosen later
+    return Training(net, lambda: functional.cross_entropy(net(x.to(first.dtype)).float(), labels))
 
 
 def mlp() -> Training:
