@@ -34,6 +34,7 @@ import loop_ceiling
 import machine
 import report
 import torch
+from loop_arrays import CEILING, EXPRESSIONS, OURS
 from loop_networks import NETWORKS
 from peers.absent import Absent
 from tqdm import tqdm
@@ -41,7 +42,7 @@ from tqdm import tqdm
 import optgen.torch
 
 WARM_UP = 5
-FUSED, CEILING, EXPRESSIONS, OURS = "fused", "ceiling", "expressions", "optgen"
+FUSED = "fused"
 Params = Sequence[torch.nn.Parameter]
 
 

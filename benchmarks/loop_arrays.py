@@ -20,11 +20,11 @@ Arrays = Sequence[Any]
 Step = Callable[[], object]
 
 SIZES: Mapping[str, Sequence[int]] = {"mlp": (784, 128, 64, 10), "wide": (784, 2048, 2048, 10)}
-SPECS: Mapping[str, tuple[str, dict[str, float]]] = {
-    "AdamW": ("adamw", {"wd": WD}),
-    "SGD momentum": ("sgd", {"momentum": MOMENTUM}),
+SPECS: Mapping[str, tuple[str, dict[str, float], int]] = {
+    "AdamW": ("adamw", {"wd": WD}, 2),
+    "SGD momentum": ("sgd", {"momentum": MOMENTUM}, 1),
 }
-"""The specs of the optimizers, and their arguments beside the rate."""
+"""The specs of the optimizers, their arguments beside the rate, and how many states they have."""
 
 
 class Loop(NamedTuple):
@@ -68,8 +68,8 @@ class _Perceptron:
 def numpy_loop(network: str, optimizer: str, contender: str, threads: int) -> Loop:
     """A network in NumPy; the step by `expressions` of NumPy, by ours, or the ceiling."""
     net = _Perceptron(SIZES[network])
+    spec, values, states = SPECS[optimizer]
     if contender == OURS:
-        spec, values = SPECS[optimizer]
         bound = optgen.load(spec, lr=LR, **values).bind(net.weights, net.grads)
 
         def step() -> None:
@@ -79,7 +79,7 @@ def numpy_loop(network: str, optimizer: str, contender: str, threads: int) -> Lo
         return Loop(net.passes, step)
     if contender == EXPRESSIONS:
         return Loop(net.passes, {"AdamW": _adamw, "SGD momentum": _momentum}[optimizer](net))
-    return Loop(net.passes, loop_ceiling.bind([w.shape for w in net.weights], _states(optimizer), threads))
+    return Loop(net.passes, loop_ceiling.bind([w.shape for w in net.weights], states, threads))
 
 
 def trainer_loop(network: str, optimizer: str, contender: str, threads: int) -> Loop:
@@ -98,17 +98,12 @@ def trainer_loop(network: str, optimizer: str, contender: str, threads: int) -> 
         loss.backward()
 
     passes()
-    params = net.collect_params()
+    params, (spec, values, states) = net.collect_params(), SPECS[optimizer]
     if contender == CEILING:
         shapes = [p.shape for p in params.values()]
-        return Loop(passes, loop_ceiling.bind(shapes, _states(optimizer), threads))
-    spec, values = SPECS[optimizer]
+        return Loop(passes, loop_ceiling.bind(shapes, states, threads))
     trainer = gluon.Trainer(params, spec, {"learning_rate": LR, **values})
     return Loop(passes, lambda: trainer.step(BATCH))
-
-
-def _states(optimizer: str) -> int:
-    return {"AdamW": 2, "SGD momentum": 1}[optimizer]
 
 
 def _adamw(net: _Perceptron) -> Step:

@@ -6,6 +6,9 @@ import os
 import stat
 from pathlib import Path
 
+UNUSED = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
+"""Why `folder` is None, in the words of errors."""
+
 
 def place() -> Path:
     """The path of the folder: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
@@ -17,7 +20,7 @@ def place() -> Path:
 def folder() -> Path | None:
     """The folder at `place()`, made if it is missing; None if it cannot be made, or is open to others."""
     path = place()
-    if path.parts[:1] == ("~",):  # of a user without a home
+    if _has_no_home(path):
         return None
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -28,11 +31,14 @@ def folder() -> Path | None:
 
 def is_private(path: Path) -> bool:
     """Whether a path is a folder, the user's own and closed to others."""
-    if path.parts[:1] == ("~",):  # of a user without a home
-        return False
     try:
         info = path.lstat()
     except OSError:
         return False
     private = stat.S_ISDIR(info.st_mode) and not stat.S_IMODE(info.st_mode) & 0o077
-    return private and info.st_uid == os.getuid()
+    return private and info.st_uid == os.getuid() and not _has_no_home(path)
+
+
+def _has_no_home(path: Path) -> bool:
+    """Whether a path begins with a `~` that stands for nothing, as the user has no home."""
+    return path.parts[:1] == ("~",)

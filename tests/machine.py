@@ -3,8 +3,10 @@ measures them."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -36,6 +38,13 @@ def bits(module: str, values: Mapping[str, int], folder: Path) -> str:
     )
     assert found.returncode == 0 and not found.stderr, found.stderr
     return found.stdout
+
+
+@functools.cache
+def bits_of_defaults(module: str) -> str:
+    """What it prints with the defaults."""
+    with tempfile.TemporaryDirectory() as folder:
+        return bits(module, {}, Path(folder))
 
 
 def measured_by(module: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from optgen.cache_folder import folder, place
+from optgen.cache_folder import UNUSED, folder, place
 from optgen.cli.common import Commands, Usage, command
 from optgen.objectcode import cache
 from optgen.objectcode.cache import File
@@ -26,8 +26,7 @@ def register(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     directory, most = folder(), cache.limit()
     if directory is None:
-        reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
-        raise Usage(f"the cache {place()} is not used: {reason}")
+        raise Usage(f"the cache {place()} is not used: {UNUSED}")
     if args.action == "clear":
         print(f"removed {_described(cache.clear(directory))}")
         return 0

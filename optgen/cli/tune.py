@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from optgen import cache_folder
 from optgen.cli.common import Commands, Usage, command, write
 
 if TYPE_CHECKING:
@@ -62,9 +64,6 @@ def _chosen(only: Sequence[str]) -> list[str]:
 
 def _check_place() -> None:
     """Usage if there is no place for the file, before anything is measured."""
-    import os
-
-    from optgen import cache_folder
     from optgen.backends import machine
 
     if os.environ.get("OPTGEN_MACHINE") == "":
@@ -72,8 +71,7 @@ def _check_place() -> None:
     folder = machine.place().parent
     if folder == cache_folder.place():
         if cache_folder.folder() is None:
-            reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
-            raise Usage(f"the folder {folder} is not used: {reason}; --dry-run writes nothing")
+            raise Usage(f"the folder {folder} is not used: {cache_folder.UNUSED}; --dry-run writes nothing")
     elif not os.access(next(x for x in (folder, *folder.parents) if x.exists()), os.W_OK):
         raise Usage(f"{machine.place()}: its folder cannot be written to; --dry-run writes nothing")
 
@@ -95,7 +93,6 @@ def _table(found: Iterable[Measurement]) -> str:
 
 def _write(found: Sequence[Measurement]) -> None:
     """Write what gains, and what an earlier run found of other constants."""
-    from optgen import cache_folder
     from optgen.backends import machine
 
     path = machine.place()

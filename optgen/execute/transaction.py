@@ -64,7 +64,7 @@ class Transaction:
             raise RuntimeError(f"{self._subject!r}: call prepare() before run(), each time")
         if self._is_attempted:
             return
-        self._is_attempted = True  # before it is true: an interrupt may come at any time
+        self._is_attempted = True  # set first, as an interrupt may come at any time and has to be undone
         try:
             for participant in self._participants:
                 if participant.may_fail:

@@ -140,8 +140,8 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
         raise
     try:
         transaction.run()
-    finally:  # an interrupt comes when owners have updated
-        if owned and transaction.has_run:
+    finally:
+        if owned and transaction.has_run:  # even if an interrupt is raised then
             for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
                 from_owners(group, travellers)
 

@@ -94,7 +94,7 @@ class Counter(_Named):
 
     def set_value(self, value: float) -> None:
         """Have this value from here on."""
-        self.value = value if isinstance(value, int | float) else float(value)  # those of NumPy are none of JSON's
+        self.value = value if isinstance(value, int | float) else float(value)  # JSON has no numbers of NumPy
         if active():
             record("C", self._category, self.name, time.perf_counter_ns(), value=self.value)
 

@@ -12,7 +12,7 @@ import pytest
 
 from optgen.backends import machine
 from optgen.objectcode import cache
-from tests.machine import EXTREMES, bits, extremes
+from tests.machine import EXTREMES, bits, bits_of_defaults, extremes
 
 NAME = "threads.min_wake_elements"
 IN_KERNELS = "sweeps.prefetch_bytes"
@@ -159,11 +159,6 @@ def test_the_key_of_the_cache_has_what_enters_kernels(file: Path) -> None:
 # ---------------------------------------------------------------- bits
 
 
-@pytest.fixture(scope="module")
-def bits_of_defaults(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return bits(BITS, {}, tmp_path_factory.mktemp("defaults"))
-
-
 @pytest.mark.parametrize("which", EXTREMES)
-def test_no_bit_depends_on_them(which: str, bits_of_defaults: str, tmp_path: Path) -> None:
-    assert bits(BITS, extremes(which), tmp_path) == bits_of_defaults
+def test_no_bit_depends_on_them(which: str, tmp_path: Path) -> None:
+    assert bits(BITS, extremes(which), tmp_path) == bits_of_defaults(BITS)

@@ -7,20 +7,15 @@ from pathlib import Path
 import pytest
 
 from optgen.tune import SUBJECTS
-from tests.machine import EXTREMES, bits, extremes, measured_by, of_subject
+from tests.machine import EXTREMES, bits, bits_of_defaults, extremes, measured_by, of_subject
 
 pytestmark = pytest.mark.cpu_only("code of the CPU")
 BITS = "tests.ndarray.machine_bits"
 
 
-@pytest.fixture(scope="module")
-def bits_of_defaults(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return bits(BITS, {}, tmp_path_factory.mktemp("defaults"))
-
-
 @pytest.mark.parametrize("which", EXTREMES)
-def test_no_bit_depends_on_them(which: str, bits_of_defaults: str, tmp_path: Path) -> None:
-    assert bits(BITS, extremes(which), tmp_path) == bits_of_defaults
+def test_no_bit_depends_on_them(which: str, tmp_path: Path) -> None:
+    assert bits(BITS, extremes(which), tmp_path) == bits_of_defaults(BITS)
 
 
 @pytest.mark.parametrize("subject", [x for x, module in SUBJECTS.items() if module.startswith("runtime.")])

@@ -15,10 +15,10 @@ from torch.nn import Parameter
 
 import optgen.torch
 from optgen import specfiles
-from optgen.execute.steps.step import BoundStep
 from optgen.torch import optimizer, torch_classes
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.loading import ADDED, STATES, VALUES
+from tests.torch.interrupts import interrupted
 from tests.torch.needs import needs_muon
 from tests.torch.params import params_of
 
@@ -370,31 +370,23 @@ def test_a_state_dict_of_another_optimizer_is_refused(saved_by: str, loaded_by: 
 
 
 @needs_muon
-def test_an_interrupt_behind_the_native_call_leaves_a_whole_update(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_behind_the_native_call_leaves_a_whole_update() -> None:
     """Where Python raises it. Counts and parameters that are updated in copies belong to the update."""
 
     def made() -> Any:
         spread = Parameter(torch.ones(8, 6)[:, ::2])  # with gaps, so that a copy is updated
         return optgen.torch.AdamW([*weights(), spread], lr=0.1)
 
-    interrupted, whole = made(), made()
-    for opt in (interrupted, whole):
+    stopped, whole = made(), made()
+    for opt in (stopped, whole):
         steps(opt, 0, 1)
-    run = BoundStep.run
-
-    def run_and_raise(self: Any) -> None:
-        run(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BoundStep, "run", run_and_raise)
-    with pytest.raises(KeyboardInterrupt):
-        steps(interrupted, 1, 2)
-    monkeypatch.undo()
+    with interrupted():
+        steps(stopped, 1, 2)
     steps(whole, 1, 2)
-    assert_same(interrupted, whole)
-    steps(interrupted, 2, 3)
+    assert_same(stopped, whole)
+    steps(stopped, 2, 3)
     steps(whole, 2, 3)
-    assert_same(interrupted, whole)
+    assert_same(stopped, whole)
 
 
 def test_what_is_known_of_torchs_optimizers() -> None:

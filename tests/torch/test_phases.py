@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 from torch.distributed.checkpoint import state_dict as dcp
 
 import optgen.torch
-from optgen.execute.steps.step import BoundStep
+from tests.torch.interrupts import interrupted
 
 SAM = optgen.torch.optimizer("adamw with sam(rho=0.1)")
 DATA = [torch.randn(8, n, generator=torch.Generator().manual_seed(n)).double() for n in (4, 2)]
@@ -229,44 +230,25 @@ def test_a_spec_that_reads_no_gradient_says_which_parameters_it_updates() -> Non
     assert loss() < 0.5
 
 
-def test_an_interrupt_behind_a_phase_leaves_the_next_one_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_behind_a_phase_leaves_the_next_one_due() -> None:
     nets = network(), network()
-    interrupted, whole = (SAM(net.parameters(), lr=0.05) for net in nets)
-    run = BoundStep.run
-
-    def run_and_raise(self: Any) -> None:
-        run(self)
-        raise KeyboardInterrupt
-
-    for net, opt in zip(nets, (interrupted, whole), strict=True):
+    stopped, whole = (SAM(net.parameters(), lr=0.05) for net in nets)
+    for net, opt in zip(nets, (stopped, whole), strict=True):
         for phase in ("ascend", "descend"):
             opt.zero_grad()
             backward(net)
-            if opt is interrupted:
-                monkeypatch.setattr(BoundStep, "run", run_and_raise)
-                with pytest.raises(KeyboardInterrupt):
-                    getattr(opt, phase)()
-                monkeypatch.undo()
-                assert opt._due == (phase == "ascend")
-            else:
+            with interrupted() if opt is stopped else nullcontext():
                 getattr(opt, phase)()
+            assert opt._due == (phase == "ascend")
     assert all(torch.equal(p, q) for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
 
 
-def test_an_interrupt_within_backward_leaves_no_gradient_that_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_within_backward_leaves_no_gradient_that_was_used() -> None:
     p = torch.nn.Parameter(torch.ones(3))
     optimizer = optgen.torch.optimizer("sgd")([p], lr=0.25, in_backward=True)
     p.sum().backward()
-    run = BoundStep.run
-
-    def run_and_raise(self: Any) -> None:
-        run(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BoundStep, "run", run_and_raise)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted():
         p.sum().backward()
-    monkeypatch.undo()
     assert p.grad is None
     optimizer.step()
     assert p.tolist() == [0.5] * 3

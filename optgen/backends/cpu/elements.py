@@ -250,8 +250,10 @@ def for_elements(body: SweepBody, begin: Any, end: Any, prefetches: Any = None) 
 
 
 def _start_of_lines(body: SweepBody) -> Any:
-    """An element from which on stores of whole vectors do not cross cache lines, those of the widest stream that is
-    stored: arrays of NumPy begin 16 bytes behind a line."""
+    """An element at which a cache line begins, in the widest stream that is stored: whole vectors cross no line there.
+
+    Large arrays of NumPy begin 16 bytes behind a line.
+    """
     b, formats = body.b, {x: body.m.kernel.buffer(x).format for x in stored(body.phase) or body.pointers}
     name = max(formats, key=lambda x: formats[x].bits)
     bytes_before = b.sub(integer(0), b.ptrtoint(body.address(name, integer(0)), I64))

@@ -127,9 +127,12 @@ class PhasedStep:
         self._transaction.attempt()
         if self.is_whole:
             self._members = list(self._steps[self.due].members)
-        at = self.phases.index(self.due) + 1
-        self.due = self.phases[at % len(self.phases)]  # before it has run: an interrupt leaves a whole update
-        self._transaction.run()
+        try:
+            self._transaction.run()
+        finally:
+            if self._transaction.has_run:  # even if an interrupt is raised then
+                at = self.phases.index(self.due) + 1
+                self.due = self.phases[at % len(self.phases)]
 
     def _check_members(self, step: BoundStep) -> None:
         """ValueError naming a parameter that has a gradient in one phase of a step only."""
