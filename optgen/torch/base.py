@@ -9,12 +9,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
-from torch._compile import _disable_dynamo
 from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import loading, updating
+from optgen.torch import hooks, loading, updating
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import (
     GpuScaler,
@@ -23,6 +22,7 @@ from optgen.torch.hooks import (
     clip_coefficient,
     gradients_of,
     hooked,
+    outside_graphs,
     refuse_fake,
     total_norm,
 )
@@ -43,7 +43,7 @@ class SpecClass(type):
     A call that makes an optimizer within a compiled function is a break in its graph.
     """
 
-    @_disable_dynamo
+    @outside_graphs
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*args, **kwargs)
 
@@ -310,7 +310,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with values of their own; TypeError or ValueError naming a value that is wrong."""
         known = dict.fromkeys(self.state)
-        super().add_param_group(param_group)
+        hooks.add_param_group(self, param_group)
         group = self.param_groups[-1]
         self._mark([group])
         warn_of_sharing(self, group)
@@ -384,11 +384,13 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         whole = self.state
         self.state = as_saved(self)
         try:
-            packed = super().state_dict()
+            packed: dict[str, Any] = hooks.state_dict(self)
         finally:
             self.state = whole
         self._mark(packed["param_groups"])
         return packed
+
+    zero_grad = hooks.zero_grad
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.

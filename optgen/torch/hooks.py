@@ -4,6 +4,8 @@ gradients, as `clip_grad_norm_` has it, and what a GradScaler tells steps on a G
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -13,6 +15,31 @@ from torch._compile import _disable_dynamo
 from torch.optim import optimizer as torch_optimizer
 
 from optgen.torch.memory import sharding_of
+
+# ---------------------------------------------------------------- graphs of torch.compile
+
+
+def outside_graphs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function at which graphs of `torch.compile` end, as `torch._disable_dynamo` makes it; of one that PyTorch has
+    made so, the same.
+
+    PyTorch's imports torch._dynamo when it is called, 800 modules in more than a second. As long as nobody else has
+    imported it nothing is compiled, and there is nothing to end.
+    """
+    plain = inspect.unwrap(function)
+    ending = _disable_dynamo(plain)
+
+    @functools.wraps(plain)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return (ending if "torch._dynamo" in sys.modules else plain)(*args, **kwargs)
+
+    return called
+
+
+add_param_group = outside_graphs(torch.optim.Optimizer.add_param_group)
+state_dict = outside_graphs(torch.optim.Optimizer.state_dict)
+zero_grad = outside_graphs(torch.optim.Optimizer.zero_grad)
+
 
 # ---------------------------------------------------------------- hooks and the profiler
 
@@ -29,7 +56,7 @@ def hooked(step: Step) -> Step:
     @functools.wraps(step)
     def with_hooks(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
-            return _outside_graphs(step, args, kwargs)
+            return _ending_graphs(step, args, kwargs)
         if _is_profiled():
             return _profiled(step, args, kwargs)
         return _with_hooks(step, args, kwargs)
@@ -43,8 +70,8 @@ def _profiled(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _with_hooks(step, args, kwargs)
 
 
-@_disable_dynamo
-def _outside_graphs(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@outside_graphs
+def _ending_graphs(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _profiled(step, args, kwargs) if _is_profiled() else _with_hooks(step, args, kwargs)
 
 

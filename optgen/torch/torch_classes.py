@@ -18,7 +18,7 @@ from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
 from optgen.model import Interval, Optimizer, Param
 from optgen.symbolic.unicode import unicode
-from optgen.torch import features
+from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
@@ -206,12 +206,18 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
         "__doc__": _docstring(base, spec, more_arguments),
         "spec": spec,
         "source": row.source,
-        "spelling": of_torch(spec, row.name, base([torch.zeros(1, 1)]).defaults),  # type: ignore[call-arg]
+        "spelling": of_torch(spec, row.name, _defaults(base)),
         "state_keys": row.keys,
         "matmul": row.matmul,
         "torch_class": row,
     }
     return type(row.name, (TorchOptimizer, base), {**body, **more})
+
+
+def _defaults(base: type[torch.optim.Optimizer]) -> dict[str, Any]:
+    """What a group of one of PyTorch's optimizers has that was given nothing but a matrix."""
+    made = type(base.__name__, (base,), {"add_param_group": hooks.add_param_group})
+    return made([torch.zeros(1, 1)]).defaults  # type: ignore[no-any-return]
 
 
 def arguments_beside(row: TorchClass, spec: Optimizer) -> Arguments:

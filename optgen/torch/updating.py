@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch._compile import _disable_dynamo
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import _python_dispatch as dispatch
 
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import refuse_fake
+from optgen.torch.hooks import outside_graphs, refuse_fake
 from optgen.torch.memory import local_tensor, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import ShardGroup, Traveller, from_owners, to_owners
@@ -219,7 +218,7 @@ class BackwardUpdates:
                 self._checked_of = -1
                 self._hooks[p] = p.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
-    @_disable_dynamo
+    @outside_graphs
     def update(self, p: torch.Tensor) -> None:
         """One update of a parameter with its gradient, which is freed.
 

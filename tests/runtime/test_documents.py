@@ -40,7 +40,7 @@ for folder in os.listdir():
         file.write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
 """Runs the scripts in the folders that are here, each in a process and a folder of its own; all of these processes
-begin with the modules that are named, which are so imported once (`torch._dynamo` else by each first step)."""
+begin with the modules that are named, which are so imported once (`torch._dynamo` else by each of PyTorch's own)."""
 
 
 @pytest.mark.parametrize(
