@@ -56,7 +56,7 @@ $(READY): pyproject.toml setup.py
 	@touch $@
 
 train: $(READY)
-	$(BIN)/optgen build
+	$(BIN)/optgen build --kernels
 	$(BIN)/python -m runtime.native
 	$(BIN)/python examples/digits/train.py
 

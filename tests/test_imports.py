@@ -35,10 +35,11 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
-        "tune torch",
+        "library tune torch",
         "cli",
         "__main__",
     ],
+    "optgen.library": ["cpus specs", "conditions kernels", "header", "source", "files"],
     "optgen.execute": [
         "buffers transaction",
         "garbage kernel overlap scaler storage",

@@ -1,4 +1,5 @@
-"""The command build: writes object code or PTX, headers, LLVM IR and a manifest of specs, for other programs."""
+"""The command build: writes libraries in C of specs; or bare kernels as object code or PTX, with headers, LLVM IR and
+a manifest."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen import __version__, specfiles
-from optgen.cli import common, workers
+from optgen.cli import common, library, workers
 from optgen.cli.common import (
     Commands,
     Usage,
@@ -40,16 +41,23 @@ def register(commands: Commands) -> None:
         commands,
         "build",
         build,
-        "compile specs for this machine's CPU or for GPUs: object files or PTX, C headers, LLVM IR, manifests",
-        "  optgen build                               all specs that come along, to generated/ of a checkout\n"
-        "  optgen build adam mine.opt -o out          two specs, to out/adam and out/mine\n"
-        "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n"
+        "compile specs to a library for C, C++ and other languages; or to bare kernels, for CPUs and GPUs",
+        "  optgen build adam -o out                   out/libadam.a, out/libadam.so and out/adam.h\n"
+        "  optgen build adam mine.opt -o out --name mylib     a library of two specs\n"
+        "  optgen build adam -o out --all --dtype float32 float64     with amsgrad too, in single and double\n"
+        "  optgen build 'adamw with lookahead' -o out --cpu native --storage int8_dynamic\n"
+        "  optgen build --kernels adam mine.opt -o out    bare kernels, to out/adam and out/mine: object files,\n"
+        "                                             C headers, LLVM IR and manifests\n"
+        "  optgen build --kernels                     those of all specs, to generated/ of a checkout\n"
         "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FOLDER", help="default: generated/ of a checkout of optgen"
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come along)"
     )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", help="default for kernels: generated/ of a checkout of optgen"
+    )
+    parser.add_argument("--kernels", action="store_true", help="bare kernels, and no library")
     parser.add_argument(
         "--all",
         action="store_true",
@@ -61,9 +69,20 @@ def register(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument("--target", default="cpu", choices=TARGETS, help="what to compile for (default: cpu)")
     common.add_arch(parser)
+    library.register(parser)
 
 
 def build(args: argparse.Namespace) -> int:
+    if args.kernels or args.target == "cuda" or args.arch:
+        if library.given(args):
+            raise Usage(f"{library.given(args)[0]} is for libraries, and not for bare kernels")
+        return _kernels(args)
+    if not args.spec:
+        raise Usage("name the specs of a library; or --kernels, for bare kernels of all specs")
+    return library.build(args)
+
+
+def _kernels(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from optgen import emit

@@ -11,9 +11,9 @@ from optgen.ir import Buffer
 from optgen.model import PHASE, Kind, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 
-STEP = f"""\
-#ifndef OPTGEN_STEP
-#define OPTGEN_STEP
+PARALLEL_FOR = """\
+#ifndef OPTGEN_PARALLEL_FOR
+#define OPTGEN_PARALLEL_FOR
 
 /* Part `part` of `parts` of a step's work. */
 typedef void (*optgen_task)(const void *step, int64_t part, int64_t parts);
@@ -21,6 +21,13 @@ typedef void (*optgen_task)(const void *step, int64_t part, int64_t parts);
 /* Runs task(step, part, parts) for every part of as many parts as it likes, on any threads, and returns when all are
    done. `elements` tells how much work there is. The result does not depend on `parts`. */
 typedef void (*optgen_parallel_for)(void *pool, optgen_task task, const void *step, int64_t elements);
+
+#endif
+"""
+STEP = f"""\
+{PARALLEL_FOR}
+#ifndef OPTGEN_STEP
+#define OPTGEN_STEP
 
 /* Given `stride` partial results for each block of 4096 elements of each whole tensor, of which those of the pieces at
    hand are there, fills in the others. Returns 0; for anything else the step ends there. */
@@ -98,7 +105,7 @@ def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
     flags = ", ".join(f"{name} = {_word(value)}" for name, value in built.variant.flags.items()) or "none"
     batch = built.kernel.last_two
     lines = [
-        *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
+        *(safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
         f"dtype {built.variant.dtype}; flags: {flags}",
         *(
             ["a tensor is a batch of matrices of its last two axes, whose rows are those of optgen_step"]
@@ -140,7 +147,7 @@ def _identifier(buffer: str) -> str:
 
 def enum(names: Sequence[tuple[str, str]], count: str) -> str:
     """A C enumeration of names with comments. The last name, `count`, is their number."""
-    rows = [f"    {name}, /* {_safe(doc)} */" for name, doc in names]
+    rows = [f"    {name}, /* {safe(doc)} */" for name, doc in names]
     return "\n".join(["enum {", *rows, f"    {count}", "};\n"])
 
 
@@ -170,6 +177,6 @@ def _param(param: Param) -> str:
     return ", ".join(parts)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """The text without what could end the comment it stands in."""
     return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")

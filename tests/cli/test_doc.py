@@ -115,9 +115,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("doc", "docs", "name the file to write with -o FILE"),
         ("fmt", "specs/other.opt", "name the files to format"),
         ("fmt", "specs", "name the files to format"),
-        ("build", "generated", "name the folder to write to with -o FOLDER"),
-        ("build", "generated/mine", "name the folder to write to with -o FOLDER"),
-        ("build mine", "generated/mine", "name the folder to write to with -o FOLDER"),
+        ("build --kernels", "generated", "name the folder to write to with -o FOLDER"),
+        ("build --kernels", "generated/mine", "name the folder to write to with -o FOLDER"),
+        ("build --kernels mine", "generated/mine", "name the folder to write to with -o FOLDER"),
     ],
 )
 def test_links_of_a_checkout_lead_no_command_out_of_it(

@@ -91,7 +91,7 @@ def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
         ("optgen doc", "name the file to write with -o FILE"),
         ("optgen doc --check", "name the file to write with -o FILE"),
         ("optgen fmt", "name the files to format"),
-        ("optgen build", "name the folder to write to with -o FOLDER"),
+        ("optgen build --kernels", "name the folder to write to with -o FOLDER"),
         ("optgen build adam", "name the folder to write to with -o FOLDER"),
         ("optgen.torch.stub", "only a checkout of it is written to"),
         ("optgen.objectcode.generate", "only a checkout of it is written to"),

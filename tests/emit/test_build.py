@@ -1,4 +1,4 @@
-"""What `optgen build` writes: one folder a spec, a manifest that says all, nothing left over from before."""
+"""What `optgen build --kernels` writes: one folder a spec, a manifest that says all, nothing left over from before."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EVERYTHING = ["--all", "--dtype", "float32", "float64"]
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
     (tmp_path / "odd.opt").write_text(SPEC)
-    assert main(["build", str(tmp_path / "odd.opt"), *EVERYTHING, "-o", str(tmp_path / "out")]) == 0
+    assert main(["build", "--kernels", str(tmp_path / "odd.opt"), *EVERYTHING, "-o", str(tmp_path / "out")]) == 0
     return tmp_path / "out" / "odd"
 
 
@@ -114,7 +114,7 @@ def test_a_second_build_leaves_nothing_of_the_first(built: Path) -> None:
     spec = built.parent.parent / "odd.opt"
     spec.write_text(SPEC.replace("'plain' | 'with-dash'", "'with-dash' | 'dashing'"))
     (built / "mine.txt").write_text("kept")
-    assert main(["build", str(spec), "--all", "-o", str(built.parent)]) == 0
+    assert main(["build", "--kernels", str(spec), "--all", "-o", str(built.parent)]) == 0
     names = {path.name for path in built.iterdir()}
     assert "mine.txt" in names and not [n for n in names if "plain" in n]
     assert "optgen_odd_kind_dashing_f32.o" in names
@@ -126,7 +126,7 @@ def test_every_spec_that_comes_along_is_built(
     """Shown with two of them, one of which has an `eval:` section."""
     names = ("schedulefree_sgd", "sgd")
     monkeypatch.setattr(specfiles, "all_available", lambda: names)
-    assert main(["build", "-o", str(tmp_path)]) == 0
+    assert main(["build", "--kernels", "-o", str(tmp_path)]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == list(names)
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == len(names)
@@ -143,7 +143,7 @@ def test_every_spec_that_comes_along_is_built(
 
 def test_only_defaults_are_built_unless_asked(tmp_path: Path) -> None:
     (tmp_path / "odd.opt").write_text(SPEC)
-    assert main(["build", str(tmp_path / "odd.opt"), "-o", str(tmp_path)]) == 0
+    assert main(["build", "--kernels", str(tmp_path / "odd.opt"), "-o", str(tmp_path)]) == 0
     assert [path.name for path in (tmp_path / "odd").glob("*.o")] == ["optgen_odd_kind_plain_f32.o"]
 
 
@@ -151,7 +151,7 @@ def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytes
     for name in ("one", "two"):
         (tmp_path / f"{name}.opt").write_text(SPEC.replace("beta*m", "bata*m"))
     arguments = ["sgd", str(tmp_path / "one.opt"), str(tmp_path / "two.opt"), "-o", str(tmp_path / "out")]
-    assert main(["build", *arguments]) == 1
+    assert main(["build", "--kernels", *arguments]) == 1
     captured = capsys.readouterr()
     assert "one.opt:" in captured.err and "two.opt:" in captured.err and not captured.out
     assert not (tmp_path / "out").exists()
@@ -159,7 +159,7 @@ def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytes
 
 def test_two_specs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "adam.opt").write_text(SPEC)
-    assert main(["build", "adam", str(tmp_path / "adam.opt"), "-o", str(tmp_path / "out")]) == 2
+    assert main(["build", "--kernels", "adam", str(tmp_path / "adam.opt"), "-o", str(tmp_path / "out")]) == 2
     assert "two specs are named 'adam'" in capsys.readouterr().err
 
 
@@ -167,7 +167,7 @@ def test_two_specs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Captur
 def test_variants_with_products_are_left_out_and_counted(
     name: str, kernels: int, left_out: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["build", name, "-o", str(tmp_path)]) == 0
+    assert main(["build", "--kernels", name, "-o", str(tmp_path)]) == 0
     shown = capsys.readouterr()
     note = f"{name}: {kernels} kernels, without {left_out} variants of several kernels, which run from Python only"
     assert note in shown.out + shown.err
@@ -179,7 +179,7 @@ def test_nothing_is_written_where_a_link_leads(tmp_path: Path) -> None:
     (tmp_path / "out" / "sgd").mkdir(parents=True)
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "out" / "sgd" / "manifest.json").symlink_to(tmp_path / "precious")
-    assert main(["build", "sgd", "-o", str(tmp_path / "out")]) == 0
+    assert main(["build", "--kernels", "sgd", "-o", str(tmp_path / "out")]) == 0
     assert (tmp_path / "precious").read_text() == "precious"
     assert "variants" in json.loads((tmp_path / "out" / "sgd" / "manifest.json").read_text())
 
@@ -189,7 +189,7 @@ def test_what_is_current_is_not_made_again(target_name: str, tmp_path: Path, mon
     """Neither compiled nor written; a file that is gone, or another, is written again."""
     (tmp_path / "cache").mkdir(mode=0o700)
     monkeypatch.setenv("OPTGEN_CACHE_DIR", str(tmp_path / "cache"))
-    line = ["build", "sgd", "adam", "--target", target_name, "-o", str(tmp_path / "out")]
+    line = ["build", "--kernels", "sgd", "adam", "--target", target_name, "-o", str(tmp_path / "out")]
     assert main(line) == 0
     files = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "out").rglob("*.*")}
 

@@ -78,9 +78,9 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, compiled against what `optgen build adam` wrote."""
+    """The program, compiled against what `optgen build --kernels adam` wrote."""
     folder = tmp_path_factory.mktemp("generated")
-    assert main(["build", "adam", "-o", str(folder)]) == 0
+    assert main(["build", "--kernels", "adam", "-o", str(folder)]) == 0
     source = folder / "step.c"
     source.write_text(PROGRAM.replace("@", "optgen_adam_f32"))
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-field-initializers"]
@@ -120,7 +120,7 @@ def test_c_ctypes_and_modules_agree_on_the_step(tmp_path: Path) -> None:
 
 def test_all_headers_go_into_one_program(tmp_path: Path) -> None:
     """Every header twice in one file: names do not clash, guards work."""
-    assert main(["build", "sgd", "rmsprop", "--all", "-o", str(tmp_path)]) == 0
+    assert main(["build", "--kernels", "sgd", "rmsprop", "--all", "-o", str(tmp_path)]) == 0
     headers = sorted(tmp_path.glob("*/*.h"))
     assert len(headers) == 4
     source = tmp_path / "all.c"
@@ -161,7 +161,7 @@ def test_a_step_that_only_the_host_takes(tmp_path: Path) -> None:
     """Neither a sweep nor a launch: headers and objects of both targets are whole all the same."""
     (tmp_path / "still.opt").write_text(STILL)
     for line in ([], ["--target", "cuda"]):
-        assert main(["build", str(tmp_path / "still.opt"), *line, "-o", str(tmp_path)]) == 0
+        assert main(["build", "--kernels", str(tmp_path / "still.opt"), *line, "-o", str(tmp_path)]) == 0
     source = tmp_path / "step.c"
     source.write_text(STILL_PROGRAM)
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-field-initializers"]

@@ -39,7 +39,7 @@ def names(symbols: list[str], ends: tuple[str, ...]) -> set[str]:
 
 def build(folder: Path, *line: str) -> Path:
     (folder / "odd.opt").write_text(SPEC)
-    assert main(["build", str(folder / "odd.opt"), *line, "-o", str(folder)]) == 0
+    assert main(["build", "--kernels", str(folder / "odd.opt"), *line, "-o", str(folder)]) == 0
     return folder / "odd"
 
 

@@ -86,7 +86,7 @@ void run(int64_t n, const int64_t *size, const int64_t *cols, void **buffers, co
 def build(folder: Path, source: str, spec: str) -> tuple[ctypes.CDLL, Path, Any]:
     """A C source for that variant of a spec which has most launches: as a library, beside the folder of products and
     the manifest's entry, with all parameters."""
-    assert main(["build", spec, "--target", "cuda", "-o", str(folder)]) == 0
+    assert main(["build", "--kernels", spec, "--target", "cuda", "-o", str(folder)]) == 0
     products = folder / Path(spec).stem
     manifest = json.loads((products / "cuda.json").read_text())
     variant = max(manifest["variants"], key=lambda v: len(v["launches"]))

@@ -1,0 +1,13 @@
+"""Libraries in C of one spec or several, for programs that are not Python: `optgen build adam mine.opt --name mylib`.
+
+    cpus        the CPUs that kernels are made for, several in one library
+    specs       the specs of a library, and the variants of each that are built
+    kernels     their kernels as object code
+    conditions  the flags that follow from parameters, as C
+    header      the header: typed structures and functions
+    source      the source: tables of what was built, and the functions of the header
+    files       what is written, and compiled where there is a C compiler
+
+The source of a library is one C file. It begins with what all of them share: `tables.c`, `support.c`, `context.c` and
+`calls.c` in this folder, and the pool of `optgen/threads/pool.c`.
+"""

@@ -1,0 +1,242 @@
+/* The functions of a library, for any of its specs. */
+
+/* ---------------------------------------------------------------- contexts that are there */
+
+static atomic_flag registry_lock = ATOMIC_FLAG_INIT;
+static context *registry;
+
+static void lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&registry_lock, memory_order_acquire))
+        optgen_spin_hint();
+}
+
+static void unlock(void) { atomic_flag_clear_explicit(&registry_lock, memory_order_release); }
+
+/* The context of a spec at an address, which may be that of memory that is no longer there; NULL and an error if there
+   is none. With `taken`, it is no longer there from now on. */
+static context *found(const spec *s, const void *address, int taken)
+{
+    lock();
+    context **place = &registry;
+    while (*place && ((const void *)*place != address || (*place)->spec != s))
+        place = &(*place)->next;
+    context *const c = *place;
+    if (c && taken)
+        *place = c->next;
+    unlock();
+    if (!c)
+        fail(OPTGEN_NO_CONTEXT, "%s: there is no such context: it is NULL, was destroyed, or is of another spec", s->name);
+    return c;
+}
+
+/* ---------------------------------------------------------------- what programs call */
+
+static int64_t memory_bytes(const spec *s, const void *tensors, size_t stride, int64_t n, const request *r,
+                            const double *hyper)
+{
+    optgen_status status;
+    context *const c = planned(s, tensors, stride, n, r, hyper, &status);
+    if (!c)
+        return -1;
+    const int64_t bytes = memory_of(c);
+    give_back(c);
+    return bytes;
+}
+
+static optgen_status create(void **out, const spec *s, const void *tensors, size_t stride, int64_t n, const request *r,
+                            const double *hyper)
+{
+    if (!out)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: the place for the context is NULL", s->name);
+    *out = NULL;
+    optgen_status status;
+    context *const c = planned(s, tensors, stride, n, r, hyper, &status);
+    if (!c)
+        return status;
+    const int64_t needed = memory_of(c);
+    if (r->memory && r->memory_bytes < needed) {
+        give_back(c);
+        return fail(OPTGEN_NO_MEMORY, "%s: options.memory_bytes is %lld, and %lld are needed", s->name,
+                    (long long)r->memory_bytes, (long long)needed);
+    }
+    c->memory = r->memory;
+    c->memory_bytes = r->memory_bytes;
+    c->block = r->memory ? NULL : zeros(needed);
+    if (r->memory)
+        memset(r->memory, 0, (size_t)needed);
+    else if (!c->block) {
+        give_back(c);
+        return fail(OPTGEN_NO_MEMORY, "%s: there is no memory of %lld bytes for states", s->name, (long long)needed);
+    }
+    lay_out(c, (uintptr_t)(r->memory ? r->memory : c->block), 1);
+    set_all_pointers(c);
+    fill_hyper(c);
+    if (!r->parallel && r->threads != 1)
+        c->own_pool = pool_create(r->threads);
+    for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
+        c->groups[g].step.parallel = c->own_pool ? pool_parallel_for : r->parallel;
+        c->groups[g].step.pool = c->own_pool ? (void *)c->own_pool : r->pool;
+    }
+    lock();
+    c->next = registry;
+    registry = c;
+    unlock();
+    *out = c;
+    return OPTGEN_OK;
+}
+
+static optgen_status destroy(const spec *s, void *address)
+{
+    context *const c = address ? found(s, address, 1) : NULL;
+    if (c)
+        give_back(c);
+    return c || !address ? OPTGEN_OK : OPTGEN_NO_CONTEXT;
+}
+
+/* Takes hyper-parameters over: those of all tensors, or `stride` apart those of each. Nothing changes after an error. */
+static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
+{
+    const spec *const s = c->spec;
+    const size_t each = (size_t)s->n_hypers;
+    double values[MOST_HYPERS];
+    int is_new = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        const double *const given = hyper + i * stride;
+        optgen_status status = i == 0 || stride ? check_hyper(s, given, 1) : OPTGEN_OK;
+        copy_hyper(s, values, given);
+        if (status || memcmp(values, c->hyper + (size_t)i * each, 8 * each) == 0) {
+            if (status)
+                return status;
+            continue;
+        }
+        is_new = 1;
+        for (size_t k = 0; s->joins && k < each; k++)
+            if (!s->hypers[k].per_tensor && memcmp(&given[k], &hyper[k], 8))
+                return fail(OPTGEN_BAD_HYPER, "%s: tensors share values, so '%s' must be one number for all of them",
+                            s->name, s->hypers[k].name);
+        status = choose(c, &c->members[i], values, i);
+        if (status)
+            return status;
+    }
+    for (int64_t i = 0; is_new && i < c->n; i++)
+        copy_hyper(s, c->hyper + (size_t)i * each, hyper + i * stride);
+    if (is_new)
+        fill_hyper(c);
+    return OPTGEN_OK;
+}
+
+/* Runs the kernels of a section. They are given counts that are `behind` those of the tensors, to which `added` is then
+   added. "step", the count that all tensors share, is the largest of theirs. */
+static void run(context *c, int32_t section, int64_t behind, int64_t added)
+{
+    int64_t newest = 0;
+    for (int64_t i = 0; i < c->n; i++)
+        newest = c->t[i] > newest ? c->t[i] : newest;
+    for (int64_t g = c->first_group[section]; g < c->first_group[section + 1]; g++) {
+        group *const own = &c->groups[g];
+        const kernel *const of = own->kernel;
+        const int64_t n = own->step.n;
+        for (int64_t j = 0; j < n; j++)
+            own->step.t[j] = c->t[own->order[j]] - behind;
+        for (int32_t k = 0; k < of->n_hyper; k++)
+            for (int64_t j = 0; of->hyper[k] == HYPER_STEP && j < n; j++)
+                own->hyper[k * n + j] = (double)(newest + added);
+        of->levels[level()].step(&own->step);
+    }
+    for (int64_t i = 0; i < c->n; i++)
+        c->t[i] += added;
+}
+
+/* Whether a phase of a step is due; an error if not. */
+static optgen_status check_due(const context *c, int32_t phase)
+{
+    if (phase == c->due)
+        return OPTGEN_OK;
+    return fail(OPTGEN_BAD_PHASE, "%s: phase %d of a step is due, and not %d", c->spec->name, (int)c->due + 1,
+                (int)phase + 1);
+}
+
+static optgen_status step(const spec *s, void *address, const double *hyper, int64_t stride, int32_t phase)
+{
+    context *const c = found(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (!hyper)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: hyper is NULL", s->name);
+    optgen_status status = check_due(c, phase);
+    if (!status)
+        status = set_hyper(c, hyper, stride);
+    if (status)
+        return status;
+    run(c, phase, phase > 0, phase == 0);
+    c->due = (phase + 1) % s->phases;
+    return OPTGEN_OK;
+}
+
+/* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
+static optgen_status evaluate(const spec *s, void *address, const double *hyper, void *const *out)
+{
+    context *const c = found(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (!hyper || (c->n && !out))
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "out" : "hyper");
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->members[i].size && !out[i])
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);
+    optgen_status status = check_due(c, 0);
+    if (!status)
+        status = set_hyper(c, hyper, 0);
+    if (status)
+        return status;
+    set_pointers(c, s->phases, out);
+    run(c, s->phases, 0, 0);
+    return OPTGEN_OK;
+}
+
+/* Has the next steps read other gradients, of the same shapes. */
+static optgen_status set_gradients(const spec *s, void *address, const void *const *grads)
+{
+    context *const c = found(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (c->n && !grads)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: grads is NULL", s->name);
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->members[i].size && !grads[i])
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: grads[%lld] is NULL", s->name, (long long)i);
+    for (int64_t i = 0; i < c->n; i++) {
+        c->members[i].grad_before = c->members[i].grad;
+        c->members[i].grad = grads[i];
+    }
+    const optgen_status status = check_overlap(c, c->memory, c->memory_bytes);
+    for (int64_t i = 0; status && i < c->n; i++)
+        c->members[i].grad = c->members[i].grad_before;
+    set_all_pointers(c);
+    return status;
+}
+
+/* Where a state of a tensor is, and how many bytes it has. */
+static optgen_status state(const spec *s, void *address, int64_t i, const char *name, void **data, int64_t *bytes)
+{
+    context *const c = found(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (i < 0 || i >= c->n || !name || !data || !bytes)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: tensor %lld of %lld, or NULL", s->name, (long long)i, (long long)c->n);
+    for (int32_t k = 0; k < s->n_states; k++)
+        if (strcmp(s->states[k], name) == 0 && c->members[i].states[k]) {
+            *data = c->members[i].states[k];
+            *bytes = c->members[i].state_bytes[k];
+            return OPTGEN_OK;
+        }
+    return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld] has no state '%s'", s->name, (long long)i, name);
+}
+
+/* The counts of updates, one for each tensor, which may be set. */
+static int64_t *counts(const spec *s, void *address)
+{
+    context *const c = found(s, address, 0);
+    return c ? c->t : NULL;
+}

@@ -1,0 +1,138 @@
+"""The flags that follow from parameters, and what a spec requires of them, as C."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
+from optgen.library.specs import LibrarySpec
+from optgen.model import DIMENSIONS, Flag
+from optgen.truth import COMPARISONS
+
+
+def chooser(own: LibrarySpec) -> str:
+    """The function `choose_PREFIX`, which finds the number of a variant."""
+    lines = [
+        f"static int32_t choose_{own.prefix}(const double *h, const int32_t *f, const dimensions *of, "
+        "const char **why)",
+        "{",
+        "    (void)h, (void)f, (void)of;",
+    ]
+    lines += [f"    {line}" for line in _body(own)]
+    return "\n".join([*lines, "}", ""])
+
+
+def _body(own: LibrarySpec) -> Iterator[str]:
+    spec, values = own.spec, flag_values(own)
+    writer = _Writer(own)
+    names = [flag.name for flag in spec.flags]
+    for flag in spec.flags:
+        if flag.condition is None:
+            k = own.chosen_flags.index(flag)
+            yield f"if (f[{k}] < 0 || f[{k}] >= {len(values[flag.name])}) {{"
+            yield f'    *why = "options.{flag.name} must be from 0 to {len(values[flag.name]) - 1}";'
+            yield "    return -1;"
+            yield "}"
+            yield f"const int flag_{flag.name} = f[{k}];"
+        else:
+            yield f"const int flag_{flag.name} = {writer.truth(flag.condition)};"
+        yield f"(void)flag_{flag.name};"
+    for require in spec.requires:
+        yield f"if (!{writer.truth(require.condition)}) {{"
+        yield f"    *why = {quoted(require.message)};"
+        yield "    return -1;"
+        yield "}"
+    count, terms = 1, []
+    for name in names:
+        terms.append(f"{count} * flag_{name}")
+        count *= len(values[name])
+    numbers = [-1] * count
+    for number, flags in enumerate(own.variants):
+        place, factor = 0, 1
+        for name in names:
+            place += factor * values[name].index(flags[name])
+            factor *= len(values[name])
+        numbers[place] = number
+    yield f"static const int32_t numbers[] = {{{', '.join(map(str, numbers))}}};"
+    yield f"const int32_t number = numbers[{' + '.join(terms) or '0'}];"
+    yield "if (number < 0)"
+    yield '    *why = "no variant has these flags";'
+    yield "return number;"
+
+
+def flag_values(own: LibrarySpec) -> dict[str, list[bool | str]]:
+    """The values of each flag, in the order of their numbers in C."""
+
+    def of(flag: Flag) -> list[bool | str]:
+        return list(flag.choices) if flag.choices else [False, True]
+
+    return {flag.name: of(flag) for flag in own.spec.flags}
+
+
+def quoted(text: str) -> str:
+    """A literal of C."""
+    body = "".join(
+        f"\\{c}" if c in '"\\' else c if c.isascii() and c.isprintable() else "".join(f"\\{x:03o}" for x in c.encode())
+        for c in text
+    )
+    return f'"{body.replace("??", "?" + chr(92) + "?")}"'
+
+
+def real(x: float | None) -> str:
+    """A double of C."""
+    if x is None or math.isnan(x):
+        return "NAN"
+    if math.isinf(x):
+        return "INFINITY" if x > 0 else "-INFINITY"
+    return repr(float(x))
+
+
+class _Writer:
+    """Conditions of a spec as expressions of C. A number that is unset is NaN, and what is computed from it, too. A
+    comparison with it is false."""
+
+    def __init__(self, own: LibrarySpec) -> None:
+        self._flags = {f.name: f for f in own.spec.flags}
+        self._hypers: Mapping[str, int] = {name: k for k, name in enumerate(own.spec.all_params)}
+
+    def truth(self, expr: Expr) -> str:
+        match expr:
+            case Name(id="sparse"):
+                return "0"
+            case Name(id=name) if name in self._flags:
+                return f"flag_{name}"
+            case IsSet(name=name):
+                return f"!isnan(h[{self._hypers[name.id]}])"
+            case Unary(op="not", operand=x):
+                return f"!{self.truth(x)}"
+            case Binary(op="and" | "or" as op, left=a, right=b):
+                return f"({self.truth(a)} {'&&' if op == 'and' else '||'} {self.truth(b)})"
+            case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)):
+                return f"(flag_{name} {op} {self._flags[name].choices.index(choice)})"
+            case Binary(op="!=", left=a, right=b):
+                return f"differ({self.number(a)}, {self.number(b)})"
+            case Binary(op=op, left=a, right=b) if op in COMPARISONS:
+                return f"({self.number(a)} {op} {self.number(b)})"
+        raise TypeError(f"not a condition over parameters: {expr!r}")
+
+    def number(self, expr: Expr) -> str:
+        match expr:
+            case Number(value=x):
+                return real(x)
+            case Name(id=name) if name in DIMENSIONS:
+                return f"of->{name}"
+            case Name(id=name):
+                return f"h[{self._hypers[name]}]"
+            case Unary(op="-", operand=x):
+                return f"(-{self.number(x)})"
+            case Binary(op="+" | "-" | "*" as op, left=a, right=b):
+                return f"({self.number(a)} {op} {self.number(b)})"
+            case Binary(op="/", left=a, right=b):
+                return f"divided({self.number(a)}, {self.number(b)})"
+            case Call(function="min" | "max" as function, args=args):
+                found, *others = map(self.number, args)
+                for other in others:
+                    found = f"{function}_of({found}, {other})"
+                return found
+        raise TypeError(f"not a number of parameters: {expr!r}")

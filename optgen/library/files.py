@@ -1,0 +1,160 @@
+"""The files of a library, and the C compiler that makes one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from optgen import __version__
+from optgen.backends.target import llvm_version
+from optgen.ir import Variant
+from optgen.library.cpus import LibraryCpu
+from optgen.library.header import ABI, header
+from optgen.library.kernels import LibraryKernel, made
+from optgen.library.source import BuiltSpec, source
+from optgen.library.specs import LibrarySpec
+
+Each = Callable[..., Any]
+"""Calls a function for each of many arguments, in several processes: `optgen.cli.workers.each`."""
+FLAGS = ("-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library: its name, its specs, and the CPUs that it is for, from the oldest on."""
+
+    name: str
+    specs: Sequence[LibrarySpec]
+    cpus: Sequence[LibraryCpu]
+
+    def jobs(self) -> list[tuple[LibrarySpec, tuple[str, bool, int, int], Variant]]:
+        """The kernels: their spec, their place in its tables, and the variant."""
+        return [
+            (m, (dtype, small, section, number), variant)
+            for m in self.specs
+            for dtype in m.dtypes
+            for small in ((False, True) if m.small_differ else (False,))
+            for number, flags in enumerate(m.variants)
+            if m.is_built(flags)
+            for section, (_, variant) in enumerate(m.built(dtype, flags, small=small))
+        ]
+
+
+def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[str, bytes]:
+    """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel."""
+    jobs = library.jobs()
+    kernels: dict[str, dict[tuple[str, bool, int, int], LibraryKernel]] = {m.prefix: {} for m in library.specs}
+    work = [(m.spec, variant) for m, _, variant in jobs]
+    with each(partial(made, library.name, library.cpus), work) as results:
+        for (m, place, _), kernel in zip(jobs, results, strict=True):
+            kernels[m.prefix][place] = kernel
+            advance()
+    built = [BuiltSpec(m, kernels[m.prefix]) for m in library.specs]
+    natives = {n.symbol: n for own in kernels.values() for kernel in own.values() for n in kernel.natives}
+    names = ", ".join(cpu.name for cpu in library.cpus)
+    files = {
+        f"{library.name}.h": header(library.name, library.specs, f"For {names}.").encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus).encode(),
+        f"{library.name}.json": _manifest(library, built).encode(),
+        f"{library.name}.pc": _pkg_config(library.name).encode(),
+        f"{library.name}Config.cmake": _cmake(library.name).encode(),
+    }
+    return files | {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
+
+
+def compiler() -> list[str] | None:
+    """The command of the C compiler: $CC, or `cc`; None where there is none."""
+    command = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    return command if shutil.which(command[0]) else None
+
+
+def compile_c(name: str, files: Iterable[str], folder: Path, command: Sequence[str]) -> None:
+    """Make `libNAME.a` and `libNAME.so` in a folder, of its source and kernels there. ChildProcessError, with what the
+    compiler said, if it fails."""
+    objects = [str(folder / x) for x in files if x.endswith(".o")]
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        code = f"{temporary}/{name}.o"
+        archive, shared = f"{temporary}/lib{name}.a", f"{temporary}/lib{name}.so"
+        _run([*command, *FLAGS, "-I", str(folder), "-c", str(folder / f"{name}.c"), "-o", code])
+        _run([os.environ.get("AR") or "ar", "rcs", archive, code, *objects])
+        _run([*command, "-shared", "-pthread", "-o", shared, code, *objects, "-lm"])
+        for made_file in (archive, shared):
+            os.replace(made_file, folder / Path(made_file).name)
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ChildProcessError(f"{shlex.join(command[:1])} failed:\n{done.stderr.strip()}")
+
+
+def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
+    """What a library has, for other programs to read."""
+    data = {
+        "abi": ABI,
+        "library": library.name,
+        "optgen": __version__,
+        "llvm": llvm_version(),
+        "cpus": [cpu.name for cpu in library.cpus],
+        "specs": [_described(b) for b in built],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _described(built: BuiltSpec) -> dict[str, Any]:
+    m, spec = built.own, built.own.spec
+    return {
+        "prefix": m.prefix,
+        "name": spec.name,
+        "dtypes": list(m.dtypes),
+        "master": m.master,
+        "storage": dict(m.storage),
+        "phases": list(spec.phases),
+        "evaluate": bool(spec.evaluate),
+        "hyper": [
+            {"name": name, "default": m.args.values.get(name, p.default), "doc": p.doc}
+            for name, p in spec.all_params.items()
+        ],
+        "flags": [
+            {"name": f.name, "choices": list(f.choices), "default": m.args.chosen[f.name]} for f in m.chosen_flags
+        ],
+        "inputs": [i.name for i in spec.inputs],
+        "states": built.states,
+        "variants": [{"flags": dict(flags), "built": m.is_built(flags)} for flags in m.variants],
+    }
+
+
+def _pkg_config(name: str) -> str:
+    return f"""\
+prefix=${{pcfiledir}}
+
+Name: {name}
+Description: optimizers compiled by optgen
+Version: {__version__}
+Libs: -L${{prefix}} -l{name} -lm -pthread
+Cflags: -I${{prefix}}
+"""
+
+
+def _cmake(name: str) -> str:
+    return f"""\
+# find_package({name} CONFIG REQUIRED PATHS FOLDER), then target_link_libraries(program {name}::{name}).
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+if(NOT TARGET {name}::{name})
+  add_library({name}::{name} STATIC IMPORTED)
+  set_target_properties({name}::{name} PROPERTIES
+    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/lib{name}.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+endif()
+"""

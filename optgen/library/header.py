@@ -1,0 +1,225 @@
+"""The header of a library: what C and C++ programs include. Every name in it is the library's, but those of types that
+libraries share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from optgen.emit.header import PARALLEL_FOR, enum, framed, safe
+from optgen.library.conditions import real
+from optgen.library.specs import LibrarySpec
+from optgen.model import Param
+from optgen.symbolic.unicode import unicode
+
+ABI = 1
+"""The number of the binary interface: structures, functions, and what they mean. A change of one of them raises it."""
+
+SHARED = f"""\
+#ifndef OPTGEN_ABI
+#define OPTGEN_ABI {ABI}
+
+#if defined(_WIN32)
+#define OPTGEN_API
+#else
+#define OPTGEN_API __attribute__((visibility("default")))
+#endif
+
+/* What a function says. The text of the last error of a thread is that of LIBRARY_error(). */
+typedef enum optgen_status {{
+    OPTGEN_OK,
+    OPTGEN_BAD_ABI,      /* header and library are of different versions */
+    OPTGEN_BAD_CPU,      /* the library was built for instructions that this CPU lacks */
+    OPTGEN_BAD_ARGUMENT, /* a pointer is NULL, a number is out of its range */
+    OPTGEN_BAD_SHAPE,
+    OPTGEN_BAD_HYPER,    /* a hyper-parameter is NaN, out of its interval, or needs other code */
+    OPTGEN_BAD_PHASE,    /* another phase of the step is due */
+    OPTGEN_OVERLAP,      /* memory that a step writes is also something else's */
+    OPTGEN_NOT_BUILT,    /* the library was built without this dtype or these flags */
+    OPTGEN_NO_CONTEXT,   /* NULL, destroyed, or of another spec */
+    OPTGEN_NO_MEMORY
+}} optgen_status;
+
+/* The elements of tensors, gradients and inputs. 16-bit floats are uint16_t with their bits. */
+typedef enum optgen_dtype {{ OPTGEN_FLOAT32, OPTGEN_FLOAT64, OPTGEN_FLOAT16, OPTGEN_BFLOAT16 }} optgen_dtype;
+
+#elif OPTGEN_ABI != {ABI}
+#error "these headers are of libraries that different versions of optgen built: build them by the same one"
+#endif
+
+{PARALLEL_FOR}"""
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+"""In the order of optgen_dtype."""
+_TENSOR_FIELDS = ("data", "grad", "shape", "rank")
+_KEYWORDS = """
+auto bool break case catch char class const continue default delete do double else enum extern false float for friend
+goto if inline int long namespace new operator private protected public register restrict return short signed sizeof
+static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while
+"""
+"""Those of C and of C++."""
+
+
+def field(name: str) -> str:
+    """The name of a field, which is no keyword of C or C++ and no field of every tensor."""
+    return f"{name}_" if name in _KEYWORDS.split() or name in _TENSOR_FIELDS else name
+
+
+def header(library: str, specs: Sequence[LibrarySpec], made: str) -> str:
+    """The text of `LIBRARY.h`; `made` says what the kernels are for."""
+    about = f"/* {library}: {', '.join(m.spec.name for m in specs)}. {made} */"
+    functions = [part for m in specs for part in _of_spec(m)]
+    error = [
+        "/* What was wrong in the last call of this thread that returned an error. */",
+        f"OPTGEN_API const char *{library}_error(void);\n",
+    ]
+    return framed(
+        f"{library.upper()}_H", about, ["#include <math.h>\n#include <string.h>\n", SHARED, *error, *functions]
+    )
+
+
+def _of_spec(m: LibrarySpec) -> Iterator[str]:
+    """The structures and functions of a spec."""
+    p = m.prefix
+    yield f"/* {'-' * 40} {m.spec.name} */\n"
+    yield _about(m)
+    for flag in m.chosen_flags:
+        if flag.choices:
+            names = [
+                (f"{p}_{flag.name}_{_word(choice)}", "the default" if not k else "")
+                for k, choice in enumerate(flag.choices)
+            ]
+            yield f"/* options.{flag.name}: {safe(flag.doc) or 'one of these'} */"
+            yield enum(names, f"{p}_{flag.name}s")
+    yield _structure(
+        "A parameter, its gradient, and where both are: in C order, without gaps.", f"{p}_tensor", _tensor(m)
+    )
+    yield _structure("The hyper-parameters of a step. NaN: unset.", f"{p}_hyper", _hyper(m))
+    yield _structure(f"What a context is made with. Fill it by {p}_options_defaults().", f"{p}_options", _options(m))
+    yield f"typedef struct {p}_context {p}_context;\n"
+    yield _defaults(f"{p}_hyper", [(field(n), real(_value(m, x))) for n, x in m.spec.all_params.items()])
+    yield _defaults(f"{p}_options", list(_option_defaults(m)))
+    yield from _functions(m)
+
+
+def _about(m: LibrarySpec) -> str:
+    lines = [*(x for x in (m.spec.title, m.spec.cite) if x), ""]
+    flags = next(filter(m.is_built, m.variants))
+    own = dict(flags) | ({"phase": m.spec.phases[0]} if m.spec.phases else {})
+    lines += unicode(m.spec, own).splitlines()
+    body = "\n".join(f"   {safe(line) if not line.startswith(' ') else line}".rstrip() for line in lines).lstrip()
+    return f"/* {body} */"
+
+
+def _value(m: LibrarySpec, param: Param) -> float | None:
+    return m.args.values.get(param.name, param.default)
+
+
+def _word(choice: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in choice)
+
+
+def _structure(about: str, name: str, fields: Iterator[tuple[str, str]]) -> str:
+    lines = [f"    {code} /* {safe(doc)} */" if doc else f"    {code}" for code, doc in fields]
+    return "\n".join([f"/* {about} */", f"typedef struct {name} {{", *lines, f"}} {name};\n"])
+
+
+def _tensor(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    yield "void *data;", "updated in place"
+    yield "const void *grad;", "read" if "grad" in m.spec.reads else "not read: may be NULL"
+    yield "const int64_t *shape;", "`rank` lengths; read while a context is made"
+    yield "int64_t rank;", ""
+    for x in m.spec.inputs:
+        yield f"const void *{field(x.name)};", x.doc or "read; of the parameter's shape"
+
+
+def _hyper(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    for name, param in m.spec.all_params.items():
+        value = _value(m, param)
+        told = (
+            "given at each step" if param.given else "default none (NaN)" if value is None else f"default {value:.15g}"
+        )
+        parts = [*([param.doc] if param.doc else []), told]
+        parts += [f"in {param.interval}"] if param.interval is not None else []
+        parts += ["a whole number"] if param.is_int else []
+        parts += ["fixed in this library"] if name in m.spec.fixed else []
+        yield f"double {field(name)};", ", ".join(parts)
+
+
+def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    yield "uint32_t abi;", "OPTGEN_ABI of the header"
+    yield "optgen_dtype dtype;", f"of parameters; built: {', '.join(m.dtypes)}"
+    yield "int32_t threads;", "that share the work of large steps; 0: as many as there are CPUs"
+    yield "uint64_t seed;", "of random draws"
+    yield "optgen_parallel_for parallel;", "the program's own threads, in place of the library's; NULL: none"
+    yield "void *pool;", "its first argument"
+    yield (
+        "void *memory;",
+        f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it",
+    )
+    yield "int64_t memory_bytes;", "its size"
+    for flag in m.chosen_flags:
+        choice = f"one of {m.prefix}_{flag.name}_..." if flag.choices else "0 or 1"
+        yield f"int32_t {field(flag.name)};", ", ".join([*([flag.doc] if flag.doc else []), choice])
+
+
+def _option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    yield "abi", "OPTGEN_ABI"
+    yield "dtype", f"OPTGEN_{m.dtypes[0].upper()}"
+    for flag in m.chosen_flags:
+        value = m.args.chosen[flag.name]
+        yield field(flag.name), str(flag.choices.index(value) if isinstance(value, str) else int(value))
+
+
+def _defaults(name: str, values: Sequence[tuple[str, str]]) -> str:
+    lines = [f"    of.{field} = {value};" for field, value in values]
+    return "\n".join(
+        [
+            f"static inline {name} {name}_defaults(void)",
+            "{",
+            f"    {name} of;",
+            *_zeroed(name, lines),
+            "    return of;",
+            "}\n",
+        ]
+    )
+
+
+def _zeroed(name: str, lines: Sequence[str]) -> list[str]:
+    """Assignments, after zeros where not every field is assigned to."""
+    return [*(["    memset(&of, 0, sizeof of);"] if name.endswith("_options") else []), *lines]
+
+
+def _functions(m: LibrarySpec) -> Iterator[str]:
+    p = m.prefix
+    given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
+    yield (
+        "/* Makes a context: states for n tensors, with the values that they start with. Tensors and inputs stay the\n"
+        f"   program's, and must be there until {p}_destroy. `hyper` has the values of the first step. A context is\n"
+        "   for one thread at a time. */"
+    )
+    yield f"OPTGEN_API optgen_status {p}_create({p}_context **context, {given});\n"
+    yield "/* How many bytes options.memory must have; -1 after an error. */"
+    yield f"OPTGEN_API int64_t {p}_memory_bytes({given});\n"
+    for phase in m.phases:
+        name = f"{p}_step_{phase}" if phase else f"{p}_step"
+        what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
+        yield f"/* {what}: updates all tensors. After an error nothing has changed. */"
+        yield f"OPTGEN_API optgen_status {name}({p}_context *context, const {p}_hyper *hyper);\n"
+        yield "/* The same, with n hyper-parameters: those of each tensor. */"
+        yield f"OPTGEN_API optgen_status {name}_each({p}_context *context, const {p}_hyper *hypers);\n"
+    if m.spec.evaluate:
+        yield "/* Writes the weights to evaluate with to out[i], one for each tensor; nothing else changes. */"
+        yield (
+            f"OPTGEN_API optgen_status {p}_evaluate({p}_context *context, const {p}_hyper *hyper, void *const *out);\n"
+        )
+    yield "/* Has the next steps read n other gradients, of the same shapes. */"
+    yield f"OPTGEN_API optgen_status {p}_set_gradients({p}_context *context, const void *const *grads);\n"
+    names = ", ".join(dict.fromkeys(s.name for s in m.spec.states)) or "none"
+    yield f"/* Where a state of tensor i is, and its bytes. States: {names}. */"
+    yield (
+        f"OPTGEN_API optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data,\n"
+        f"                                   int64_t *bytes);\n"
+    )
+    yield "/* How many updates each of the n tensors has had; may be written to. NULL after an error. */"
+    yield f"OPTGEN_API int64_t *{p}_counts({p}_context *context);\n"
+    yield "/* Frees a context; NULL is none. */"
+    yield f"OPTGEN_API optgen_status {p}_destroy({p}_context *context);\n"

@@ -1,0 +1,383 @@
+"""The source of a library: what all of them share, tables of what was built, and the functions of the header."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from optgen.backends import machine
+from optgen.emit.header import STEP
+from optgen.execute import storage
+from optgen.execute.choice import SMALLEST_QUANTIZED
+from optgen.facts import fact
+from optgen.ir import Buffer, is_gradient
+from optgen.library.conditions import chooser, quoted, real
+from optgen.library.cpus import LibraryCpu
+from optgen.library.header import DTYPES, field
+from optgen.library.kernels import LibraryKernel
+from optgen.library.specs import LibrarySpec
+from optgen.model import Flags, Kind
+
+HERE = Path(__file__).parent
+POOL = HERE.parent / "threads" / "pool.c"
+_KINDS = {
+    Kind.ELEM: "KIND_ELEM",
+    Kind.ROW: "KIND_ROW",
+    Kind.COL: "KIND_COL",
+    Kind.MATRIX: "KIND_MATRIX",
+    Kind.SHARED: "KIND_SHARED",
+}
+_NO_CODES = "a library in C has no such states yet: store it in float32"
+_PACK = {"float64": "<d", "float32": "<f", "float16": "<e", "uint8": "<B"}
+
+
+@dataclass(frozen=True)
+class BuiltSpec:
+    """A spec and its kernels: by dtype, whether they are for small parameters, section and variant; those that were
+    not built are missing."""
+
+    own: LibrarySpec
+    kernels: Mapping[tuple[str, bool, int, int], LibraryKernel]
+
+    @fact
+    def states(self) -> list[str]:
+        """The arrays that contexts own, by name: states, scales of codes, and masters as "w"."""
+        every = (b for kernel in self.kernels.values() for b in kernel.natives[0].buffers)
+        return list(dict.fromkeys(b.memory for b in every if self.is_state(b)))
+
+    def is_state(self, buffer: Buffer) -> bool:
+        """Whether a buffer is kept between steps."""
+        return buffer.init is not None or bool(buffer.of) or (buffer.name == "w" and self.own.master)
+
+
+def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu]) -> str:
+    """The text of `LIBRARY.c`."""
+    specs = [b.own for b in built]
+    dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
+    parts = [
+        f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with what is in\n"
+        "   kernels, -lm and -pthread. */\n",
+        _PRELUDE,
+        f'#include "{library}.h"\n',
+        STEP,
+        _definitions(built, cpus, dtypes),
+        _pool(),
+        *((HERE / f"{name}.c").read_text() for name in ("tables", "support", "context", "calls")),
+        "/* ---------------------------------------------------------------- tables */\n",
+        *_declarations(built),
+        *(_tables(b, dtypes) for b in built),
+        "/* ---------------------------------------------------------------- functions */\n",
+        f"const char *{library}_error(void) {{ return error_text; }}\n",
+        *(_functions(m) for m in specs),
+    ]
+    return "\n".join(parts)
+
+
+_PRELUDE = """\
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE 1 /* of Linux: the CPUs that a process may use */
+#endif
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define THREAD_LOCAL _Thread_local
+"""
+_SPIN_HINT = """\
+static inline void optgen_spin_hint(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+"""
+
+
+def _pool() -> str:
+    """The source of the pool, whose functions are the library's own."""
+    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
+    return text.replace("\nvoid optgen_pool_", "\nstatic void optgen_pool_")
+
+
+def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str]) -> str:
+    specs = [b.own for b in built]
+    names = {
+        "LEVELS": len(cpus),
+        "MOST_STATES": max(len(b.states) for b in built) + 1,
+        "MOST_HYPERS": max(len(m.spec.all_params) for m in specs) + 1,
+        "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
+        "SMALLEST_QUANTIZED": SMALLEST_QUANTIZED,
+        "MIN_SHARED_ELEMENTS": machine.value("threads.min_shared_elements"),
+        "MIN_WAKE_ELEMENTS": machine.value("threads.min_wake_elements"),
+        "MIN_SPLIT_ELEMENTS": machine.value("threads.min_split_elements"),
+    }
+    index = [dtypes.index(x) if x in dtypes else -1 for x in DTYPES]
+    return "\n".join(
+        [
+            "enum {",
+            *(f"    {name} = {x}," for name, x in names.items()),
+            "};",
+            f'#define LEAST_CPU "{cpus[0].name}"',
+            "/* The features that each level of the kernels needs. */",
+            f"static const uint32_t level_features[LEVELS] = {{{', '.join(f'{c.mask:#x}u' for c in cpus)}}};",
+            "/* Where the kernels of an optgen_dtype stand in tables; -1: not built. */",
+            f"static const int32_t dtype_index[] = {{{', '.join(map(str, index))}}};",
+            "",
+        ]
+    )
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _declarations(built: Sequence[BuiltSpec]) -> Iterator[str]:
+    """The kernels, as C sees them."""
+    for symbol in dict.fromkeys(x for b in built for kernel in b.kernels.values() for x in kernel.symbols):
+        yield f"void {symbol}(const optgen_step *step);\nint64_t {symbol}_workspace(const optgen_step *step);"
+    yield _DIVISION
+
+
+_DIVISION = """
+/* Arithmetic of conditions. */
+static inline int differ(double x, double y) { return x < y || x > y; }
+static inline double divided(double x, double y) { return y != 0 ? x / y : (double)NAN; }
+static inline double min_of(double x, double y) { return isnan(x) || isnan(y) ? (double)NAN : x < y ? x : y; }
+static inline double max_of(double x, double y) { return isnan(x) || isnan(y) ? (double)NAN : x > y ? x : y; }
+"""
+
+
+def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
+    m, p = built.own, f"table_{built.own.prefix}"
+    lines = [
+        f"static inline void use_of_{m.prefix}(void) {{ (void)divided, (void)min_of, (void)max_of, (void)evaluate; }}"
+    ]
+    tables: dict[tuple[str, ...], str] = {}
+    for kernel in built.kernels.values():
+        if kernel.symbols not in tables:
+            tables[kernel.symbols] = f"{p}_kernel_{len(tables)}"
+            lines += _kernel(built, kernel, tables[kernel.symbols])
+    lines += [
+        f"static const hyper_info {p}_hypers[] = {{",
+        *map(_hyper_info, [m] * len(m.spec.all_params), m.spec.all_params),
+        "};",
+    ]
+    lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
+    lines += [_texts(f"{p}_variants", map(_flags_text, m.variants))]
+    places = [
+        tables[kernel.symbols] if kernel is not None else None
+        for dtype in dtypes
+        for small in ((False, True) if m.small_differ else (False,))
+        for section in range(m.sections)
+        for kernel in (built.kernels.get((dtype, small, section, v)) for v in range(len(m.variants)))
+    ]
+    lines += [f"static const kernel *const {p}_kernels[] = {{{', '.join(f'&{x}' if x else 'NULL' for x in places)}}};"]
+    lines += [chooser(m), _spec(built)]
+    return "\n".join([*lines, ""])
+
+
+def _kernel(built: BuiltSpec, kernel: LibraryKernel, name: str) -> Iterator[str]:
+    native = kernel.natives[0]
+    for b in native.buffers:
+        if b.dims:
+            yield f"static const int32_t {_dims_name(name, b)}[] = {{{', '.join(map(_dimension, b.dims))}}};"
+    rows = [_buffer(built, b, name) for b in native.buffers]
+    yield f"static const buffer {name}_buffers[] = {{\n" + "\n".join(f"    {row}," for row in rows) + "\n};"
+    order = list(built.own.spec.all_params)
+    numbers = [str(order.index(x)) if x in order else f"HYPER_{x.upper()}" for x in native.hyper]
+    yield f"static const int32_t {name}_hyper[] = {{{', '.join(numbers) or '0'}}};"
+    levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
+    counts = f"{len(native.buffers)}, {len(native.hyper)}"
+    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, {{{levels}}}}};"
+
+
+def _dims_name(kernel: str, b: Buffer) -> str:
+    return f"{kernel}_{''.join(c if c.isalnum() else '_' for c in b.name)}_dims"
+
+
+def _dimension(dim: str) -> str:
+    return {"rows": "DIM_ROWS", "cols": "DIM_COLS"}.get(dim, dim)
+
+
+def _buffer(built: BuiltSpec, b: Buffer, kernel: str) -> str:
+    m = built.own
+    role, number = "ROLE_DATA", 0
+    inputs = [i.name for i in m.spec.inputs]
+    if built.is_state(b):
+        role, number = "ROLE_STATE", built.states.index(b.memory)
+    elif is_gradient(b.name):
+        role = "ROLE_GRAD"
+    elif b.name in inputs:
+        role, number = "ROLE_INPUT", inputs.index(b.name)
+    elif b.name == "out":
+        role = "ROLE_OUT"
+    elif b.name not in ("w", "copy"):
+        raise ValueError(f"{m.prefix}: a library in C has no array '{b.name}' yet")
+    fields = {
+        "role": role,
+        "kind": _KINDS.get(b.kind, "KIND_NUMBER"),
+        "number": number,
+        "bytes": _itemsize(b),
+        "per": b.block or (2 if b.format.is_packed else 1),
+        "entries": int(b.entries or 1) if not b.of else 1,
+        "n_dims": len(b.dims),
+        "dims": _dims_name(kernel, b) if b.dims else "NULL",
+    }
+    fields |= _start(m, b) if role == "ROLE_STATE" else {}
+    return f"{{{', '.join(f'.{name} = {x}' for name, x in fields.items())}}} /* {b.name} */"
+
+
+def _itemsize(b: Buffer) -> int:
+    return {"float64": 8, "float32": 4, "uint8": 1}.get(b.format.array_dtype, 2)
+
+
+def _start(m: LibrarySpec, b: Buffer) -> dict[str, object]:
+    """What a state starts as."""
+    if b.of:
+        return {"start": "START_NONE"}
+    if b.init == "w" or b.name == "w":
+        if b.is_quantized or (_itemsize(b) == 2 and b.format.array_dtype not in m.dtypes):
+            raise ValueError(
+                f"{m.prefix}: state '{b.name}' starts as the weight, which a library in C does not encode yet"
+            )
+        return {"start": "START_WEIGHT"}
+    if isinstance(b.init, str):
+        if b.format.array_dtype not in ("float32", "float64"):
+            raise ValueError(
+                f"{m.prefix}: state '{b.name}' starts as '{b.init}', which a library in C does not encode yet"
+            )
+        return {"start": "START_HYPER", "number_of_hyper": list(m.spec.all_params).index(b.init)}
+    item = _item(b, float(b.init or 0))
+    if not any(item):
+        return {"start": "START_ZERO"}
+    return {"start": "START_ITEM", "item": "{" + ", ".join(map(str, item)) + "}"}
+
+
+def _item(b: Buffer, value: float) -> bytes:
+    """The bytes of an item of a state that starts as a number."""
+    if b.is_quantized:
+        return bytes([storage.encode_equal(value, b)[0]])
+    if b.format.array_dtype == "uint16" or b.format.array_dtype == "bfloat16":
+        return struct.pack("<f", value)[2:]
+    return struct.pack(_PACK[b.format.array_dtype], value)
+
+
+def _hyper_info(m: LibrarySpec, name: str) -> str:
+    param = m.spec.all_params[name]
+    own = param.interval
+    fields: dict[str, object] = {"name": quoted(name)}
+    if own is not None:
+        fields |= {"interval": quoted(str(own)), "low": real(own.low), "high": real(own.high)}
+        fields |= {"low_open": int(own.low_open), "high_open": int(own.high_open)}
+    fields |= {"fixed": real(m.args.values[name]) if name in m.spec.fixed else "NAN", "whole": int(param.is_int)}
+    fields |= {"optional": int(param.optional), "zero_off": int(param.zero_off)}
+    fields |= {"given": int(param.given), "per_tensor": int(name in m.spec.per_parameter)}
+    return f"    {{{', '.join(f'.{k} = {x}' for k, x in fields.items())}}},"
+
+
+def _texts(name: str, texts: Iterator[str] | Sequence[str]) -> str:
+    return f"static const char *const {name}[] = {{{', '.join([*map(quoted, texts), 'NULL'])}}};"
+
+
+def _flags_text(flags: Flags) -> str:
+    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
+    return " ".join(words) or "without flags"
+
+
+def _spec(built: BuiltSpec) -> str:
+    m, p = built.own, f"table_{built.own.prefix}"
+    fields = {
+        "name": quoted(m.prefix),
+        "hypers": f"{p}_hypers",
+        "inputs": f"{p}_inputs",
+        "states": f"{p}_states",
+        "variants_text": f"{p}_variants",
+        "kernels": f"{p}_kernels",
+        "choose": f"choose_{m.prefix}",
+        "n_hypers": len(m.spec.all_params),
+        "n_inputs": len(m.spec.inputs),
+        "n_states": len(built.states),
+        "n_flags": len(m.chosen_flags),
+        "variants": len(m.variants),
+        "phases": len(m.phases),
+        "sections": m.sections,
+        "reads_grad": int("grad" in m.spec.reads),
+        "joins": int(m.spec.joins_params),
+        "last_two": int(m.spec.last_two),
+        "small_differ": int(m.small_differ),
+    }
+    return (
+        f"static const spec table_{m.prefix}_spec = {{\n"
+        + "\n".join(f"    .{k} = {x}," for k, x in fields.items())
+        + "\n};"
+    )
+
+
+# ---------------------------------------------------------------- functions
+
+
+def _functions(m: LibrarySpec) -> str:
+    """The functions of the header, each of which hands its arguments to that of calls.c."""
+    p, flags = m.prefix, m.chosen_flags
+    given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
+    passed = f"&table_{p}_spec, tensors, sizeof({p}_tensor), n, &of, (const double *)hyper"
+    fields = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes")
+    lines = [
+        f"static optgen_status request_of_{p}(request *of, int32_t *flags, const {p}_options *options)",
+        "{",
+        "    if (!options)",
+        f'        return fail(OPTGEN_BAD_ARGUMENT, "{p}: options is NULL");',
+        *(f"    of->{x} = options->{x};" for x in fields),
+        *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(flags)),
+        "    of->flags = flags;",
+        "    return OPTGEN_OK;",
+        "}\n",
+    ]
+    begin = [
+        "    request of;",
+        f"    int32_t flags[{len(flags) + 1}];",
+    ]
+    lines += [
+        f"int64_t {p}_memory_bytes({given})",
+        "{",
+        *begin,
+        f"    return request_of_{p}(&of, flags, options) ? -1 : memory_bytes({passed});",
+        "}\n",
+        f"optgen_status {p}_create({p}_context **context, {given})",
+        "{",
+        *begin,
+        f"    const optgen_status status = request_of_{p}(&of, flags, options);",
+        f"    return status ? status : create((void **)context, {passed});",
+        "}\n",
+    ]
+    for k, phase in enumerate(m.phases):
+        name = f"{p}_step_{phase}" if phase else f"{p}_step"
+        for end, stride in (("", "0"), ("_each", str(len(m.spec.all_params)))):
+            lines += [
+                f"optgen_status {name}{end}({p}_context *context, const {p}_hyper *hyper)",
+                f"{{\n    return step(&table_{p}_spec, context, (const double *)hyper, {stride}, {k});\n}}\n",
+            ]
+    if m.spec.evaluate:
+        lines += [
+            f"optgen_status {p}_evaluate({p}_context *context, const {p}_hyper *hyper, void *const *out)",
+            f"{{\n    return evaluate(&table_{p}_spec, context, (const double *)hyper, out);\n}}\n",
+        ]
+    lines += [
+        f"optgen_status {p}_set_gradients({p}_context *context, const void *const *grads)",
+        f"{{\n    return set_gradients(&table_{p}_spec, context, grads);\n}}\n",
+        f"optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data, int64_t *bytes)",
+        f"{{\n    return state(&table_{p}_spec, context, i, name, data, bytes);\n}}\n",
+        f"int64_t *{p}_counts({p}_context *context)",
+        f"{{\n    return counts(&table_{p}_spec, context);\n}}\n",
+        f"optgen_status {p}_destroy({p}_context *context)",
+        f"{{\n    return destroy(&table_{p}_spec, context);\n}}\n",
+    ]
+    return "\n".join(lines)

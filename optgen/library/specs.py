@@ -1,0 +1,102 @@
+"""The specs of a library, and the variants of each that are built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from optgen import arguments
+from optgen.arguments import Arguments
+from optgen.facts import fact
+from optgen.ir import Variant
+from optgen.ir.storage import STORAGES
+from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer
+
+
+@dataclass(frozen=True)
+class LibrarySpec:
+    """A spec of a library. `prefix` begins the names of its functions. `args` has the values of its params, which are
+    the defaults of the header, and the flags that were set. With `every_flag`, all flags are built. `storage` is that
+    of the elementwise states of parameters with enough elements, by name."""
+
+    prefix: str
+    spec: Optimizer
+    args: Arguments
+    dtypes: Sequence[str]
+    storage: Mapping[str, str]
+    master: bool
+    every_flag: bool
+
+    @fact
+    def phases(self) -> tuple[str, ...]:
+        """The phases of a step; one without a name where it has none."""
+        return self.spec.phases or ("",)
+
+    @fact
+    def sections(self) -> int:
+        """How many kernels a variant has: one for each phase, and one for the weights to evaluate with."""
+        return len(self.phases) + bool(self.spec.evaluate)
+
+    @fact
+    def chosen_flags(self) -> tuple[Flag, ...]:
+        """The flags that a program chooses, in the order of the fields of its options."""
+        return tuple(f for f in self.spec.flags if f.condition is None)
+
+    @fact
+    def variants(self) -> tuple[Flags, ...]:
+        """Every combination of flags that can occur, of dense gradients, without the phase."""
+        dense = (flags for flags in self.spec.variants() if not flags.get("sparse"))
+        return tuple(dict(x) for x in dict.fromkeys(tuple((k, v) for k, v in f.items() if k != PHASE) for f in dense))
+
+    def is_built(self, flags: Flags) -> bool:
+        """Whether a combination of flags is built."""
+        return self.every_flag or all(flags[name] == x for name, x in self.args.chosen.items())
+
+    @fact
+    def small_differ(self) -> bool:
+        """Whether parameters with few elements have kernels of their own, as their states are not in codes."""
+        return any(STORAGES[x].block for x in self.storage.values())
+
+    def built(self, dtype: str, flags: Flags, *, small: bool) -> Iterator[tuple[Flags, Variant]]:
+        """The variants of the kernels of a combination of flags, section by section."""
+        for section in range(self.sections):
+            own = dict(flags)
+            if self.spec.phases:
+                own[PHASE] = self.spec.phases[section % len(self.spec.phases)]
+            yield own, self._variant(own, dtype, small=small, evaluate=section == len(self.phases))
+
+    def _variant(self, flags: Flags, dtype: str, *, small: bool, evaluate: bool) -> Variant:
+        storage: dict[str, str] = {}
+        for s in self.spec.program(flags).states:
+            if s.kind is Kind.ELEM and s.name in self.storage:
+                wanted = self.storage[s.name]
+                storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
+        sizes = {x: int(self.args.values[x] or 0) for x in self.spec.fixed if x in self.args.values}
+        return Variant(flags, dtype, self.master, storage, evaluate, sizes=sizes)
+
+
+def library_spec(
+    prefix: str,
+    spec: Optimizer,
+    given: Mapping[str, object],
+    dtypes: Sequence[str],
+    storage: str | Mapping[str, str] | None,
+    *,
+    master: bool,
+    every_flag: bool,
+) -> LibrarySpec:
+    """A spec with the params and flags that were given for it. Raises TypeError and ValueError as `optgen.load`, and
+    ValueError for a spec that a library cannot have."""
+    args = arguments.resolve(spec, given)
+    found = LibrarySpec(prefix, spec, args, dtypes, {}, master, every_flag)
+    for dtype in dtypes:
+        arguments.check_dtype(dtype, master)
+        found = replace(found, storage=arguments.storages(spec, dtype, storage))
+    for flags in filter(found.is_built, found.variants):
+        own: dict[str, FlagValue] = {**flags, **({PHASE: spec.phases[0]} if spec.phases else {})}
+        if spec.is_staged(own):
+            raise ValueError(
+                f"{prefix}: its update has products of matrices, factorizations, loops or groups, which are called "
+                "between kernels from Python; a library in C has none of them yet"
+            )
+    return found

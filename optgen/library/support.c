@@ -1,0 +1,198 @@
+/* The beginning of the source of a library: which instructions this CPU has, and threads that share the work. The
+   functions of a program that link or load several libraries do not meet, as all but those of the header are static. */
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#endif
+
+/* ---------------------------------------------------------------- instructions of the CPU */
+
+#if defined(__x86_64__)
+/* Where CPUID says that there is a feature: the bits of a mask, in the order of `FEATURES` in optgen/library/cpus.py. */
+static const struct {
+    uint32_t leaf;
+    int32_t word, bit; /* of EAX, EBX, ECX, EDX */
+} feature_places[] = {
+    {1, 2, 0}, {1, 2, 9}, {1, 2, 13}, {1, 2, 19}, {1, 2, 20}, {1, 2, 23}, {0x80000001, 2, 0},          /* level 2 */
+    {1, 2, 28}, {7, 1, 5}, {7, 1, 3}, {7, 1, 8}, {1, 2, 29}, {1, 2, 12}, {0x80000001, 2, 5}, {1, 2, 22}, /* level 3 */
+    {7, 1, 16}, {7, 1, 30}, {7, 1, 28}, {7, 1, 17}, {7, 1, 31}, {7, 2, 1},                               /* level 4, VBMI */
+};
+enum { FIRST_OF_AVX = 7, FIRST_OF_AVX512 = 15 };
+
+static uint32_t cpu_features(void)
+{
+    uint32_t found = 0, state = 0, words[4];
+    if (__get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) && words[2] >> 27 & 1) {
+        uint32_t high;
+        __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
+    }
+    for (uint32_t k = 0; k < sizeof feature_places / sizeof *feature_places; k++) {
+        /* The system must keep the registers, too. */
+        const uint32_t kept = k < FIRST_OF_AVX ? 0 : k < FIRST_OF_AVX512 ? 0x6 : 0xE6;
+        if ((state & kept) == kept &&
+            __get_cpuid_count(feature_places[k].leaf, 0, &words[0], &words[1], &words[2], &words[3]))
+            found |= (words[feature_places[k].word] >> feature_places[k].bit & 1) << k;
+    }
+    return found;
+}
+#else
+static uint32_t cpu_features(void) { return 0; }
+#endif
+
+/* The best level of the kernels that this CPU can run; -1 for none. */
+static int level(void)
+{
+    static atomic_int kept = -2;
+    int found = atomic_load(&kept);
+    if (found == -2) {
+        const uint32_t there = cpu_features();
+        for (found = LEVELS - 1; found >= 0 && (there & level_features[found]) != level_features[found]; found--)
+            ;
+        atomic_store(&kept, found);
+    }
+    return found;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+enum { PAGE = 4096, HUGE_BYTES = 4 << 20 };
+
+/* Zeros, in huge pages if they are many and the system has such. NULL: there is no memory. */
+static void *zeros(int64_t bytes)
+{
+    char *const found = calloc(1, (size_t)bytes);
+#if defined(__linux__)
+    const uintptr_t skipped = (PAGE - (uintptr_t)found % PAGE) % PAGE;
+    if (found && bytes >= HUGE_BYTES)
+        (void)madvise(found + skipped, (size_t)bytes - skipped, MADV_HUGEPAGE);
+#endif
+    return found;
+}
+
+/* ---------------------------------------------------------------- threads */
+
+#if defined(__unix__) || defined(__APPLE__)
+enum { MOST_THREADS = CLAIMS / PARTS_EACH, SPIN_NANOSECONDS = 200000 };
+
+typedef struct {
+    pool *pool;
+    uint32_t id;
+    pthread_t thread;
+} pool_thread;
+
+typedef struct {
+    pool shared;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    void *memory;
+    pid_t process;
+    uint32_t started;
+    pool_thread workers[MOST_THREADS];
+} owned_pool;
+
+static void *worker(void *of)
+{
+    const pool_thread *const own = of;
+    optgen_pool_worker(own->pool, own->id, 0);
+    return NULL;
+}
+
+static int32_t cpu_count(void)
+{
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+#endif
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int32_t)count : 1;
+}
+
+/* How many turns of a loop that waits take so long as a thread waits before it sleeps. */
+static uint32_t spins_of(int32_t clock)
+{
+    enum { TRIED = 1 << 14 };
+    const int64_t begin = now(clock);
+    optgen_pool_spin(TRIED);
+    const int64_t took = now(clock) - begin;
+    return (uint32_t)((int64_t)SPIN_NANOSECONDS * TRIED / (took > 0 ? took : 1)) + 1;
+}
+
+/* Whether a process was forked from that which has the threads. */
+static int is_elsewhere(const pool *of) { return ((const owned_pool *)of)->process != getpid(); }
+
+static void pool_destroy(pool *of)
+{
+    owned_pool *const own = (owned_pool *)of;
+    if (is_elsewhere(of))
+        return; /* its locks may be held by threads that are not here */
+    atomic_store(&own->shared.stop, 1);
+    optgen_pool_rouse(&own->shared);
+    for (uint32_t k = 0; k < own->started; k++)
+        pthread_join(own->workers[k].thread, NULL);
+    pthread_mutex_destroy(&own->mutex);
+    pthread_cond_destroy(&own->condition);
+    free(own->memory);
+}
+
+/* A pool of so many threads, the calling one included; as many as there are CPUs for 0. NULL: one thread is enough, or
+   there is no memory for more. */
+static pool *pool_create(int32_t threads)
+{
+    const int32_t count = threads > 0 ? threads : cpu_count();
+    void *const memory = count > 1 ? calloc(1, sizeof(owned_pool) + 64) : NULL;
+    if (!memory)
+        return NULL;
+    owned_pool *const own = (owned_pool *)(((uintptr_t)memory + 63) / 64 * 64);
+    pool *const shared = &own->shared;
+    own->memory = memory;
+    own->process = getpid();
+    pthread_mutex_init(&own->mutex, NULL);
+    pthread_cond_init(&own->condition, NULL);
+#if defined(__linux__)
+    shared->futex = SYS_futex;
+#endif
+    shared->clock = CLOCK_MONOTONIC;
+    shared->lock = (int (*)(void *))pthread_mutex_lock;
+    shared->unlock = (int (*)(void *))pthread_mutex_unlock;
+    shared->wait = (int (*)(void *, void *))pthread_cond_wait;
+    shared->wake_all = (int (*)(void *))pthread_cond_broadcast;
+    shared->mutex = &own->mutex;
+    shared->condition = &own->condition;
+    shared->small = MIN_SHARED_ELEMENTS;
+    shared->wake = MIN_WAKE_ELEMENTS;
+    shared->large = MIN_SPLIT_ELEMENTS;
+    shared->spins = spins_of(shared->clock);
+    while (own->started + 1 < (uint32_t)(count < MOST_THREADS ? count : MOST_THREADS)) {
+        const uint32_t k = own->started;
+        own->workers[k].pool = shared;
+        own->workers[k].id = k + 1;
+        if (pthread_create(&own->workers[k].thread, NULL, worker, &own->workers[k]))
+            break; /* the system allows no more */
+        own->started++;
+    }
+    atomic_store(&shared->threads, own->started + 1);
+    return shared;
+}
+#else
+static pool *pool_create(int32_t threads) { (void)threads; return NULL; }
+static void pool_destroy(pool *of) { (void)of; }
+static int is_elsewhere(const pool *of) { (void)of; return 1; }
+#endif
+
+static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
+{
+    if (is_elsewhere(of))
+        task(step, 0, 1);
+    else
+        optgen_pool_run(of, (void (*)(void *, int64_t, int64_t))task, (void *)step, elements);
+}

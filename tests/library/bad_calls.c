@@ -1,0 +1,164 @@
+/* Calls that a library refuses. Each is made with all else as it should be; after each the weights are as before. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "both.h"
+
+enum { N = 2, SIZE = 6 };
+static float data[N][SIZE], grad[N][SIZE], hess[N][SIZE];
+static int64_t shape[N][2] = {{2, 3}, {6, 1}};
+static mine_tensor tensors[N];
+static mine_hyper hyper;
+static mine_options options;
+static int calls, failures;
+
+static void reset(void)
+{
+    memset(tensors, 0, sizeof tensors);
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < SIZE; k++)
+            data[i][k] = 1, grad[i][k] = 2, hess[i][k] = 3;
+        tensors[i].data = data[i];
+        tensors[i].grad = grad[i];
+        tensors[i].hess = hess[i];
+        tensors[i].shape = shape[i];
+        tensors[i].rank = 2;
+        shape[i][0] = i ? 6 : 2;
+        shape[i][1] = i ? 1 : 3;
+    }
+    hyper = mine_hyper_defaults();
+    options = mine_options_defaults();
+    options.threads = 1;
+}
+
+/* A call has the status that it should have, and the words; no weight has changed. */
+static void expect(int line, optgen_status expected, const char *words, optgen_status status)
+{
+    calls++;
+    int is_wrong = status != expected || (expected && !strstr(both_error(), words));
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < SIZE; k++)
+            is_wrong |= data[i][k] != 1;
+    if (is_wrong) {
+        failures++;
+        fprintf(stderr, "line %d: status %d, not %d: %s\n", line, (int)status, (int)expected, both_error());
+    }
+}
+
+#define CREATE(status, words, change)                                                       \
+    do {                                                                                    \
+        mine_context *made = NULL;                                                          \
+        reset();                                                                            \
+        change;                                                                             \
+        expect(__LINE__, status, words, mine_create(&made, tensors, N, &options, &hyper));  \
+        if (made)                                                                           \
+            mine_destroy(made);                                                             \
+    } while (0)
+
+#define STEP(status, words, change)                                                        \
+    do {                                                                                   \
+        mine_context *made = NULL;                                                         \
+        reset();                                                                           \
+        if (mine_create(&made, tensors, N, &options, &hyper))                              \
+            failures++, fprintf(stderr, "line %d: %s\n", __LINE__, both_error());          \
+        change;                                                                            \
+        expect(__LINE__, status, words, mine_step(made, &hyper));                          \
+        mine_destroy(made);                                                                \
+    } while (0)
+
+static void creating(void)
+{
+    static char memory[100];
+    CREATE(OPTGEN_OK, "", (void)0);
+    CREATE(OPTGEN_BAD_ABI, "ABI", options.abi = 7);
+    CREATE(OPTGEN_BAD_ABI, "options_defaults", memset(&options, 0, sizeof options));
+    CREATE(OPTGEN_NOT_BUILT, "dtype", options.dtype = OPTGEN_FLOAT64);
+    CREATE(OPTGEN_NOT_BUILT, "dtype", options.dtype = (optgen_dtype)99);
+    CREATE(OPTGEN_BAD_ARGUMENT, "tensors[1].data is NULL", tensors[1].data = NULL);
+    CREATE(OPTGEN_BAD_ARGUMENT, "tensors[0].grad is NULL", tensors[0].grad = NULL);
+    CREATE(OPTGEN_BAD_ARGUMENT, "tensors[1].hess is NULL", tensors[1].hess = NULL);
+    CREATE(OPTGEN_BAD_SHAPE, "tensors[0].shape[1] is -3", shape[0][1] = -3);
+    CREATE(OPTGEN_BAD_SHAPE, "tensors[0].shape[0] is", shape[0][0] = shape[0][1] = INT64_MAX / 2);
+    CREATE(OPTGEN_BAD_SHAPE, "NULL", tensors[0].shape = NULL);
+    CREATE(OPTGEN_BAD_SHAPE, "rank -1", tensors[0].rank = -1);
+    CREATE(OPTGEN_BAD_SHAPE, "rank 100000", tensors[0].rank = 100000);
+    CREATE(OPTGEN_OVERLAP, "tensors[0] and tensors[1]", tensors[1].data = data[0]);
+    CREATE(OPTGEN_OVERLAP, "share", tensors[1].data = data[0] + 3);
+    CREATE(OPTGEN_OVERLAP, "tensors[0]", tensors[1].grad = data[0] + 5);
+    CREATE(OPTGEN_OVERLAP, "tensors[1]", tensors[1].hess = data[1]);
+    CREATE(OPTGEN_OVERLAP, "options.memory", (options.memory = data, options.memory_bytes = 48));
+    CREATE(OPTGEN_NO_MEMORY, "memory_bytes is 100", (options.memory = memory, options.memory_bytes = sizeof memory));
+    CREATE(OPTGEN_BAD_HYPER, "'lr' must be a number", hyper.lr = NAN);
+    CREATE(OPTGEN_BAD_HYPER, "'beta' must be in [0, 1)", hyper.beta = 1);
+    CREATE(OPTGEN_BAD_HYPER, "'beta' must be in", hyper.beta = -INFINITY);
+    CREATE(OPTGEN_BAD_HYPER, "'limit' must be in (0, inf)", hyper.limit = 0);
+    CREATE(OPTGEN_BAD_HYPER, "'n' must be a whole number", hyper.n = 2.5);
+    CREATE(OPTGEN_BAD_HYPER, "'n' must be in [1, 8]", hyper.n = 9);
+    CREATE(OPTGEN_BAD_HYPER, "'wd' must be in", hyper.wd = -1);
+    CREATE(OPTGEN_BAD_HYPER, "options.fast must be from 0 to 1", options.fast = 2);
+    CREATE(OPTGEN_BAD_HYPER, "options.fast must be from 0 to 1", options.fast = -1);
+    CREATE(OPTGEN_NOT_BUILT, "fast=true", options.fast = 1);
+    CREATE(OPTGEN_BAD_HYPER, "fast needs beta of at most 0.95", (options.fast = 1, hyper.beta = 0.99));
+    CREATE(OPTGEN_OK, "", hyper.beta = 0.99);
+    CREATE(OPTGEN_OK, "", (shape[0][0] = 0, tensors[0].data = NULL, tensors[0].grad = NULL, tensors[0].hess = NULL));
+    reset();
+    mine_context *made = NULL;
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "the context is NULL", mine_create(NULL, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors is NULL", mine_create(&made, NULL, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options is NULL", mine_create(&made, tensors, N, NULL, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "hyper is NULL", mine_create(&made, tensors, N, &options, NULL));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "-1 tensors", mine_create(&made, tensors, -1, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors; there can be", mine_create(&made, tensors, INT64_MAX, &options, &hyper));
+    calls++;
+    failures += mine_memory_bytes(tensors, N, NULL, &hyper) != -1;
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, NULL, 0, &options, &hyper));
+    expect(__LINE__, OPTGEN_OK, "", mine_step(made, &hyper));
+    expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
+}
+
+static void stepping(void)
+{
+    STEP(OPTGEN_BAD_HYPER, "'lr' must be a number", hyper.lr = NAN);
+    STEP(OPTGEN_BAD_HYPER, "'beta' must be in", hyper.beta = 2);
+    STEP(OPTGEN_BAD_HYPER, "strong=true", hyper.beta = 0.99);
+    STEP(OPTGEN_NO_CONTEXT, "no such context", mine_destroy(made));
+    const void *grads[N] = {grad[1], NULL};
+    void *found;
+    int64_t bytes;
+    mine_context *made = NULL;
+    reset();
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "hyper is NULL", mine_step(made, NULL));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "grads[1] is NULL", mine_set_gradients(made, grads));
+    grads[1] = data[0];
+    expect(__LINE__, OPTGEN_OVERLAP, "tensors[0] and tensors[1]", mine_set_gradients(made, grads));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "grads is NULL", mine_set_gradients(made, NULL));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "no state 'v'", mine_state(made, 0, "v", &found, &bytes));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensor 2 of 2", mine_state(made, 2, "m", &found, &bytes));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "NULL", mine_state(made, 0, "m", NULL, &bytes));
+    expect(__LINE__, OPTGEN_OK, "", mine_state(made, 0, "m", &found, &bytes));
+    failures += bytes != SIZE * (int64_t)sizeof(float);
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "another spec", adam_step((adam_context *)(void *)made, NULL));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "another spec", adam_destroy((adam_context *)(void *)made));
+    expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_destroy(made));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_step(made, &hyper));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_set_gradients(made, grads));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_state(made, 0, "m", &found, &bytes));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "NULL", mine_step(NULL, &hyper));
+    expect(__LINE__, OPTGEN_OK, "", mine_destroy(NULL));
+    calls++;
+    failures += mine_counts(made) != NULL;
+}
+
+int main(void)
+{
+    creating();
+    stepping();
+    if (!failures)
+        printf("%d calls, all as they should be\n", calls);
+    return failures;
+}

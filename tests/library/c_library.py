@@ -1,0 +1,118 @@
+"""A library that `optgen build` made, called by ctypes as its manifest says, as a binding of another language does."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optgen.cli import main
+
+Array = np.ndarray[Any, Any]
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+ADDRESS, COUNT = ctypes.c_void_p, ctypes.c_int64
+
+
+class CLibrary:
+    """A library in a folder. `spec` is what it has of one spec, by the beginning of its functions' names."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name, self.manifest = name, json.loads((folder / f"{name}.json").read_text())
+        self.code = ctypes.CDLL(str(folder / f"lib{name}.so"))
+
+    def spec(self, prefix: str) -> CSpec:
+        return CSpec(self, next(x for x in self.manifest["specs"] if x["prefix"] == prefix))
+
+    def error(self) -> str:
+        function = self.code[f"{self.name}_error"]
+        function.restype = ctypes.c_char_p
+        return str(function().decode())
+
+
+class CSpec:
+    """The structures of a spec."""
+
+    def __init__(self, library: CLibrary, entry: Mapping[str, Any]) -> None:
+        self.library, self.entry, self.prefix = library, entry, entry["prefix"]
+        doubles = [(h["name"], ctypes.c_double) for h in entry["hyper"]]
+        inputs = [(name, ADDRESS) for name in entry["inputs"]]
+        flags = [(f["name"], ctypes.c_int32) for f in entry["flags"]]
+        threads = [("parallel", ADDRESS), ("pool", ADDRESS), ("memory", ADDRESS), ("memory_bytes", COUNT)]
+        first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int), ("threads", ctypes.c_int32)]
+        tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
+        self.Hyper = _structure("Hyper", doubles)
+        self.Tensor = _structure("Tensor", [*tensor, *inputs])
+        self.Options = _structure("Options", [*first, ("seed", ctypes.c_uint64), *threads, *flags])
+
+    def hyper(self, **values: float) -> Any:
+        given = {h["name"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
+        return self.Hyper(**(given | values))
+
+    def options(self, **values: Any) -> Any:
+        own = {"abi": self.library.manifest["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
+        for flag in self.entry["flags"]:
+            default = flag["default"]
+            own[flag["name"]] = flag["choices"].index(default) if flag["choices"] else int(default)
+        return self.Options(**(own | values))
+
+    def call(self, function: str, *arguments: Any, result: Any = ctypes.c_int) -> Any:
+        code = self.library.code[f"{self.prefix}_{function}"]
+        code.restype = result
+        return code(*arguments)
+
+    def must(self, function: str, *arguments: Any) -> None:
+        status = self.call(function, *arguments)
+        assert status == 0, f"{function}: {status}, {self.library.error()}"
+
+
+class Context:
+    """A context of tensors, which are NumPy's arrays."""
+
+    def __init__(
+        self, spec: CSpec, weights: Sequence[Array], grads: Sequence[Array], inputs: Mapping[str, Sequence[Array]],
+        hyper: Any, **options: Any,
+    ) -> None:  # fmt: skip
+        self.spec, self.n = spec, len(weights)
+        shapes = [(ctypes.c_int64 * max(1, w.ndim))(*w.shape) for w in weights]
+        tensors = (spec.Tensor * self.n)()
+        for i, (w, g) in enumerate(zip(weights, grads, strict=True)):
+            tensors[i].data, tensors[i].grad = w.ctypes.data, g.ctypes.data
+            tensors[i].shape, tensors[i].rank = ctypes.addressof(shapes[i]), w.ndim
+            for name, arrays in inputs.items():
+                setattr(tensors[i], name, arrays[i].ctypes.data)
+        self.address, chosen = ADDRESS(), spec.options(**options)
+        self.given = (tensors, COUNT(self.n), ctypes.byref(chosen), ctypes.byref(hyper))
+        spec.must("create", ctypes.byref(self.address), *self.given)
+
+    def step(self, hyper: Any, phase: str = "") -> None:
+        self.spec.must(f"step_{phase}" if phase else "step", self.address, ctypes.byref(hyper))
+
+    def evaluate(self, hyper: Any, out: Sequence[Array]) -> None:
+        places = (ADDRESS * self.n)(*(x.ctypes.data for x in out))
+        self.spec.must("evaluate", self.address, ctypes.byref(hyper), places)
+
+    def state(self, i: int, name: str) -> bytes:
+        """The bytes of a state."""
+        place, count = ADDRESS(), COUNT()
+        self.spec.must("state", self.address, COUNT(i), name.encode(), ctypes.byref(place), ctypes.byref(count))
+        return ctypes.string_at(place, count.value)
+
+    def counts(self) -> list[int]:
+        found = self.spec.call("counts", self.address, result=ctypes.POINTER(ctypes.c_int64))
+        return list(found[: self.n])
+
+    def destroy(self) -> None:
+        self.spec.must("destroy", self.address)
+
+
+def build(folder: Path, *arguments: str) -> None:
+    """`optgen build`, into a folder."""
+    assert main(["build", *arguments, "-o", str(folder)]) == 0
+
+
+def _structure(name: str, fields: Sequence[tuple[str, Any]]) -> Any:
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})

@@ -1,0 +1,78 @@
+"""Contexts of libraries in C come to the bits of Python's steps: weights, states, and weights to evaluate with."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen.cli.common import settings
+from optgen.cli.library import prefix_of
+from optgen.execute.buffers import numpy_dtype
+from tests.library.c_library import Array, CLibrary, Context, build
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+SHAPES: list[tuple[int, ...]] = [(37,), (70, 90), (3, 4, 5), (), (9000,), (0, 4), (128, 64)]
+STEPS = 4
+CASES = [
+    ("adam", ()),
+    ("adam", ("--set", "amsgrad=true", "--set", "clip_gradient=0.5", "--dtype", "float64")),
+    ("adam", ("--storage", "int8_dynamic", "--dtype", "bfloat16", "--master")),
+    ("adam", ("--storage", "int4_dynamic")),
+    ("adam", ("--dtype", "float16", "--master")),
+    ("lamb", ()),
+    ("adafactor", ()),
+    ("sgd", ("--set", "momentum=0.9")),
+    ("prodigy", ()),
+    ("schedulefree_adamw", ()),
+    ("sgld", ()),
+    ("adam with sam", ()),
+]
+
+
+@pytest.mark.parametrize(("spec", "arguments"), CASES, ids=[" ".join([spec, *more]) for spec, more in CASES])
+def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
+    build(tmp_path, spec, *arguments, "--cpu", "native", "--name", "own")
+    chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
+    dtype = chosen.get("--dtype", "float32")
+    own = CLibrary(tmp_path, "own").spec(prefix_of(spec))
+    given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
+    rule = optgen.load(spec, dtype, master="--master" in arguments, storage=chosen.get("--storage"), **given)
+    rng = np.random.default_rng(0)
+    element = numpy_dtype(dtype)
+
+    def arrays() -> list[Array]:
+        return [rng.normal(size=shape).astype(element) for shape in SHAPES]
+
+    weights, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.entry["inputs"]}
+    others = [w.copy() for w in weights]
+    hyper = own.hyper()
+    context = Context(own, weights, grads, inputs, hyper, seed=3)
+    more: dict[str, Any] = {"inputs": inputs} if inputs else {}
+    bound = rule.bind(others, grads, **more)
+    bound.seed = 3
+    for number in range(STEPS):
+        hyper.lr = rate = 0.01 / (1 + number)
+        for phase in own.entry["phases"] or [""]:
+            for g, new in zip(grads, arrays(), strict=True):
+                g[...] = new
+            context.step(hyper, phase)
+            (getattr(bound, phase) if phase else bound)(lr=rate)
+        assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
+    for name, kept in bound.state.arrays.items():
+        for i, x in enumerate(kept):
+            assert x is None or context.state(i, name) == np.asarray(x).tobytes(), (name, i)
+    assert context.counts() == [STEPS] * len(SHAPES)
+    if own.entry["evaluate"]:
+        out = [np.empty_like(w) for w in weights]
+        context.evaluate(hyper, out)
+        expected = rule.evaluate(others, bound.state)
+        assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]
+        assert context.counts() == [STEPS] * len(SHAPES)
+    context.destroy()

@@ -1,0 +1,65 @@
+"""What is wrong in calls of a library in C is told by a code and in words, and nothing changes: a C program, with
+AddressSanitizer where the compiler has it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.library.c_library import build
+from tests.process import run
+
+CC = shutil.which("cc")
+pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
+
+SPEC = """\
+optimizer Mine "a spec with all that can be wrong"
+param beta = 0.9 in [0, 1)
+param limit = none in (0, inf)
+param n: int = 3 in [1, 8]
+input hess "a diagonal"
+flag fast = false
+flag strong = beta > 0.95
+state m = 0
+require not (strong and fast) "fast needs beta of at most 0.95"
+update:
+  d = rescale_grad*grad + wd*w
+  m' = beta*m + (1 - beta)*(d + hess*n) if strong
+  m' = beta*m + (1 - beta)*d + hess*n otherwise
+  w' = w - lr*m'
+"""
+
+PROGRAM = Path(__file__).with_name("bad_calls.c")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("library")
+    (found / "mine.opt").write_text(SPEC)
+    build(found, str(found / "mine.opt"), "adam", "--name", "both", "--cpu", "native")
+    return found
+
+
+SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def has_sanitizers(folder: Path) -> bool:
+    (folder / "nothing.c").write_text("int main(void) { return 0; }\n")
+    command = [str(CC), *SANITIZED, str(folder / "nothing.c"), "-o", str(folder / "nothing")]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_bad_calls_are_refused_in_words(folder: Path) -> None:
+    sanitized, program = SANITIZED if has_sanitizers(folder) else [], folder / "bad_calls"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", str(folder)]
+    sources = [str(PROGRAM), str(folder / "both.c"), *map(str, folder.glob("kernels/*.o"))]
+    assert CC is not None
+    command = [CC, *strict, *sanitized, *sources, "-lm", "-pthread", "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = run([program], timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("calls, all as they should be")
