@@ -58,6 +58,9 @@ CONSTANTS: dict[str, Constant] = {
     "threads.min_shared_elements": Constant(
         1 << 14, "elements", "fewer are done sooner than they are handed out to threads", 1 << 10, 1 << 24
     ),
+    "threads.min_team_elements": Constant(
+        1 << 16, "elements", "fewer are not handed out to the threads that PyTorch computes on", 1 << 10, 1 << 24
+    ),
     "threads.min_wake_elements": Constant(
         1 << 18, "elements", "fewer wake no sleeping thread, unless step follows step", 1 << 10, 1 << 26
     ),

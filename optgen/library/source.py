@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from optgen.backends import machine
 from optgen.emit.header import STEP
 from optgen.execute import storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
@@ -19,6 +18,7 @@ from optgen.library.header import DTYPES, field
 from optgen.library.kernels import LibraryKernel
 from optgen.library.specs import LibrarySpec
 from optgen.model import Flags, Kind
+from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
@@ -116,9 +116,9 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
         "MOST_HYPERS": max(len(m.spec.all_params) for m in specs) + 1,
         "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
         "SMALLEST_QUANTIZED": SMALLEST_QUANTIZED,
-        "MIN_SHARED_ELEMENTS": machine.value("threads.min_shared_elements"),
-        "MIN_WAKE_ELEMENTS": machine.value("threads.min_wake_elements"),
-        "MIN_SPLIT_ELEMENTS": machine.value("threads.min_split_elements"),
+        "MIN_SHARED_ELEMENTS": pool.MIN_SHARED_ELEMENTS,
+        "MIN_WAKE_ELEMENTS": pool.MIN_WAKE_ELEMENTS,
+        "MIN_SPLIT_ELEMENTS": pool.MIN_SPLIT_ELEMENTS,
     }
     index = [dtypes.index(x) if x in dtypes else -1 for x in DTYPES]
     return "\n".join(

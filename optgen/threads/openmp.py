@@ -14,9 +14,12 @@ import sys
 from pathlib import Path
 
 from optgen import forks
+from optgen.backends import machine
 from optgen.objectcode import c_functions
 from optgen.threads import pool
 
+MIN_TEAM_ELEMENTS = machine.value("threads.min_team_elements")
+"""Fewer elements than this are done sooner than they are handed out, whether the team still waits or sleeps."""
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "libtorch.so")
 _NEEDED = ("omp_get_thread_num", "omp_get_max_threads")
 _GNU = ("GOMP_parallel",)
@@ -54,7 +57,7 @@ class Team:
             functions["omp_get_thread_num"],
             functions["omp_get_max_threads"],
             ctypes.addressof(pool.chosen()),
-            pool.MIN_SHARED_ELEMENTS,
+            MIN_TEAM_ELEMENTS,
             pool.MIN_SPLIT_ELEMENTS,
             forks.is_child,  # the parent may have used the runtime before any step
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import time
 from collections.abc import Callable
 
@@ -17,6 +18,30 @@ ASLEEP_SECONDS = 0.02
 def min_shared_elements() -> list[Case]:
     """Steps of sgd, one after the other, around the size from which threads share them."""
     return [Case(step("sgd", [(n,)])) for n in (1 << 12, 1 << 13, 1 << 14, 1 << 15)]
+
+
+def min_team_elements() -> list[Case]:
+    """Steps of sgd over PyTorch's tensors after a region of PyTorch's, around the size from which its threads share
+    them. Nothing without PyTorch."""
+    if importlib.util.find_spec("torch") is None:
+        return [Case(lambda: None)]
+    import torch
+
+    import optgen
+
+    large = torch.ones(1 << 20)
+
+    def case(n: int) -> Case:
+        weight, gradient = torch.ones(n), torch.ones(n)
+        run = optgen.load("sgd").bind([weight], [gradient])
+
+        def call() -> None:
+            large.add_(0.0)
+            run()
+
+        return Case(call)
+
+    return [case(n) for n in (1 << 14, 1 << 15, 1 << 16, 1 << 17)]
 
 
 def min_wake_elements() -> list[Case]:

@@ -18,7 +18,7 @@ from optgen.ir.math import trigonometric
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.objectcode import cache
 from optgen.passes import place_stores, temporaries
-from optgen.threads import pool
+from optgen.threads import openmp, pool
 from optgen.tune import compare
 
 
@@ -37,6 +37,7 @@ SAID = {
         f"Tensors larger than {groups.LARGEST_BYTES >> 20} MB with their states",
         f"A tensor with fewer than {shares.SHARED_LINES:,} of them leaves them to one thread",
         f"Handing out fewer than {pool.MIN_SHARED_ELEMENTS:,} elements takes longer",
+        f"PyTorch's threads share steps of {openmp.MIN_TEAM_ELEMENTS:,} elements or more",
         f"a row {listed_rows.LINES_AHEAD} cache lines of each stream later in the list",
         f"looks for the next task for {round(pool.SPIN_SECONDS * 1e6)} us",
         f"rows of less than {QUANT_BLOCK} elements",
