@@ -96,7 +96,7 @@ def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
 def _param(param: Param) -> Json:
     return {
         "name": param.name,
-        "default": _number(param.default),
+        "default": number(param.default),
         "type": "int" if param.is_int else "float",
         "per_param": param.per_param,
         "optional": param.optional,
@@ -108,7 +108,7 @@ def _param(param: Param) -> Json:
     }
 
 
-def _number(x: float | str | None) -> float | str | None:
+def number(x: float | str | None) -> float | str | None:
     """A number for JSON, which has no infinity: that is written as a string, `inf` or `-inf`."""
     return str(x) if isinstance(x, float) and math.isinf(x) else x
 
@@ -117,8 +117,8 @@ def _interval(interval: Interval | None) -> Json | None:
     if interval is None:
         return None
     return {
-        "low": _number(interval.low),
-        "high": _number(interval.high),
+        "low": number(interval.low),
+        "high": number(interval.high),
         "low_open": interval.low_open,
         "high_open": interval.high_open,
     }
@@ -126,7 +126,7 @@ def _interval(interval: Interval | None) -> Json | None:
 
 def _state(state: StateDecl) -> Json:
     """A state of which `init` is an expression starts at 0, and gets that value in the first update."""
-    init = _number(state.init.value) if isinstance(state.init, Number) else expression(state.init)
+    init = number(state.init.value) if isinstance(state.init, Number) else expression(state.init)
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 
 
@@ -136,5 +136,5 @@ def _buffer(buffer: Buffer) -> Json:
         "kind": buffer.kind.value,
         "storage": buffer.storage,
         "written": buffer.written,
-        "init": _number(buffer.init),
+        "init": number(buffer.init),
     }

@@ -5,6 +5,7 @@
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
     header      the header: typed structures and functions
+    rust        the same as a module of Rust
     source      the source: tables of what was built, and the functions of the header
     files       what is written, and compiled where there is a C compiler
 

@@ -16,10 +16,12 @@ from typing import Any
 
 from optgen import __version__
 from optgen.backends.target import llvm_version
+from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.cpus import LibraryCpu
 from optgen.library.header import ABI, header
 from optgen.library.kernels import LibraryKernel, made
+from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
 from optgen.library.specs import LibrarySpec
 
@@ -65,6 +67,7 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
         f"{library.name}.h": header(library.name, library.specs, f"For {names}.").encode(),
         f"{library.name}.c": source(library.name, built, library.cpus).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
+        f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library.name).encode(),
         f"{library.name}Config.cmake": _cmake(library.name).encode(),
     }
@@ -121,8 +124,8 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
         "phases": list(spec.phases),
         "evaluate": bool(spec.evaluate),
         "hyper": [
-            {"name": name, "default": m.args.values.get(name, p.default), "doc": p.doc}
-            for name, p in spec.all_params.items()
+            {"name": name, "default": number(default), "doc": spec.all_params[name].doc}
+            for name, default in m.hyper_defaults.items()
         ],
         "flags": [
             {"name": f.name, "choices": list(f.choices), "default": m.args.chosen[f.name]} for f in m.chosen_flags

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from optgen.emit.header import PARALLEL_FOR, enum, framed, safe
 from optgen.library.conditions import real
 from optgen.library.specs import LibrarySpec
-from optgen.model import Param
 from optgen.symbolic.unicode import unicode
 
 ABI = 1
@@ -89,14 +88,14 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
             ]
             yield f"/* options.{flag.name}: {safe(flag.doc) or 'one of these'} */"
             yield enum(names, f"{p}_{flag.name}s")
+    yield _structure("A parameter and its gradient, in C order without gaps.", f"{p}_tensor", tensor_fields(m))
+    yield _structure("The hyper-parameters of a step. NaN: unset.", f"{p}_hyper", hyper_fields(m))
     yield _structure(
-        "A parameter, its gradient, and where both are: in C order, without gaps.", f"{p}_tensor", _tensor(m)
+        f"What a context is made with. Fill it by {p}_options_defaults().", f"{p}_options", option_fields(m)
     )
-    yield _structure("The hyper-parameters of a step. NaN: unset.", f"{p}_hyper", _hyper(m))
-    yield _structure(f"What a context is made with. Fill it by {p}_options_defaults().", f"{p}_options", _options(m))
     yield f"typedef struct {p}_context {p}_context;\n"
-    yield _defaults(f"{p}_hyper", [(field(n), real(_value(m, x))) for n, x in m.spec.all_params.items()])
-    yield _defaults(f"{p}_options", list(_option_defaults(m)))
+    yield _defaults(f"{p}_hyper", [(field(n), real(x)) for n, x in m.hyper_defaults.items()])
+    yield _defaults(f"{p}_options", list(option_defaults(m)))
     yield from _functions(m)
 
 
@@ -109,59 +108,57 @@ def _about(m: LibrarySpec) -> str:
     return f"/* {body} */"
 
 
-def _value(m: LibrarySpec, param: Param) -> float | None:
-    return m.args.values.get(param.name, param.default)
-
-
 def _word(choice: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in choice)
 
 
-def _structure(about: str, name: str, fields: Iterator[tuple[str, str]]) -> str:
-    lines = [f"    {code} /* {safe(doc)} */" if doc else f"    {code}" for code, doc in fields]
+def _structure(about: str, name: str, fields: Iterator[tuple[str, str, str]]) -> str:
+    lines = []
+    for c_type, own, doc in fields:
+        code = f"    {c_type}{'' if c_type.endswith('*') else ' '}{own};"
+        lines.append(f"{code} /* {safe(doc)} */" if doc else code)
     return "\n".join([f"/* {about} */", f"typedef struct {name} {{", *lines, f"}} {name};\n"])
 
 
-def _tensor(m: LibrarySpec) -> Iterator[tuple[str, str]]:
-    yield "void *data;", "updated in place"
-    yield "const void *grad;", "read" if "grad" in m.spec.reads else "not read: may be NULL"
-    yield "const int64_t *shape;", "`rank` lengths; read while a context is made"
-    yield "int64_t rank;", ""
+def tensor_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
+    """The type, name and meaning of each field of a tensor."""
+    yield "void *", "data", "updated in place"
+    yield "const void *", "grad", "read" if "grad" in m.spec.reads else "not read: may be NULL"
+    yield "const int64_t *", "shape", "`rank` lengths; read while a context is made"
+    yield "int64_t", "rank", ""
     for x in m.spec.inputs:
-        yield f"const void *{field(x.name)};", x.doc or "read; of the parameter's shape"
+        yield "const void *", field(x.name), x.doc or "read; of the parameter's shape"
 
 
-def _hyper(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+def hyper_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
+    """The same of hyper-parameters."""
     for name, param in m.spec.all_params.items():
-        value = _value(m, param)
-        told = (
-            "given at each step" if param.given else "default none (NaN)" if value is None else f"default {value:.15g}"
-        )
-        parts = [*([param.doc] if param.doc else []), told]
+        value = m.hyper_defaults[name]
+        default = "default none (NaN)" if value is None else f"default {value:.15g}"
+        parts = [*([param.doc] if param.doc else []), "given at each step" if param.given else default]
         parts += [f"in {param.interval}"] if param.interval is not None else []
         parts += ["a whole number"] if param.is_int else []
         parts += ["fixed in this library"] if name in m.spec.fixed else []
-        yield f"double {field(name)};", ", ".join(parts)
+        yield "double", field(name), ", ".join(parts)
 
 
-def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
-    yield "uint32_t abi;", "OPTGEN_ABI of the header"
-    yield "optgen_dtype dtype;", f"of parameters; built: {', '.join(m.dtypes)}"
-    yield "int32_t threads;", "that share the work of large steps; 0: as many as there are CPUs"
-    yield "uint64_t seed;", "of random draws"
-    yield "optgen_parallel_for parallel;", "the program's own threads, in place of the library's; NULL: none"
-    yield "void *pool;", "its first argument"
-    yield (
-        "void *memory;",
-        f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it",
-    )
-    yield "int64_t memory_bytes;", "its size"
+def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
+    """The same of options."""
+    yield "uint32_t", "abi", "OPTGEN_ABI of the header"
+    yield "optgen_dtype", "dtype", f"of parameters; built: {', '.join(m.dtypes)}"
+    yield "int32_t", "threads", "that share the work of large steps; 0: as many as there are CPUs"
+    yield "uint64_t", "seed", "of random draws"
+    yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
+    yield "void *", "pool", "its first argument"
+    yield "void *", "memory", f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it"
+    yield "int64_t", "memory_bytes", "its size"
     for flag in m.chosen_flags:
         choice = f"one of {m.prefix}_{flag.name}_..." if flag.choices else "0 or 1"
-        yield f"int32_t {field(flag.name)};", ", ".join([*([flag.doc] if flag.doc else []), choice])
+        yield "int32_t", field(flag.name), ", ".join([*([flag.doc] if flag.doc else []), choice])
 
 
-def _option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    """The options that are not 0, and what they are."""
     yield "abi", "OPTGEN_ABI"
     yield "dtype", f"OPTGEN_{m.dtypes[0].upper()}"
     for flag in m.chosen_flags:

@@ -38,6 +38,11 @@ class LibrarySpec:
         return len(self.phases) + bool(self.spec.evaluate)
 
     @fact
+    def hyper_defaults(self) -> Mapping[str, float | None]:
+        """The values that hyper-parameters have in a program that sets none, in the order of its structure."""
+        return {name: self.args.values.get(name, p.default) for name, p in self.spec.all_params.items()}
+
+    @fact
     def chosen_flags(self) -> tuple[Flag, ...]:
         """The flags that a program chooses, in the order of the fields of its options."""
         return tuple(f for f in self.spec.flags if f.condition is None)

@@ -1,0 +1,68 @@
+"""Adam of a library in C, called by ctypes: Python without optgen.
+
+usage: python plane.py adam/libadam.so
+"""
+
+import ctypes
+import json
+import math
+import sys
+from pathlib import Path
+
+path = Path(sys.argv[1])
+code = ctypes.CDLL(str(path.resolve()))
+manifest = json.loads(path.with_name("adam.json").read_text())
+(adam,) = manifest["specs"]
+code.adam_error.restype = ctypes.c_char_p
+
+
+class Hyper(ctypes.Structure):
+    _fields_ = [(h["name"], ctypes.c_double) for h in adam["hyper"]]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("data", "grad", "shape")] + [("rank", ctypes.c_int64)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("abi", ctypes.c_uint32),
+        ("dtype", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("seed", ctypes.c_uint64),
+        ("parallel", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
+        ("memory_bytes", ctypes.c_int64),
+        *((flag["name"], ctypes.c_int32) for flag in adam["flags"]),
+    ]
+
+
+def must(status):
+    if status:
+        sys.exit(code.adam_error().decode())
+
+
+w, b, grad_w, grad_b = ((ctypes.c_float * n)() for n in (2, 1, 2, 1))
+shapes = [(ctypes.c_int64 * 1)(n) for n in (2, 1)]
+arrays = ((w, grad_w, shapes[0]), (b, grad_b, shapes[1]))
+tensors = (Tensor * 2)(*(Tensor(*map(ctypes.addressof, x), 1) for x in arrays))
+hyper = Hyper(*(math.nan if h["default"] is None else h["default"] for h in adam["hyper"]))
+hyper.lr = 0.05
+context = ctypes.c_void_p()
+options = Options(abi=manifest["abi"])
+must(code.adam_create(ctypes.byref(context), tensors, ctypes.c_int64(2), ctypes.byref(options), ctypes.byref(hyper)))
+for step in range(500):
+    if step == 400:
+        hyper.lr = 0.005
+    loss, grad_w[0], grad_w[1], grad_b[0] = 0.0, 0.0, 0.0, 0.0
+    for k in range(16):
+        x, y = k % 4 - 1.5, k // 4 - 1.5
+        error = w[0] * x + w[1] * y + b[0] - (2 * x - 3 * y + 1)
+        loss += error * error / 16
+        grad_w[0] += error * x / 8
+        grad_w[1] += error * y / 8
+        grad_b[0] += error / 8
+    must(code.adam_step(context, ctypes.byref(hyper)))
+must(code.adam_destroy(context))
+print(f"{w[0]:.3f} {w[1]:.3f} {b[0]:.3f}, loss {loss:.6f}")

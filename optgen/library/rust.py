@@ -1,0 +1,259 @@
+"""A module of Rust for a library: its structures, and contexts that are freed when they go out of scope."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from optgen.library.header import ABI, field, hyper_fields, option_defaults, option_fields, tensor_fields
+from optgen.library.specs import LibrarySpec
+from optgen.model import Flag
+
+_TYPES = {
+    "void *": "*mut c_void",
+    "const void *": "*const c_void",
+    "const int64_t *": "*const i64",
+    "int64_t": "i64",
+    "double": "f64",
+    "uint32_t": "u32",
+    "int32_t": "i32",
+    "uint64_t": "u64",
+    "optgen_dtype": "Dtype",
+    "optgen_parallel_for": "Option<ParallelFor>",
+}
+_KEYWORDS = """
+abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in
+let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
+unsafe unsized use virtual where while yield
+"""
+
+
+def module(library: str, specs: Sequence[LibrarySpec]) -> str:
+    """The text of `LIBRARY.rs`."""
+    return "\n".join([_SHARED.replace("LIBRARY", library).replace("@ABI", str(ABI)), *map(_of_spec, specs), ""])
+
+
+_SHARED = """\
+//! The library LIBRARY, made by optgen. Link libLIBRARY.a or libLIBRARY.so: `rustc -L FOLDER -l static=LIBRARY`.
+#![allow(dead_code)]
+
+use std::ffi::{c_char, c_void, CStr};
+use std::fmt;
+
+/// The number of the binary interface that this module was written for.
+pub const ABI: u32 = @ABI;
+
+/// The elements of tensors, gradients and inputs. 16-bit floats are `u16` with their bits.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    Float32,
+    Float64,
+    Float16,
+    Bfloat16,
+}
+
+/// Part `part` of `parts` of a step's work.
+pub type Task = unsafe extern "C" fn(step: *const c_void, part: i64, parts: i64);
+/// Runs a task for every part of as many parts as it likes, on any threads, and returns when all are done.
+pub type ParallelFor = unsafe extern "C" fn(pool: *mut c_void, task: Task, step: *const c_void, elements: i64);
+
+/// What a function of the library said: a status of `optgen_status` in the header, and a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub status: i32,
+    pub text: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+extern "C" {
+    fn LIBRARY_error() -> *const c_char;
+}
+
+fn checked(status: i32) -> Result<(), Error> {
+    if status == 0 {
+        return Ok(());
+    }
+    let text = unsafe { CStr::from_ptr(LIBRARY_error()) };
+    Err(Error { status, text: text.to_string_lossy().into_owned() })
+}
+"""
+
+
+def _of_spec(m: LibrarySpec) -> str:
+    """The structures and the context of a spec."""
+    name = camel(m.prefix)
+    parts = [
+        _structure(
+            f"A parameter and its gradient of {m.spec.name}, in C order without gaps.",
+            f"{name}Tensor",
+            tensor_fields(m),
+        ),
+        _structure(f"The hyper-parameters of a step of {m.spec.name}. NaN: unset.", f"{name}Hyper", hyper_fields(m)),
+        _structure(f"What a context of {m.spec.name} is made with.", f"{name}Options", option_fields(m)),
+        *_constants(m),
+        _default(f"{name}Hyper", [(n, _real(x)) for n, x in m.hyper_defaults.items()]),
+        _default(f"{name}Options", list(_options(m))),
+        _context(m, name),
+    ]
+    return "\n".join(parts)
+
+
+def camel(prefix: str) -> str:
+    """`AdamWithLookahead` of `adam_with_lookahead`."""
+    return "".join(word.capitalize() for word in prefix.split("_"))
+
+
+def _name(c_name: str) -> str:
+    own = c_name.lower() if c_name != c_name.lower() else c_name
+    return f"{own}_" if own in _KEYWORDS.split() else own
+
+
+def _structure(about: str, name: str, fields: Iterator[tuple[str, str, str]]) -> str:
+    lines = []
+    for c_type, c_name, doc in fields:
+        lines += [f"    /// {doc}"] if doc else []
+        lines.append(f"    pub {_name(c_name)}: {_TYPES[c_type]},")
+    return "\n".join([f"/// {about}", "#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {name} {{", *lines, "}\n"])
+
+
+def _constants(m: LibrarySpec) -> Iterator[str]:
+    def of(flag: Flag) -> Iterator[str]:
+        for k, choice in enumerate(flag.choices):
+            word = "".join(c if c.isalnum() else "_" for c in f"{m.prefix}_{flag.name}_{choice}").upper()
+            yield f"pub const {word}: i32 = {k};"
+
+    for flag in m.chosen_flags:
+        if flag.choices:
+            yield "\n".join([f"/// {flag.name} of the options.", *of(flag), ""])
+
+
+def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
+    """The fields of options and their defaults."""
+    set_here = dict(option_defaults(m))
+    for c_type, c_name, _ in option_fields(m):
+        if c_name == "abi":
+            yield c_name, "ABI"
+        elif c_name == "dtype":
+            yield c_name, f"Dtype::{m.dtypes[0].capitalize()}"
+        elif c_type == "optgen_parallel_for":
+            yield c_name, "None"
+        else:
+            yield c_name, "std::ptr::null_mut()" if c_type.endswith("*") else set_here.get(c_name, "0")
+
+
+def _real(x: float | None) -> str:
+    if x is None or math.isnan(x):
+        return "f64::NAN"
+    if math.isinf(x):
+        return "f64::INFINITY" if x > 0 else "f64::NEG_INFINITY"
+    return f"{float(x)!r}"
+
+
+def _default(name: str, values: Sequence[tuple[str, str]]) -> str:
+    fields = [f"            {_name(field(n) if name.endswith('Hyper') else n)}: {x}," for n, x in values]
+    return "\n".join(
+        [
+            f"impl Default for {name} {{",
+            "    fn default() -> Self {",
+            f"        {name} {{",
+            *fields,
+            "        }",
+            "    }",
+            "}\n",
+        ]
+    )
+
+
+def _context(m: LibrarySpec, name: str) -> str:
+    """The functions of the library, and a type that calls them."""
+    p = m.prefix
+    steps = [f"step_{phase}" if phase else "step" for phase in m.phases]
+    own, hyper, status = "context: *mut c_void", f"hyper: *const {name}Hyper", "-> i32;"
+    made_with = f"tensors: *const {name}Tensor, n: i64, options: *const {name}Options, {hyper}"
+    state = "i: i64, name: *const c_char, data: *mut *mut c_void, bytes: *mut i64"
+    declared = [
+        f"fn {p}_create(context: *mut *mut c_void, {made_with}) {status}",
+        *(f"fn {p}_{step}({own}, {hyper}) {status}" for step in steps),
+        f"fn {p}_state({own}, {state}) {status}",
+        f"fn {p}_set_gradients({own}, grads: *const *const c_void) {status}",
+        f"fn {p}_destroy({own}) {status}",
+    ]
+    declared += [f"fn {p}_evaluate(context: *mut c_void, hyper: {hyper}, out: *const *mut c_void) -> i32;"] * bool(
+        m.spec.evaluate
+    )
+    lines = ['extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
+    for step, phase in zip(steps, m.phases, strict=True):
+        about = f"The phase {phase} of a step." if phase else "A step: updates all tensors."
+        lines += [
+            "",
+            f"    /// {about} After an error nothing has changed.",
+            f"    pub fn {step}(&mut self, hyper: &NAMEHyper) -> Result<(), Error> {{",
+            f"        checked(unsafe {{ PREFIX_{step}(self.address, hyper) }})",
+            "    }",
+        ]
+    lines += _EVALUATE.splitlines() if m.spec.evaluate else []
+    lines += ["}\n", *_DROP.splitlines()]
+    return "\n".join(lines).replace("NAME", name).replace("PREFIX", p) + "\n"
+
+
+_CONTEXT = """\
+/// Tensors, and the states that they have. For one thread at a time.
+pub struct NAME {
+    address: *mut c_void,
+    tensors: usize,
+}
+
+unsafe impl Send for NAME {}
+
+impl NAME {
+    /// Makes states for tensors.
+    ///
+    /// # Safety
+    /// What the tensors point to must be there, and not be borrowed, whenever a function of the context is called.
+    pub unsafe fn new(tensors: &[NAMETensor], options: &NAMEOptions, hyper: &NAMEHyper) -> Result<NAME, Error> {
+        let mut address = std::ptr::null_mut();
+        checked(PREFIX_create(&mut address, tensors.as_ptr(), tensors.len() as i64, options, hyper))?;
+        Ok(NAME { address, tensors: tensors.len() })
+    }
+
+    /// Has the next steps read other gradients, one for each tensor.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub unsafe fn set_gradients(&mut self, grads: &[*const c_void]) -> Result<(), Error> {
+        assert_eq!(grads.len(), self.tensors, "a gradient for each tensor");
+        checked(PREFIX_set_gradients(self.address, grads.as_ptr()))
+    }
+
+    /// The bytes of a state of tensor i, which may be changed.
+    pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
+        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
+        Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
+    }
+"""
+_EVALUATE = """
+    /// Writes the weights to evaluate with, one for each tensor.
+    ///
+    /// # Safety
+    /// There must be memory of the tensors' sizes.
+    pub unsafe fn evaluate(&mut self, hyper: &NAMEHyper, out: &[*mut c_void]) -> Result<(), Error> {
+        assert_eq!(out.len(), self.tensors, "memory for each tensor");
+        checked(PREFIX_evaluate(self.address, hyper, out.as_ptr()))
+    }
+"""
+_DROP = """\
+impl Drop for NAME {
+    fn drop(&mut self) {
+        unsafe { PREFIX_destroy(self.address) };
+    }
+}
+"""
