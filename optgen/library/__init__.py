@@ -9,6 +9,6 @@
     source      the source: tables of what was built, and the functions of the header
     files       what is written, and compiled where there is a C compiler
 
-The source of a library is one C file. It begins with what all of them share: `tables.c`, `support.c`, `context.c` and
-`calls.c` in this folder, and the pool of `optgen/threads/pool.c`.
+The source of a library is one C file. It begins with what all of them share: `tables.c`, `support.c`, `context.c`,
+`calls.c` and `saved.c` in this folder, and the pool of `optgen/threads/pool.c`.
 """

@@ -69,7 +69,7 @@ static void fill_hyper(context *c)
 
 static int32_t bytes_of(optgen_dtype dtype) { return dtype == OPTGEN_FLOAT64 ? 8 : dtype == OPTGEN_FLOAT32 ? 4 : 2; }
 
-/* Sets the sizes of a tensor. */
+/* Sets the shape and the sizes of a tensor. */
 static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t i)
 {
     if (t->rank < 0 || t->rank > MOST_DIMENSIONS || (t->rank && !t->shape))
@@ -85,6 +85,11 @@ static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t 
         m->size *= length;
         *(k < batch ? &m->matrices : k == batch ? &m->rows : &m->cols) *= length;
     }
+    m->shape = malloc(sizeof(int64_t) * (size_t)(t->rank + 1));
+    if (!m->shape)
+        return no_memory(s);
+    if (t->rank)
+        memcpy(m->shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
     m->of = (dimensions){(double)t->rank, (double)m->size, (double)m->rows, (double)m->cols,
                          m->cols ? (double)m->matrices : 0};
     return OPTGEN_OK;
@@ -416,6 +421,8 @@ static void give_back(context *c)
         free(c->groups[g].hyper);
         free(c->groups[g].buffers);
     }
+    for (int64_t i = 0; i < c->n; i++)
+        free(c->members[i].shape);
     if (c->own_pool)
         pool_destroy(c->own_pool);
     free(c->groups);

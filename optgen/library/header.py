@@ -35,7 +35,8 @@ typedef enum optgen_status {{
     OPTGEN_OVERLAP,      /* memory that a step writes is also something else's */
     OPTGEN_NOT_BUILT,    /* the library was built without this dtype or these flags */
     OPTGEN_NO_CONTEXT,   /* NULL, destroyed, or of another spec */
-    OPTGEN_NO_MEMORY
+    OPTGEN_NO_MEMORY,
+    OPTGEN_BAD_FILE      /* it cannot be read or written, is damaged, or has other states */
 }} optgen_status;
 
 /* The elements of tensors, gradients and inputs. 16-bit floats are uint16_t with their bits. */
@@ -216,6 +217,9 @@ def _functions(m: LibrarySpec) -> Iterator[str]:
         f"OPTGEN_API optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data,\n"
         f"                                   int64_t *bytes);\n"
     )
+    yield "/* Writes counts and states to a file, which is replaced when it is complete; reads them. (safetensors) */"
+    yield f"OPTGEN_API optgen_status {p}_save({p}_context *context, const char *path);"
+    yield f"OPTGEN_API optgen_status {p}_load({p}_context *context, const char *path);\n"
     yield "/* How many updates each of the n tensors has had; may be written to. NULL after an error. */"
     yield f"OPTGEN_API int64_t *{p}_counts({p}_context *context);\n"
     yield "/* Frees a context; NULL is none. */"

@@ -184,6 +184,8 @@ def _context(m: LibrarySpec, name: str) -> str:
         *(f"fn {p}_{step}({own}, {hyper}) {status}" for step in steps),
         f"fn {p}_state({own}, {state}) {status}",
         f"fn {p}_set_gradients({own}, grads: *const *const c_void) {status}",
+        f"fn {p}_save({own}, path: *const c_char) {status}",
+        f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
     ]
     declared += [f"fn {p}_evaluate(context: *mut c_void, hyper: {hyper}, out: *const *mut c_void) -> i32;"] * bool(
@@ -238,6 +240,16 @@ impl NAME {
         let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
         checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
         Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
+    }
+
+    /// Writes counts and states to a file (safetensors), which is replaced when it is complete.
+    pub fn save(&mut self, path: &CStr) -> Result<(), Error> {
+        checked(unsafe { PREFIX_save(self.address, path.as_ptr()) })
+    }
+
+    /// Reads them. After an error nothing has changed.
+    pub fn load(&mut self, path: &CStr) -> Result<(), Error> {
+        checked(unsafe { PREFIX_load(self.address, path.as_ptr()) })
     }
 """
 _EVALUATE = """

@@ -18,6 +18,7 @@ from optgen.library.header import DTYPES, field
 from optgen.library.kernels import LibraryKernel
 from optgen.library.specs import LibrarySpec
 from optgen.model import Flags, Kind
+from optgen.spec_identity import identity
 from optgen.threads import pool
 
 HERE = Path(__file__).parent
@@ -29,6 +30,8 @@ _KINDS = {
     Kind.MATRIX: "KIND_MATRIX",
     Kind.SHARED: "KIND_SHARED",
 }
+_FILE_DTYPES = ("uint8", "float16", "bfloat16", "float32", "float64")
+"""In the order of `file_dtypes` in saved.c."""
 _NO_CODES = "a library in C has no such states yet: store it in float32"
 _PACK = {"float64": "<d", "float32": "<f", "float16": "<e", "uint8": "<B"}
 
@@ -64,7 +67,7 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         STEP,
         _definitions(built, cpus, dtypes),
         _pool(),
-        *((HERE / f"{name}.c").read_text() for name in ("tables", "support", "context", "calls")),
+        *((HERE / f"{name}.c").read_text() for name in ("tables", "support", "context", "calls", "saved")),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
         *(_tables(b, dtypes) for b in built),
@@ -79,6 +82,7 @@ _PRELUDE = """\
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* of Linux: the CPUs that a process may use */
 #endif
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -113,6 +117,7 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
     names = {
         "LEVELS": len(cpus),
         "MOST_STATES": max(len(b.states) for b in built) + 1,
+        "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
         "MOST_HYPERS": max(len(m.spec.all_params) for m in specs) + 1,
         "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
         "SMALLEST_QUANTIZED": SMALLEST_QUANTIZED,
@@ -231,6 +236,8 @@ def _buffer(built: BuiltSpec, b: Buffer, kernel: str) -> str:
         "n_dims": len(b.dims),
         "dims": _dims_name(kernel, b) if b.dims else "NULL",
     }
+    if role == "ROLE_STATE":
+        fields["file_dtype"] = _FILE_DTYPES.index(b.format.array_dtype)
     fields |= _start(m, b) if role == "ROLE_STATE" else {}
     return f"{{{', '.join(f'.{name} = {x}' for name, x in fields.items())}}} /* {b.name} */"
 
@@ -296,6 +303,7 @@ def _spec(built: BuiltSpec) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
     fields = {
         "name": quoted(m.prefix),
+        "identity": quoted("-".join(str(x) for x in identity(m.spec).values())),
         "hypers": f"{p}_hypers",
         "inputs": f"{p}_inputs",
         "states": f"{p}_states",
@@ -375,6 +383,11 @@ def _functions(m: LibrarySpec) -> str:
         f"{{\n    return set_gradients(&table_{p}_spec, context, grads);\n}}\n",
         f"optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data, int64_t *bytes)",
         f"{{\n    return state(&table_{p}_spec, context, i, name, data, bytes);\n}}\n",
+        *(
+            f"optgen_status {p}_{x}({p}_context *context, const char *path)\n"
+            f"{{\n    return {x}(&table_{p}_spec, context, path);\n}}\n"
+            for x in ("save", "load")
+        ),
         f"int64_t *{p}_counts({p}_context *context)",
         f"{{\n    return counts(&table_{p}_spec, context);\n}}\n",
         f"optgen_status {p}_destroy({p}_context *context)",

@@ -18,6 +18,7 @@ typedef struct {
     const int32_t *dims;      /* lengths, DIM_ROWS or DIM_COLS */
     int32_t start;            /* what a state starts as */
     int32_t number_of_hyper;  /* START_HYPER */
+    int32_t file_dtype;       /* its number in `file_dtypes` */
     unsigned char item[8];    /* START_ITEM: its bytes */
 } buffer;
 
@@ -45,7 +46,7 @@ typedef struct {
 } dimensions;
 
 typedef struct {
-    const char *name;
+    const char *name, *identity; /* `identity`: of its version and states, for files */
     const hyper_info *hypers;
     const char *const *inputs, *const *states, *const *variants_text;
     const kernel *const *kernels; /* [dtype][small][section][variant]; NULL: not built */
@@ -79,6 +80,7 @@ typedef struct {
 /* A tensor of a context. `states` has a place for each state of the spec, NULL where the tensor has none. */
 typedef struct {
     int64_t rows, cols, matrices, size;
+    int64_t *shape; /* `of.rank` lengths */
     dimensions of;
     int32_t variant, is_chosen;
     void *data;

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import optgen
 from optgen.cli.common import settings
 from optgen.cli.library import prefix_of
 from optgen.execute.buffers import numpy_dtype
-from tests.library.c_library import Array, CLibrary, Context, build
+from tests.library.c_library import Array, CLibrary, Context, CSpec, build
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -69,6 +70,7 @@ def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], t
         for i, x in enumerate(kept):
             assert x is None or context.state(i, name) == np.asarray(x).tobytes(), (name, i)
     assert context.counts() == [STEPS] * len(SHAPES)
+    check_files(own, context, bound.state, tmp_path)
     if own.entry["evaluate"]:
         out = [np.empty_like(w) for w in weights]
         context.evaluate(hyper, out)
@@ -76,3 +78,26 @@ def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], t
         assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]
         assert context.counts() == [STEPS] * len(SHAPES)
     context.destroy()
+
+
+def check_files(own: CSpec, context: Context, state: optgen.State, folder: Path) -> None:
+    """A file that C wrote has what Python has; one that Python wrote gives C the same again."""
+    expected = {"t": state.t}
+    for name, kept in state.arrays.items():
+        expected |= {f"{name}.{i}": x for i, x in enumerate(kept) if x is not None}
+    path = folder / "c.safetensors"
+    own.must("save", context.address, str(path).encode())
+    found = load_file(path)
+    assert found.keys() == expected.keys()
+    for name, x in found.items():
+        assert (x.dtype, x.shape, x.tobytes()) == (expected[name].dtype, expected[name].shape, expected[name].tobytes())
+    before = {name: x.copy() for name, x in expected.items()}
+    save_file({name: np.zeros_like(x) for name, x in before.items()}, folder / "zeros.safetensors")
+    save_file(before, folder / "python.safetensors")
+    own.must("load", context.address, str(folder / "zeros.safetensors").encode())
+    assert context.counts() == [0] * context.n
+    own.must("load", context.address, str(folder / "python.safetensors").encode())
+    own.must("save", context.address, str(path).encode())
+    assert {name: x.tobytes() for name, x in load_file(path).items()} == {
+        name: x.tobytes() for name, x in before.items()
+    }
