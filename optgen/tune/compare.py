@@ -25,8 +25,6 @@ from optgen.tune import SUBJECTS
 SECONDS = 4.0
 """How long the processes of a constant are timed."""
 LEAST_TURNS, MOST_TURNS = 5, 200
-PAUSE_SECONDS = 0.03
-"""Before the turn of a process: threads of OpenMP in the one before spin for up to 20 ms, on a core that it needs."""
 CLEAR_GAIN = 0.05
 """The least gain for which a default is given up, beyond the noise."""
 FACTORS = (0.25, 0.5, 2, 4)
@@ -82,10 +80,7 @@ def in_turns(processes: Sequence[Times]) -> Iterator[list[Sequence[float]]]:
         if turn >= LEAST_TURNS and time.perf_counter() - begin > SECONDS:
             return
         order = range(len(processes))
-        times = {}
-        for k in order if turn % 2 == 0 else reversed(order):
-            time.sleep(PAUSE_SECONDS)
-            times[k] = processes[k]()
+        times = {k: processes[k]() for k in (order if turn % 2 == 0 else reversed(order))}
         yield [times[k] for k in order]
 
 
