@@ -31,6 +31,12 @@ def _initialize() -> None:
 
 
 @functools.cache
+def _initialize_all() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@functools.cache
 def host() -> CpuTarget:
     """This machine, with all features of its CPU."""
     _initialize()
@@ -138,8 +144,7 @@ def gpu_layout() -> str:
 
 @functools.cache
 def _gpu(arch: str) -> llvm.TargetMachine:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    _initialize_all()
     return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
 
 
@@ -147,6 +152,8 @@ def _gpu(arch: str) -> llvm.TargetMachine:
 def _machine(target: CpuTarget) -> llvm.TargetMachine:
     """One for all modules: LLVM's description of the CPU, which it makes for the first one, takes a millisecond."""
     _initialize()
+    if target.triple != host().triple:
+        _initialize_all()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
     return llvm.Target.from_triple(target.triple).create_target_machine(

@@ -25,6 +25,11 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; generic, which is "
         "64-bit Arm; native (default: x86-64,x86-64-v3,x86-64-v4, or generic)",
     )
+    own.add_argument(
+        "--triple",
+        help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos or arm64-apple-macos "
+        "(default: this one)",
+    )
     own.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a default, or a flag")
     own.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
     own.add_argument(
@@ -34,7 +39,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def given(args: argparse.Namespace) -> list[str]:
     """The options of libraries that are there."""
-    return [f"--{x}" for x in ("name", "cpu", "set", "master", "storage") if getattr(args, x)]
+    return [f"--{x}" for x in ("name", "cpu", "triple", "set", "master", "storage") if getattr(args, x)]
 
 
 def build(args: argparse.Namespace) -> int:
@@ -52,15 +57,14 @@ def build(args: argparse.Namespace) -> int:
     for old in (args.output / "kernels").glob(f"{library.name}_*.o"):
         if f"kernels/{old.name}" not in found:
             old.unlink()
-    command = files.compiler()
+    command = files.compiler(args.triple)
     if command is None:
-        print(
-            f"{shown(args.output)}: {library.name}.c, and no library, as there is no C compiler: set CC to its command"
-        )
+        what = f"no C compiler for {args.triple}" if args.triple else "no C compiler"
+        print(f"{shown(args.output)}: {library.name}.c and kernels, and no library: there is {what}; set CC to one")
         return 1
-    files.compile_c(library.name, found, args.output, command)
-    names = [f"lib{library.name}.a", f"lib{library.name}.so", f"{library.name}.h"]
-    print(f"{shown(args.output)}: {', '.join(names)}, for {', '.join(cpu.name for cpu in library.cpus)}")
+    names = files.compile_c(library.name, found, args.output, command)
+    made_for = ", ".join(cpu.name for cpu in library.cpus)
+    print(f"{shown(args.output)}: {', '.join([*names, f'{library.name}.h'])}, for {made_for}")
     return 0
 
 
@@ -85,7 +89,7 @@ def _library(args: argparse.Namespace) -> Library:
     if not (name.isidentifier() and name.isascii()):
         raise Usage(f"--name {name}: letters, digits and _, as names of C have them")
     try:
-        return Library(name, specs, cpus.cpus(args.cpu))
+        return Library(name, specs, cpus.cpus(args.cpu, args.triple))
     except ValueError as error:
         raise Usage(str(error)) from None
 

@@ -446,7 +446,7 @@ static optgen_status check_request(const spec *s, const void *tensors, int64_t n
                     s->name, (int)r->dtype);
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,
-                    LEAST_CPU);
+                    level_names[0]);
     return check_hyper(s, hyper, 0);
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,10 @@ LEVELS = {
     "x86-64-v4": (*_LEVEL_2, *_LEVEL_3, *_LEVEL_4),
 }
 """The levels of x86-64, from the oldest on, and the features that each has."""
-DEFAULT = {"x86_64": "x86-64,x86-64-v3,x86-64-v4", "aarch64": "generic", "arm64": "generic"}
+ARMS = ("generic", "apple-m1", "cortex-a72", "neoverse-n1", "neoverse-v1", "neoverse-v2")
+"""The 64-bit Arms that kernels are made for. A library has those of one, which all later ones of its kind can run."""
+TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu", "x86_64-apple-macos", "arm64-apple-macos")
+"""The systems that libraries are made for."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,16 @@ class LibraryCpu:
         return "".join(c if c.isalnum() else "_" for c in self.name)
 
 
-def cpus(names: str | None) -> list[LibraryCpu]:
-    """The CPUs of a list with commas, from that with the fewest features on; all levels of this architecture for None.
-    ValueError for a name that is none."""
-    text = names or DEFAULT.get(platform.machine(), "native")
-    found = [_cpu(name) for name in dict.fromkeys(x.strip() for x in text.split(","))]
+def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
+    """The CPUs of a list with commas, from that with the fewest features on; for None three levels of x86-64, or a
+    generic Arm. `triple` is one of TRIPLES, or None for this system. ValueError for what is none."""
+    if triple not in (None, *TRIPLES):
+        raise ValueError(f"--triple {triple}: it is one of {', '.join(TRIPLES)}")
+    is_x86 = (triple or target.host().triple).startswith("x86_64")
+    text = names or ("x86-64,x86-64-v3,x86-64-v4" if is_x86 else "generic")
+    found = [_cpu(name, triple, is_x86=is_x86) for name in dict.fromkeys(x.strip() for x in text.split(","))]
     found.sort(key=lambda cpu: cpu.mask.bit_count())
-    masks = [cpu.mask for cpu in found]
-    for one, other in itertools.pairwise(masks):
+    for one, other in itertools.pairwise(cpu.mask for cpu in found):
         if one & ~other or one == other:
             raise ValueError(
                 f"--cpu {text}: a library chooses between CPUs of which each has all that the one before has, and "
@@ -55,17 +59,16 @@ def cpus(names: str | None) -> list[LibraryCpu]:
     return found
 
 
-def _cpu(name: str) -> LibraryCpu:
-    host = target.host()
-    if name in LEVELS and host.triple.startswith("x86_64"):
-        features = ",".join(f"+{x}" for x in LEVELS[name])
-        return LibraryCpu(name, CpuTarget(host.triple, name, features), _mask(LEVELS[name]))
-    if name == "generic" and not host.triple.startswith("x86_64"):
-        return LibraryCpu(name, CpuTarget(host.triple, name, ""), 0)
-    if name == "native":
-        return LibraryCpu(name, host, _mask(host.required()))
-    known = (*(LEVELS if host.triple.startswith("x86_64") else ("generic",)), "native")
-    raise ValueError(f"--cpu {name}: it is one of {', '.join(known)}")
+def _cpu(name: str, triple: str | None, *, is_x86: bool) -> LibraryCpu:
+    own = triple or target.host().triple
+    if name == "native" and triple is None:
+        return LibraryCpu(name, target.host(), _mask(target.host().required()))
+    if name in LEVELS and is_x86:
+        return LibraryCpu(name, CpuTarget(own, name, ",".join(f"+{x}" for x in LEVELS[name])), _mask(LEVELS[name]))
+    if name in ARMS and not is_x86:
+        return LibraryCpu(name, CpuTarget(own, name, ""), 0)
+    known = [*(LEVELS if is_x86 else ARMS), *(["native"] if triple is None else [])]
+    raise ValueError(f"--cpu {name}: for {own} it is one of {', '.join(known)}")
 
 
 def _mask(features: Sequence[str]) -> int:

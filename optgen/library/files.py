@@ -74,15 +74,16 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     return files | {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
 
 
-def compiler() -> list[str] | None:
-    """The command of the C compiler: $CC, or `cc`; None where there is none."""
-    command = shlex.split(os.environ.get("CC", "")) or ["cc"]
+def compiler(triple: str | None) -> list[str] | None:
+    """The command of the C compiler for a system, by default this one: $CC, or `cc`; for another one, `TRIPLE-gcc`.
+    None where there is none."""
+    command = shlex.split(os.environ.get("CC", "")) or [f"{triple}-gcc" if triple else "cc"]
     return command if shutil.which(command[0]) else None
 
 
-def compile_c(name: str, files: Iterable[str], folder: Path, command: Sequence[str]) -> None:
-    """Make `libNAME.a` and `libNAME.so` in a folder, of its source and kernels there. ChildProcessError, with what the
-    compiler said, if it fails."""
+def compile_c(name: str, files: Iterable[str], folder: Path, command: Sequence[str]) -> list[str]:
+    """Make `libNAME.a` and `libNAME.so` in a folder, of its source and kernels there; their names. ChildProcessError,
+    with what the compiler said, if it fails."""
     objects = [str(folder / x) for x in files if x.endswith(".o")]
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         code = f"{temporary}/{name}.o"
@@ -92,6 +93,7 @@ def compile_c(name: str, files: Iterable[str], folder: Path, command: Sequence[s
         _run([*command, "-shared", "-pthread", "-o", shared, code, *objects, "-lm"])
         for made_file in (archive, shared):
             os.replace(made_file, folder / Path(made_file).name)
+    return [f"lib{name}.a", f"lib{name}.so"]
 
 
 def _run(command: Sequence[str]) -> None:

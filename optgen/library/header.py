@@ -70,6 +70,8 @@ def header(library: str, specs: Sequence[LibrarySpec], made: str) -> str:
     error = [
         "/* What was wrong in the last call of this thread that returned an error. */",
         f"OPTGEN_API const char *{library}_error(void);\n",
+        "/* The CPU whose kernels are taken here, of those that the library was built for; NULL: none of them. */",
+        f"OPTGEN_API const char *{library}_cpu(void);\n",
     ]
     return framed(
         f"{library.upper()}_H", about, ["#include <math.h>\n#include <string.h>\n", SHARED, *error, *functions]

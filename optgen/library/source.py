@@ -73,6 +73,7 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         *(_tables(b, dtypes) for b in built),
         "/* ---------------------------------------------------------------- functions */\n",
         f"const char *{library}_error(void) {{ return error_text; }}\n",
+        f"const char *{library}_cpu(void) {{ return level() < 0 ? NULL : level_names[level()]; }}\n",
         *(_functions(m) for m in specs),
     ]
     return "\n".join(parts)
@@ -131,7 +132,7 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
             "enum {",
             *(f"    {name} = {x}," for name, x in names.items()),
             "};",
-            f'#define LEAST_CPU "{cpus[0].name}"',
+            f"static const char *const level_names[LEVELS] = {{{', '.join(quoted(c.name) for c in cpus)}}};",
             "/* The features that each level of the kernels needs. */",
             f"static const uint32_t level_features[LEVELS] = {{{', '.join(f'{c.mask:#x}u' for c in cpus)}}};",
             "/* Where the kernels of an optgen_dtype stand in tables; -1: not built. */",
