@@ -110,7 +110,7 @@ static inline void optgen_spin_hint(void)
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
     text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
-    return text.replace("\nvoid optgen_pool_", "\nstatic void optgen_pool_")
+    return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 
 
 def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str]) -> str:

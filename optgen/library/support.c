@@ -4,8 +4,12 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(OPTGEN_OPENMP)
+#include <omp.h>
+#elif defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -80,7 +84,26 @@ static void *zeros(int64_t bytes)
 
 /* ---------------------------------------------------------------- threads */
 
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(OPTGEN_OPENMP)
+/* Those of the OpenMP that the program is compiled with: a pool is the number of them. */
+static pool *pool_create(int32_t threads)
+{
+    int *const count = malloc(sizeof(int));
+    if (count)
+        *count = threads > 0 ? threads : omp_get_max_threads();
+    return (pool *)(void *)count;
+}
+
+static void pool_destroy(pool *of) { free(of); }
+
+static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
+{
+    const int parts = elements < MIN_SHARED_ELEMENTS ? 1 : *(const int *)of;
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int part = 0; part < parts; part++)
+        task(step, part, parts);
+}
+#elif defined(__unix__) || defined(__APPLE__)
 enum { MOST_THREADS = CLAIMS / PARTS_EACH, SPIN_NANOSECONDS = 200000 };
 
 typedef struct {
@@ -183,12 +206,6 @@ static pool *pool_create(int32_t threads)
     atomic_store(&shared->threads, own->started + 1);
     return shared;
 }
-#else
-static pool *pool_create(int32_t threads) { (void)threads; return NULL; }
-static void pool_destroy(pool *of) { (void)of; }
-static int is_elsewhere(const pool *of) { (void)of; return 1; }
-#endif
-
 static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
 {
     if (is_elsewhere(of))
@@ -196,3 +213,18 @@ static void pool_parallel_for(void *of, optgen_task task, const void *step, int6
     else
         optgen_pool_run(of, (void (*)(void *, int64_t, int64_t))task, (void *)step, elements);
 }
+#else
+static pool *pool_create(int32_t threads)
+{
+    (void)threads;
+    return NULL;
+}
+
+static void pool_destroy(pool *of) { (void)of; }
+
+static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
+{
+    (void)of, (void)elements;
+    task(step, 0, 1);
+}
+#endif

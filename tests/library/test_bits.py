@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,15 @@ def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], t
         assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]
         assert context.counts() == [STEPS] * len(SHAPES)
     context.destroy()
+
+
+def test_openmp_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nothing.c").write_text("int main(void) { return 0; }\n")
+    command = ["cc", "-fopenmp", str(tmp_path / "nothing.c"), "-o", str(tmp_path / "nothing")]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("the C compiler has no OpenMP")
+    monkeypatch.setenv("CC", "cc -fopenmp -DOPTGEN_OPENMP")
+    test_a_context_steps_as_python_does("lamb", (), tmp_path)
 
 
 def check_files(own: CSpec, context: Context, state: optgen.State, folder: Path) -> None:
