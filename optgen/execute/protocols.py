@@ -32,8 +32,11 @@ class Platform(Protocol):
     def param(self, obj: Any, name: str) -> Tensor:
         """The memory of a parameter; TypeError or ValueError naming it if it is on another platform."""
 
-    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> Device:
-        """The device that parameters are on; ValueError if they are on several, or if its steps cannot be captured."""
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False, stream: Any = None) -> Device:
+        """The device that parameters are on; ValueError if they are on several, or if its steps cannot be captured.
+
+        `stream` is that of its work, as for `UpdateRule.bind`; ValueError or TypeError if there is none such.
+        """
 
 
 class BoundTable(Protocol):

@@ -89,6 +89,7 @@ class UpdateRule(KernelChoice):
         exchange: Exchange | None = None,
         capturable: bool = False,
         donate_grads: bool = False,
+        stream: Any = None,
     ) -> BoundStep | PhasedStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -114,6 +115,10 @@ class UpdateRule(KernelChoice):
         step needs others: call `rebind`, or compute `p.grad` anew. The step raises RuntimeError if that was forgotten.
         They are dense, and of the dtype in which the step computes: float32 or float64.
 
+        With `stream`, which is for GPUs, the step's work is in this stream: the driver's handle as a number, a stream
+        of PyTorch, CuPy, PyCUDA or Numba, or what has `__cuda_stream__`. Without it, it is the current stream of the
+        library that the parameters belong to; so it is always where a spec multiplies matrices.
+
         Of a spec with phases, the result is a `PhasedStep`, which has a method for each. Such a spec takes a row-sparse
         gradient as a dense one, and its steps are not capturable.
 
@@ -129,10 +134,10 @@ class UpdateRule(KernelChoice):
         """
         objects = buffers.as_list(params, "params")
         own_pieces = self.pieces(pieces, len(objects))
-        self._check_steps(capturable=capturable, donate_grads=donate_grads)
+        self._check_steps(capturable=capturable, donate_grads=donate_grads, stream=stream)
         with without_collections():
             tensors = self.tensors(objects, "params")
-            device = self.target.device(tensors, capturable=capturable)
+            device = self.target.device(tensors, capturable=capturable, stream=stream)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
             sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
@@ -157,8 +162,13 @@ class UpdateRule(KernelChoice):
                 return bound({})
             return PhasedStep({phase: bound({PHASE: phase}) for phase in self.spec.phases})
 
-    def _check_steps(self, *, capturable: bool, donate_grads: bool) -> None:
+    def _check_steps(self, *, capturable: bool, donate_grads: bool, stream: Any) -> None:
         """ValueError or TypeError for kinds of steps that the rule does not have."""
+        if stream is not None and self.spec.has_stages:
+            raise ValueError(
+                f"{self.spec.name}: stream: its products are computed by PyTorch or CuPy, in their current stream; "
+                "make this stream the current one there"
+            )
         if donate_grads:
             check_donated(self.dtype, self.target.name)
         if self.spec.phases and capturable:

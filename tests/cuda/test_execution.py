@@ -87,6 +87,40 @@ def test_streams_are_those_of_the_callers_library(monkeypatch: pytest.MonkeyPatc
     assert streams == [11, 12, 0]
 
 
+@pytest.mark.parametrize(
+    ("stream", "handle"),
+    [
+        (7, 7),
+        (np.int64(8), 8),
+        (SimpleNamespace(cuda_stream=9), 9),
+        (SimpleNamespace(ptr=10), 10),
+        (SimpleNamespace(handle=11), 11),
+        (SimpleNamespace(handle=ctypes.c_void_p(12)), 12),
+        (SimpleNamespace(handle=ctypes.c_void_p(0)), 0),
+        (SimpleNamespace(__cuda_stream__=lambda: (0, 13)), 13),
+    ],
+)
+def test_a_stream_can_be_given(stream: Any, handle: int, monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> None:
+    streams: list[int] = []
+    launch = gpu.launch
+    monkeypatch.setattr(gpu, "launch", lambda *args: (streams.append(args[-1]), launch(*args)))
+    optgen.load("sgd", target="cuda").bind(*pair(gpu, (6,)), stream=stream)()
+    assert streams == [handle]
+
+
+def test_what_is_no_stream_is_refused(gpu: Gpu) -> None:
+    sgd = optgen.load("sgd", target="cuda")
+    for wrong in (1.5, "legacy", True, object()):
+        with pytest.raises(TypeError, match="stream: expected the handle of a stream"):
+            sgd.bind(*pair(gpu, (6,)), stream=wrong)
+    with pytest.raises(ValueError, match="stream: -1 is the handle of no stream"):
+        sgd.bind(*pair(gpu, (6,)), stream=-1)
+    with pytest.raises(ValueError, match="its products are computed by PyTorch or CuPy, in their current stream"):
+        optgen.load("muon", target="cuda").bind(*pair(gpu, (6, 6)), stream=1)
+    with pytest.raises(ValueError, match="stream: a step on the CPU is in none"):
+        optgen.load("sgd").bind([np.ones(3, np.float32)], [np.ones(3, np.float32)], stream=1)
+
+
 class Torch:
     """As much of a PyTorch tensor as is looked at."""
 

@@ -68,7 +68,9 @@ class Cpu:
     def param(self, obj: Any, name: str) -> Tensor:
         return buffers.tensor(obj, name)
 
-    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> Cpu:
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False, stream: Any = None) -> Cpu:
+        if stream is not None:
+            raise ValueError("stream: a step on the CPU is in none, so this is for target='cuda'; leave it out here")
         if capturable:
             raise ValueError(
                 "capturable: a step on the CPU is in no graph, so this is for target='cuda'; leave it out here"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -71,13 +72,14 @@ class Cuda:
     def param(self, obj: Any, name: str) -> Tensor:
         return memory.tensor(obj, name)
 
-    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> GpuDevice:
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False, stream: Any = None) -> GpuDevice:
         found = {t.gpu: t.name for t in params if t.gpu is not None}
         if len(found) > 1:
             (one, name), (two, other), *_ = found.items()
             raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
-        gpu, stream = driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None)
-        return (CapturableDevice if capturable else GpuDevice)(gpu, stream)
+        gpu, owner = driver.gpu(next(iter(found), 0)), params[0].owner if params else None
+        current = stream_of(owner) if stream is None else given_stream(stream)
+        return (CapturableDevice if capturable else GpuDevice)(gpu, current)
 
 
 class GpuDevice:
@@ -234,3 +236,34 @@ def stream_of(owner: Any) -> Callable[[], int]:
         cupy, number = sys.modules["cupy"], owner.device.id
         return lambda: int(cupy.cuda.get_current_stream(number).ptr)
     return lambda: 0
+
+
+_HANDLES = ("cuda_stream", "ptr", "handle")
+"""The attributes by which PyTorch, CuPy, and PyCUDA and Numba have the driver's handle of a stream."""
+
+
+def given_stream(stream: Any) -> Callable[[], int]:
+    """A function that returns the driver's handle of a stream that the caller gave; TypeError or ValueError if it is
+    none. The stream is kept alive."""
+    handle = _handle(stream)
+    return lambda: (stream, handle)[1]
+
+
+def _handle(stream: Any) -> int:
+    found = stream
+    if hasattr(stream, "__cuda_stream__"):
+        _, found = stream.__cuda_stream__()
+    else:
+        found = next((getattr(stream, name) for name in _HANDLES if hasattr(stream, name)), stream)
+    found = getattr(found, "value", found)  # Numba's is of ctypes
+    if found is None:
+        return 0
+    if isinstance(found, bool) or not hasattr(found, "__index__"):
+        raise TypeError(
+            "stream: expected the handle of a stream as a number, or an object with __cuda_stream__, "
+            f"{', '.join(_HANDLES)}, not {type(stream).__name__}"
+        )
+    number = operator.index(found)
+    if number < 0:
+        raise ValueError(f"stream: {number} is the handle of no stream")
+    return number
