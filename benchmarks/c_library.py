@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import statistics
 import sys
 import tempfile
@@ -37,14 +38,15 @@ class Tensor(ctypes.Structure):
 
 
 def library_step(spec: str, folder: Path, elements: int, threads: int) -> Callable[[], object]:
-    """A step of a context; the ABI, the dtype float32 and the number of threads are what its options say."""
+    """A step of a context; its options say the ABI, the dtype float32 and the number of threads."""
     code = ctypes.CDLL(str(folder / f"lib{spec}.so"))
     arrays = make(elements)
     shape = (COUNT * 1)(elements)
     tensor = Tensor(arrays[0].ctypes.data, arrays[1].ctypes.data, ctypes.addressof(shape), 1)
-    options = (ctypes.c_int32 * 64)(1, 0, threads)
-    rule = optgen.load(spec)
-    values = [np.nan if p.default is None else float(p.default) for p in rule.spec.all_params.values()]
+    manifest = json.loads((folder / f"{spec}.json").read_text())
+    options = (ctypes.c_uint32 * 64)(manifest["specs"][0]["abi"], 0, threads)
+    defaults = [entry["default"] for entry in manifest["specs"][0]["hyper"]]
+    values = [np.nan if x is None else float(x) for x in defaults]
     hyper = (ctypes.c_double * len(values))(*values)
     context = ADDRESS()
     status = code[f"{spec}_create"](ctypes.byref(context), ctypes.byref(tensor), COUNT(1), options, hyper)

@@ -17,7 +17,7 @@ code.adam_error.restype = ctypes.c_char_p
 
 
 class Hyper(ctypes.Structure):
-    _fields_ = [(h["name"], ctypes.c_double) for h in adam["hyper"]]
+    _fields_ = [(h["field"], ctypes.c_double) for h in adam["hyper"]]
 
 
 class Tensor(ctypes.Structure):
@@ -34,7 +34,7 @@ class Options(ctypes.Structure):
         ("pool", ctypes.c_void_p),
         ("memory", ctypes.c_void_p),
         ("memory_bytes", ctypes.c_int64),
-        *((flag["name"], ctypes.c_int32) for flag in adam["flags"]),
+        *((flag["field"], ctypes.c_int32) for flag in adam["flags"]),
     ]
 
 
@@ -50,7 +50,9 @@ tensors = (Tensor * 2)(*(Tensor(*map(ctypes.addressof, x), 1) for x in arrays))
 hyper = Hyper(*(math.nan if h["default"] is None else h["default"] for h in adam["hyper"]))
 hyper.lr = 0.05
 context = ctypes.c_void_p()
-options = Options(abi=manifest["abi"])
+options = Options(abi=adam["abi"])
+for flag in adam["flags"]:
+    setattr(options, flag["field"], flag["choices"].index(flag["default"]) if flag["choices"] else flag["default"])
 must(code.adam_create(ctypes.byref(context), tensors, ctypes.c_int64(2), ctypes.byref(options), ctypes.byref(hyper)))
 for step in range(500):
     if step == 400:

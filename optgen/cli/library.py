@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen import specfiles
 from optgen.cli import workers
 from optgen.cli.common import Usage, read, settings, shown, source_named, write
+
+_HEADERS = """
+assert c complex ctype errno fenv float inttypes limits locale m math pthread rt sched setjmp signal stdarg stdatomic
+stdbool stddef stdint stdio stdlib string threads time uchar unistd wchar
+"""
 
 if TYPE_CHECKING:
     from optgen.library.files import Library
@@ -30,7 +37,13 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos or arm64-apple-macos "
         "(default: this one)",
     )
-    own.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a default, or a flag")
+    own.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="[SPEC.]NAME=VALUE",
+        help="a default, or a flag, of all specs or of one",
+    )
     own.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
     own.add_argument(
         "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
@@ -51,20 +64,30 @@ def build(args: argparse.Namespace) -> int:
     if args.output is None:
         raise Usage("name the folder to write to with -o FOLDER")
     with tqdm(total=len(library.jobs()), unit="kernel", leave=False, disable=None) as bar:  # None: on a terminal only
-        found = files.build(library, workers.each, bar.update)
-    for name, data in found.items():
-        _write(args.output / name, data)
-    for old in (args.output / "kernels").glob(f"{library.name}_*.o"):
-        if f"kernels/{old.name}" not in found:
-            old.unlink()
+        try:
+            found = files.build(library, workers.each, bar.update)
+        except ValueError as error:
+            raise Usage(str(error)) from None
     command = files.compiler(args.triple)
+    made: dict[str, bytes] = {}
+    if command is not None:
+        try:
+            made = files.compile_c(library.name, found, command, args.triple)
+        except ChildProcessError as error:
+            print(f"optgen: {error}", file=sys.stderr)
+            return 1
+    for name, data in (found | made).items():
+        _write(args.output / name, data)
+    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}_\w+\.o")
+    for old in (args.output / "kernels").iterdir():
+        if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
+            old.unlink()
     if command is None:
         what = f"no C compiler for {args.triple}" if args.triple else "no C compiler"
-        print(f"{shown(args.output)}: {library.name}.c and kernels, and no library: there is {what}; set CC to one")
+        print(f"optgen: {shown(args.output)} has no library, as there is {what}: set CC to one", file=sys.stderr)
         return 1
-    names = files.compile_c(library.name, found, args.output, command)
     made_for = ", ".join(cpu.name for cpu in library.cpus)
-    print(f"{shown(args.output)}: {', '.join([*names, f'{library.name}.h'])}, for {made_for}")
+    print(f"{shown(args.output)}: {', '.join([*made, f'{library.name}.h'])}, for {made_for}")
     return 0
 
 
@@ -78,8 +101,11 @@ def _library(args: argparse.Namespace) -> Library:
     from optgen.library import cpus
     from optgen.library.files import Library
 
+    prefixes = [prefix_of(spec) for spec in args.spec]
+    for x in args.set:
+        if _set_for(x) not in ("", *prefixes):
+            raise Usage(f"--set {x}: the specs of this library are {', '.join(prefixes)}")
     specs = [_library_spec(spec, args) for spec in args.spec]
-    prefixes = [m.prefix for m in specs]
     for prefix in prefixes:
         if prefixes.count(prefix) > 1:
             raise Usage(f"two specs are named {prefix!r}; their functions would have the same names")
@@ -88,6 +114,8 @@ def _library(args: argparse.Namespace) -> Library:
         raise Usage(f"--name NAME: what a library of {len(specs)} specs is called")
     if not (name.isidentifier() and name.isascii()):
         raise Usage(f"--name {name}: letters, digits and _, as names of C have them")
+    if name in _HEADERS.split():
+        raise Usage(f"--name {name}: C has a header or a library of this name; choose another one with --name")
     try:
         return Library(name, specs, cpus.cpus(args.cpu, args.triple))
     except ValueError as error:
@@ -97,22 +125,29 @@ def _library(args: argparse.Namespace) -> Library:
 def _library_spec(spec: str, args: argparse.Namespace) -> LibrarySpec:
     from optgen.library.specs import library_spec
 
-    storage = [x.partition("=")[::2] for x in args.storage]
-    everywhere = [state for state, own in storage if not own]
-    if everywhere and len(storage) > 1:
+    everywhere = [x for x in args.storage if "=" not in x]
+    if everywhere and len(args.storage) > 1:
         raise Usage("--storage: one for all states, or STATE=STORAGE for each")
-    chosen = everywhere[0] if everywhere else dict(storage) or None
+    chosen = everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
     how = {"master": args.master, "every_flag": args.all}
-    optimizer = read(source_named(spec))
+    optimizer, prefix = read(source_named(spec)), prefix_of(spec)
+    given = [x.removeprefix(f"{prefix}.") for x in args.set if _set_for(x) in ("", prefix)]
     try:
-        return library_spec(prefix_of(spec), optimizer, settings(args.set), args.dtype, chosen, **how)
+        return library_spec(prefix, optimizer, settings(given), list(dict.fromkeys(args.dtype)), chosen, **how)
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
 
 
+def _set_for(setting: str) -> str:
+    """The spec that SPEC.NAME=VALUE is for; empty for NAME=VALUE."""
+    spec, dot, _ = setting.partition("=")[0].rpartition(".")
+    return spec if dot else ""
+
+
 def prefix_of(spec: str) -> str:
     """What the names of a spec's functions begin with: `adam_with_lookahead` for `adam with lookahead(k = 5)`."""
-    bare = spec if specfiles.is_name(spec) or " with " in spec else specfiles.name_of(Path(spec))
+    base, chained, transforms = spec.partition(" with ")
+    bare = (base if specfiles.is_name(base) else specfiles.name_of(Path(base))) + chained + transforms
     depth, kept = 0, ""
     for c in bare:  # without what is in brackets
         depth += (c == "(") - (c == ")")

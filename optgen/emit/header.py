@@ -87,12 +87,13 @@ def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
     return framed(f"{symbol.upper()}_H", about(optimizer, built, made), parts)
 
 
-def framed(guard: str, title: str, parts: Sequence[str]) -> str:
+def framed(guard: str, title: str, parts: Sequence[str], includes: Sequence[str] = ("stdint.h",)) -> str:
     """A header that can be included twice, and by C++."""
+    included = "".join(f"#include <{name}>\n" for name in includes)
     return "\n".join(
         [
             title,
-            f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n",
+            f"#ifndef {guard}\n#define {guard}\n\n{included}",
             '#ifdef __cplusplus\nextern "C" {\n#endif\n',
             *parts,
             f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n",

@@ -13,6 +13,16 @@ static void lock(void)
 
 static void unlock(void) { atomic_flag_clear_explicit(&registry_lock, memory_order_release); }
 
+/* So that a forked child finds the lock open. */
+static void hold_while_forking(void)
+{
+#if defined(__unix__) || defined(__APPLE__)
+    static atomic_flag is_held = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&is_held))
+        pthread_atfork(lock, unlock, unlock);
+#endif
+}
+
 /* The context of a spec at an address, which may be that of memory that is no longer there; NULL and an error if there
    is none. With `taken`, it is no longer there from now on. */
 static context *found(const spec *s, const void *address, int taken)
@@ -36,7 +46,7 @@ static int64_t memory_bytes(const spec *s, const void *tensors, size_t stride, i
                             const double *hyper)
 {
     optgen_status status;
-    context *const c = planned(s, tensors, stride, n, r, hyper, &status);
+    context *const c = planned(s, tensors, stride, n, r, hyper, 1, &status);
     if (!c)
         return -1;
     const int64_t bytes = memory_of(c);
@@ -51,7 +61,7 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
         return fail(OPTGEN_BAD_ARGUMENT, "%s: the place for the context is NULL", s->name);
     *out = NULL;
     optgen_status status;
-    context *const c = planned(s, tensors, stride, n, r, hyper, &status);
+    context *const c = planned(s, tensors, stride, n, r, hyper, 0, &status);
     if (!c)
         return status;
     const int64_t needed = memory_of(c);
@@ -60,8 +70,6 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
         return fail(OPTGEN_NO_MEMORY, "%s: options.memory_bytes is %lld, and %lld are needed", s->name,
                     (long long)r->memory_bytes, (long long)needed);
     }
-    c->memory = r->memory;
-    c->memory_bytes = r->memory_bytes;
     c->block = r->memory ? NULL : zeros(needed);
     if (r->memory)
         memset(r->memory, 0, (size_t)needed);
@@ -69,15 +77,21 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
         give_back(c);
         return fail(OPTGEN_NO_MEMORY, "%s: there is no memory of %lld bytes for states", s->name, (long long)needed);
     }
-    lay_out(c, (uintptr_t)(r->memory ? r->memory : c->block), 1);
+    c->memory = r->memory ? r->memory : c->block;
+    c->memory_bytes = needed;
+    lay_out(c, (uintptr_t)c->memory, 1);
     set_all_pointers(c);
     fill_hyper(c);
-    if (!r->parallel && r->threads != 1)
+    int64_t elements = 0;
+    for (int64_t i = 0; i < c->n; i++)
+        elements += c->members[i].size;
+    if (!r->parallel && r->threads != 1 && elements >= MIN_SHARED_ELEMENTS) /* a smaller step stays on its thread */
         c->own_pool = pool_create(r->threads);
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
         c->groups[g].step.parallel = c->own_pool ? pool_parallel_for : r->parallel;
         c->groups[g].step.pool = c->own_pool ? (void *)c->own_pool : r->pool;
     }
+    hold_while_forking();
     lock();
     c->next = registry;
     registry = c;
@@ -94,36 +108,45 @@ static optgen_status destroy(const spec *s, void *address)
     return c || !address ? OPTGEN_OK : OPTGEN_NO_CONTEXT;
 }
 
+static int is_same(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
+
+/* An error if hyper-parameters of a tensor differ from those of the first one where tensors share values. */
+static optgen_status check_shared(const spec *s, const double *own, const double *first)
+{
+    for (int32_t k = 0; s->joins && k < s->n_hypers; k++)
+        if (!s->hypers[k].per_tensor && !is_same(own[k], first[k]))
+            return fail(OPTGEN_BAD_HYPER, "%s: tensors share values, so '%s' must be one number for all of them", s->name,
+                        s->hypers[k].name);
+    return OPTGEN_OK;
+}
+
 /* Takes hyper-parameters over: those of all tensors, or `stride` apart those of each. Nothing changes after an error. */
 static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
 {
     const spec *const s = c->spec;
     const size_t each = (size_t)s->n_hypers;
-    double values[MOST_HYPERS];
+    double values[MOST_HYPERS], first[MOST_HYPERS];
     int is_new = 0;
-    for (int64_t i = 0; i < c->n; i++) {
+    optgen_status status = c->n ? OPTGEN_OK : check_hyper(s, hyper, 1);
+    for (int64_t i = 0; i < c->n && !status; i++) {
         const double *const given = hyper + i * stride;
-        optgen_status status = i == 0 || stride ? check_hyper(s, given, 1) : OPTGEN_OK;
+        if (i == 0 || stride)
+            status = check_hyper(s, given, 1);
         copy_hyper(s, values, given);
-        if (status || memcmp(values, c->hyper + (size_t)i * each, 8 * each) == 0) {
-            if (status)
-                return status;
+        if (i == 0)
+            copy_hyper(s, first, given);
+        if (!status && stride)
+            status = check_shared(s, values, first);
+        if (status || memcmp(values, c->hyper + (size_t)i * each, 8 * each) == 0)
             continue;
-        }
         is_new = 1;
-        for (size_t k = 0; s->joins && k < each; k++)
-            if (!s->hypers[k].per_tensor && memcmp(&given[k], &hyper[k], 8))
-                return fail(OPTGEN_BAD_HYPER, "%s: tensors share values, so '%s' must be one number for all of them",
-                            s->name, s->hypers[k].name);
         status = choose(c, &c->members[i], values, i);
-        if (status)
-            return status;
     }
-    for (int64_t i = 0; is_new && i < c->n; i++)
+    for (int64_t i = 0; is_new && !status && i < c->n; i++)
         copy_hyper(s, c->hyper + (size_t)i * each, hyper + i * stride);
-    if (is_new)
+    if (is_new && !status)
         fill_hyper(c);
-    return OPTGEN_OK;
+    return status;
 }
 
 /* Runs the kernels of a section. They are given counts that are `behind` those of the tensors, to which `added` is then
@@ -148,6 +171,21 @@ static void run(context *c, int32_t section, int64_t behind, int64_t added)
         c->t[i] += added;
 }
 
+/* An error if a gradient is missing, or a count is none. */
+static optgen_status check_tensors(const context *c)
+{
+    const spec *const s = c->spec;
+    for (int64_t i = 0; i < c->n; i++) {
+        if (s->reads_grad && c->members[i].size && !c->members[i].grad)
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld].grad is NULL, and no other gradients were set", s->name,
+                        (long long)i);
+        if (c->t[i] < 0 || c->t[i] > MOST_UPDATES)
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: the count of tensors[%lld] is %lld; it is from 0 to 2^53", s->name,
+                        (long long)i, (long long)c->t[i]);
+    }
+    return OPTGEN_OK;
+}
+
 /* Whether a phase of a step is due; an error if not. */
 static optgen_status check_due(const context *c, int32_t phase)
 {
@@ -166,6 +204,8 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
         return fail(OPTGEN_BAD_ARGUMENT, "%s: hyper is NULL", s->name);
     optgen_status status = check_due(c, phase);
     if (!status)
+        status = check_tensors(c);
+    if (!status)
         status = set_hyper(c, hyper, stride);
     if (status)
         return status;
@@ -175,7 +215,7 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
 }
 
 /* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
-static optgen_status evaluate(const spec *s, void *address, const double *hyper, void *const *out)
+static inline optgen_status evaluate(const spec *s, void *address, const double *hyper, void *const *out)
 {
     context *const c = found(s, address, 0);
     if (!c)
@@ -186,6 +226,8 @@ static optgen_status evaluate(const spec *s, void *address, const double *hyper,
         if (c->members[i].size && !out[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);
     optgen_status status = check_due(c, 0);
+    if (!status)
+        status = check_overlap(c, c->memory, c->memory_bytes, out);
     if (!status)
         status = set_hyper(c, hyper, 0);
     if (status)
@@ -204,13 +246,13 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
     if (c->n && !grads)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: grads is NULL", s->name);
     for (int64_t i = 0; i < c->n; i++)
-        if (c->members[i].size && !grads[i])
+        if (s->reads_grad && c->members[i].size && !grads[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: grads[%lld] is NULL", s->name, (long long)i);
     for (int64_t i = 0; i < c->n; i++) {
         c->members[i].grad_before = c->members[i].grad;
         c->members[i].grad = grads[i];
     }
-    const optgen_status status = check_overlap(c, c->memory, c->memory_bytes);
+    const optgen_status status = check_overlap(c, c->memory, c->memory_bytes, NULL);
     for (int64_t i = 0; status && i < c->n; i++)
         c->members[i].grad = c->members[i].grad_before;
     set_all_pointers(c);
@@ -223,8 +265,10 @@ static optgen_status state(const spec *s, void *address, int64_t i, const char *
     context *const c = found(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
-    if (i < 0 || i >= c->n || !name || !data || !bytes)
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: tensor %lld of %lld, or NULL", s->name, (long long)i, (long long)c->n);
+    if (!name || !data || !bytes)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, !name ? "name" : !data ? "data" : "bytes");
+    if (i < 0 || i >= c->n)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: there is no tensor %lld of %lld", s->name, (long long)i, (long long)c->n);
     for (int32_t k = 0; k < s->n_states; k++)
         if (strcmp(s->states[k], name) == 0 && c->members[i].states[k]) {
             *data = c->members[i].states[k];

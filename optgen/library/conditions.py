@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
+from optgen.library.c_text import field, quoted, real
 from optgen.library.specs import LibrarySpec
 from optgen.model import DIMENSIONS, Flag
 from optgen.truth import COMPARISONS
@@ -31,7 +31,7 @@ def _body(own: LibrarySpec) -> Iterator[str]:
         if flag.condition is None:
             k = own.chosen_flags.index(flag)
             yield f"if (f[{k}] < 0 || f[{k}] >= {len(values[flag.name])}) {{"
-            yield f'    *why = "options.{flag.name} must be from 0 to {len(values[flag.name]) - 1}";'
+            yield f'    *why = "options.{field(flag.name)} must be from 0 to {len(values[flag.name]) - 1}";'
             yield "    return -1;"
             yield "}"
             yield f"const int flag_{flag.name} = f[{k}];"
@@ -70,31 +70,13 @@ def flag_values(own: LibrarySpec) -> dict[str, list[bool | str]]:
     return {flag.name: of(flag) for flag in own.spec.flags}
 
 
-def quoted(text: str) -> str:
-    """A literal of C."""
-    body = "".join(
-        f"\\{c}" if c in '"\\' else c if c.isascii() and c.isprintable() else "".join(f"\\{x:03o}" for x in c.encode())
-        for c in text
-    )
-    return f'"{body.replace("??", "?" + chr(92) + "?")}"'
-
-
-def real(x: float | None) -> str:
-    """A double of C."""
-    if x is None or math.isnan(x):
-        return "NAN"
-    if math.isinf(x):
-        return "INFINITY" if x > 0 else "-INFINITY"
-    return repr(float(x))
-
-
 class _Writer:
     """Conditions of a spec as expressions of C. A number that is unset is NaN, and what is computed from it, too. A
     comparison with it is false."""
 
     def __init__(self, own: LibrarySpec) -> None:
         self._flags = {f.name: f for f in own.spec.flags}
-        self._hypers: Mapping[str, int] = {name: k for k, name in enumerate(own.spec.all_params)}
+        self._hypers: Mapping[str, int] = {name: k for k, name in enumerate(own.hyper_defaults)}
 
     def truth(self, expr: Expr) -> str:
         match expr:

@@ -1,232 +1,26 @@
-/* Contexts: tensors that are checked, the states that they have, and the kernels that update them. */
-
-/* ---------------------------------------------------------------- errors */
-
-static THREAD_LOCAL char error_text[512];
-
-static optgen_status fail(optgen_status status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error_text, sizeof error_text, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-static optgen_status no_memory(const spec *s) { return fail(OPTGEN_NO_MEMORY, "%s: there is no memory", s->name); }
-
-/* ---------------------------------------------------------------- hyper-parameters */
-
-/* `is_step`: what a step is given must be there. */
-static optgen_status check_hyper(const spec *s, const double *hyper, int is_step)
-{
-    for (int32_t k = 0; k < s->n_hypers; k++) {
-        const hyper_info *const p = &s->hypers[k];
-        const double x = hyper[k];
-        if (isnan(x)) {
-            if (p->given ? is_step : !p->optional)
-                return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be a number, not NaN", s->name, p->name);
-            continue;
-        }
-        const int above = p->low_open ? x > p->low : x >= p->low, below = p->high_open ? x < p->high : x <= p->high;
-        if (p->interval && !(above && below))
-            return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be in %s, not %g", s->name, p->name, p->interval, x);
-        if (p->whole && x != floor(x))
-            return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be a whole number, not %g", s->name, p->name, x);
-        if (!isnan(p->fixed) && x != p->fixed)
-            return fail(OPTGEN_BAD_HYPER, "%s: '%s' is the size of a state, and this library was built for %g, not for %g",
-                        s->name, p->name, p->fixed, x);
-    }
-    return OPTGEN_OK;
-}
-
-/* Copies hyper-parameters, with NaN for those that are off at 0. */
-static void copy_hyper(const spec *s, double *to, const double *from)
-{
-    for (int32_t k = 0; k < s->n_hypers; k++)
-        to[k] = s->hypers[k].zero_off && from[k] == 0 ? (double)NAN : from[k];
-}
-
-/* Hands the hyper-parameters and sizes of all tensors to the kernels. */
-static void fill_hyper(context *c)
-{
-    for (int64_t g = 0; g < c->first_group[c->spec->sections]; g++) {
-        group *const own = &c->groups[g];
-        const int64_t n = own->step.n;
-        for (int32_t k = 0; k < own->kernel->n_hyper; k++) {
-            const int32_t source = own->kernel->hyper[k];
-            for (int64_t j = 0; j < n; j++) {
-                const int64_t i = own->order[j];
-                const dimensions *const of = &c->members[i].of;
-                const double sizes[] = {of->rank, of->size, of->rows, of->cols, of->matrices, 0};
-                own->hyper[k * n + j] = source < 0 ? sizes[-1 - source] : c->hyper[i * c->spec->n_hypers + source];
-            }
-        }
-    }
-}
-
-/* ---------------------------------------------------------------- tensors */
-
-static int32_t bytes_of(optgen_dtype dtype) { return dtype == OPTGEN_FLOAT64 ? 8 : dtype == OPTGEN_FLOAT32 ? 4 : 2; }
-
-/* Sets the shape and the sizes of a tensor. */
-static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t i)
-{
-    if (t->rank < 0 || t->rank > MOST_DIMENSIONS || (t->rank && !t->shape))
-        return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] has the rank %lld, and its shape is %s", s->name, (long long)i,
-                    (long long)t->rank, t->shape ? "given" : "NULL");
-    m->rows = m->cols = m->matrices = m->size = 1;
-    const int64_t batch = s->last_two && t->rank >= 2 ? t->rank - 2 : 0;
-    for (int64_t k = 0; k < t->rank; k++) {
-        const int64_t length = t->shape[k];
-        if (length < 0 || (length && m->size > INT64_MAX / 64 / length))
-            return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld].shape[%lld] is %lld", s->name, (long long)i, (long long)k,
-                        (long long)length);
-        m->size *= length;
-        *(k < batch ? &m->matrices : k == batch ? &m->rows : &m->cols) *= length;
-    }
-    m->shape = malloc(sizeof(int64_t) * (size_t)(t->rank + 1));
-    if (!m->shape)
-        return no_memory(s);
-    if (t->rank)
-        memcpy(m->shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
-    m->of = (dimensions){(double)t->rank, (double)m->size, (double)m->rows, (double)m->cols,
-                         m->cols ? (double)m->matrices : 0};
-    return OPTGEN_OK;
-}
-
-static const kernel *kernel_of(const context *c, int32_t section, const member *m)
-{
-    const spec *const s = c->spec;
-    const int32_t small = s->small_differ && !s->joins && m->size < SMALLEST_QUANTIZED;
-    const int32_t set = dtype_index[c->dtype] * (1 + s->small_differ) + small;
-    return s->kernels[(set * s->sections + section) * s->variants + m->variant];
-}
-
-/* Finds the variant of a tensor, and refuses one that was not built. */
-static optgen_status choose(const context *c, member *m, const double *hyper, int64_t i)
-{
-    const spec *const s = c->spec;
-    const char *why = NULL;
-    const int32_t variant = s->choose(hyper, c->flags, &m->of, &why);
-    if (variant < 0)
-        return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: %s", s->name, (long long)i, why);
-    if (m->is_chosen && variant != m->variant)
-        return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: these hyper-parameters need the variant %s, and the context was "
-                    "made with %s; make another one", s->name, (long long)i, s->variants_text[variant],
-                    s->variants_text[m->variant]);
-    m->variant = variant;
-    m->is_chosen = 1;
-    for (int32_t section = 0; section < s->sections; section++)
-        if (!kernel_of(c, section, m))
-            return fail(OPTGEN_NOT_BUILT, "%s: tensors[%lld] needs the variant %s, which this library was built without; "
-                        "build it with --all, or --set FLAG=VALUE", s->name, (long long)i, s->variants_text[variant]);
-    return OPTGEN_OK;
-}
-
-static optgen_status take(context *c, const tensor *t, int64_t i, const double *hyper)
-{
-    const spec *const s = c->spec;
-    const void *const *const inputs = (const void *const *)(t + 1);
-    member *const m = &c->members[i];
-    const optgen_status status = measure(s, m, t, i);
-    if (status)
-        return status;
-    m->data = t->data;
-    m->grad = t->grad;
-    if (m->size && (!t->data || (s->reads_grad && !t->grad)))
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld].%s is NULL", s->name, (long long)i, t->data ? "grad" : "data");
-    for (int32_t k = 0; k < s->n_inputs; k++) {
-        c->inputs[i * s->n_inputs + k] = inputs[k];
-        if (m->size && !inputs[k])
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld].%s is NULL", s->name, (long long)i, s->inputs[k]);
-    }
-    copy_hyper(s, c->hyper + i * s->n_hypers, hyper);
-    return choose(c, m, c->hyper + i * s->n_hypers, i);
-}
-
-/* ---------------------------------------------------------------- memory that overlaps */
-
-typedef struct {
-    uintptr_t begin, end;
-    int64_t tensor; /* -1: options.memory */
-    int32_t written;
-} range;
-
-static int compare_ranges(const void *x, const void *y)
-{
-    const range *const a = x, *const b = y;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
-static optgen_status overlap(const spec *s, const range *a, const range *b)
-{
-    if (a->tensor < 0 || b->tensor < 0)
-        return fail(OPTGEN_OVERLAP, "%s: options.memory overlaps with tensors[%lld]", s->name,
-                    (long long)(a->tensor < 0 ? b->tensor : a->tensor));
-    return fail(OPTGEN_OVERLAP, "%s: a step writes to memory that tensors[%lld] and tensors[%lld] share", s->name,
-                (long long)a->tensor, (long long)b->tensor);
-}
-
-/* An error if something that a step writes overlaps with what else it has. */
-static optgen_status check_overlap(const context *c, const void *memory, int64_t memory_bytes)
-{
-    const spec *const s = c->spec;
-    const int64_t each = 2 + s->n_inputs;
-    range *const ranges = malloc(sizeof(range) * (size_t)(c->n * each + 1));
-    if (!ranges)
-        return no_memory(s);
-    int64_t count = 0;
-    for (int64_t i = 0; i < c->n; i++) {
-        const member *const m = &c->members[i];
-        const uintptr_t bytes = (uintptr_t)(m->size * bytes_of(c->dtype));
-        for (int64_t k = 0; bytes && k < each; k++) {
-            const void *const p = k == 0 ? m->data : k == 1 ? m->grad : c->inputs[i * s->n_inputs + k - 2];
-            if (p)
-                ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + bytes, i, k == 0};
-        }
-    }
-    if (memory && memory_bytes > 0)
-        ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uintptr_t)memory_bytes, -1, 1};
-    qsort(ranges, (size_t)count, sizeof(range), compare_ranges);
-    range any = {0, 0, 0, 0}, written = any; /* those that reach furthest */
-    optgen_status status = OPTGEN_OK;
-    for (int64_t k = 0; k < count && !status; k++) {
-        const range now = ranges[k], before = now.written ? any : written;
-        if (now.begin < before.end)
-            status = overlap(s, &before, &now);
-        if (now.end > any.end)
-            any = now;
-        if (now.written && now.end > written.end)
-            written = now;
-    }
-    free(ranges);
-    return status;
-}
+/* Contexts: the states that tensors have, and the kernels that update them. */
 
 /* ---------------------------------------------------------------- states */
 
 static int64_t items_of(const buffer *b, const member *m)
 {
-    int64_t items = m->matrices;
+    const int64_t entries = b->entries ? b->entries : 1;
     switch (b->kind) {
-    case KIND_ELEM: return (m->size + b->per - 1) / b->per * b->entries;
-    case KIND_ROW: return items * m->rows * b->entries;
-    case KIND_COL: return items * m->cols * b->entries;
-    case KIND_MATRIX:
-        for (int32_t k = 0; k < b->n_dims; k++)
-            items *= b->dims[k] == DIM_ROWS ? m->rows : b->dims[k] == DIM_COLS ? m->cols : b->dims[k];
-        return items * b->entries;
-    default: return b->entries;
+    case KIND_ELEM: return (m->size + b->per - 1) / b->per * entries;
+    case KIND_ROW: return m->matrices * m->rows * entries;
+    case KIND_COL: return m->matrices * m->cols * entries;
+    default: return entries;
     }
 }
 
-/* Where an array begins, from `at` on. Elements lie in cache lines and pages as those of the parameter do: a load waits
-   for an earlier store to the same place of another page. */
-static uintptr_t placed(uintptr_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes)
+/* Where an array begins, from `at` on; if it is not `made`, the last place where it may. Elements lie in cache lines and
+   pages as those of the parameter do: a load waits for an earlier store to the same place of another page. */
+static uintptr_t placed(uintptr_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
 {
     const uintptr_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
     uintptr_t offset = 0;
+    if (!made)
+        return at + unit;
     if (b->kind == KIND_ELEM && b->per == 1)
         offset = (uintptr_t)data % PAGE / (uintptr_t)data_bytes * (uintptr_t)b->bytes;
     return at + (offset - at) % unit;
@@ -257,7 +51,8 @@ static void start_with_weights(const context *c, const buffer *b, void *to, int6
         return;
     }
     for (int64_t k = 0; k < items; k++) { /* a float32 of 16 bits: the library has no others */
-        const uint16_t bits = ((const uint16_t *)m->data)[k];
+        uint16_t bits;
+        memcpy(&bits, (const char *)m->data + 2 * k, sizeof bits);
         ((float *)to)[k] = c->dtype == OPTGEN_FLOAT16 ? from_half(bits) : from_bfloat16(bits);
     }
 }
@@ -296,13 +91,15 @@ static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shar
                 m->states[b->number] = shared[b->number];
                 continue;
             }
-            at = placed(at, bytes, b, m->data, bytes_of(c->dtype));
+            at = placed(at, bytes, b, m->data, bytes_of(c->dtype), made);
             m->states[b->number] = (void *)at;
             if (b->kind == KIND_SHARED)
                 shared[b->number] = (void *)at;
             if (made)
                 start(c, b, (void *)at, items, i);
             at += (uintptr_t)bytes + 1; /* so that no two states have one address */
+            if (at > (uintptr_t)MOST_BYTES && !made)
+                at = (uintptr_t)MOST_BYTES; /* there is no such memory */
         }
     }
     return at;
@@ -318,15 +115,15 @@ static uintptr_t lay_out(context *c, uintptr_t base, int made)
         at = lay_out_tensor(c, i, at, shared, made);
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
         group *const own = &c->groups[g];
-        at += (LINE - at % LINE) % LINE;
+        at += made ? (LINE - at % LINE) % LINE : LINE;
         own->step.workspace = (double *)at;
         at += 8 * (uintptr_t)own->kernel->levels[level()].workspace(&own->step);
     }
     return at;
 }
 
-/* How much memory states and workspaces need, wherever it begins. */
-static int64_t memory_of(context *c) { return (int64_t)lay_out(c, 0, 0) + 2 * PAGE; }
+/* How much memory states and workspaces need, wherever it and the tensors are. */
+static int64_t memory_of(context *c) { return (int64_t)lay_out(c, 0, 0); }
 
 /* ---------------------------------------------------------------- groups: the tensors of one kernel */
 
@@ -366,7 +163,8 @@ static int make_group(context *c, group *g, int32_t section, int64_t first, char
 static optgen_status make_groups(context *c)
 {
     const int32_t sections = c->spec->sections;
-    c->groups = calloc((size_t)sections * (size_t)c->n + 1, sizeof(group));
+    const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ), most = c->n < kernels ? c->n : kernels;
+    c->groups = calloc((size_t)sections * (size_t)most + 1, sizeof(group));
     c->first_group = calloc((size_t)sections + 1, sizeof(int64_t));
     char *const is_taken = malloc((size_t)c->n + 1);
     int is_made = c->groups && c->first_group && is_taken;
@@ -381,6 +179,10 @@ static optgen_status make_groups(context *c)
             c->first_group[later + 1] = *end;
     }
     free(is_taken);
+    for (int32_t section = 0; is_made && c->spec->shares && section < sections; section++)
+        if (c->first_group[section + 1] - c->first_group[section] > 1)
+            return fail(OPTGEN_BAD_SHAPE, "%s: all tensors share values, so they need one kernel, and these have several: "
+                        "make contexts of their own for those of other shapes", c->spec->name);
     return is_made ? OPTGEN_OK : no_memory(c->spec);
 }
 
@@ -434,26 +236,26 @@ static void give_back(context *c)
 
 static optgen_status check_request(const spec *s, const void *tensors, int64_t n, const request *r, const double *hyper)
 {
-    if (r->abi != OPTGEN_ABI)
-        return fail(OPTGEN_BAD_ABI, "%s: this library has the ABI %d, and the options are of ABI %u; fill them by "
-                    "%s_options_defaults() of its own header", s->name, OPTGEN_ABI, (unsigned)r->abi, s->name);
     if (n < 0 || n > MOST_TENSORS)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: %lld tensors; there can be 0 to 2^20", s->name, (long long)n);
     if (!hyper || (n && !tensors))
         return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "tensors" : "hyper");
-    if ((unsigned)r->dtype > OPTGEN_BFLOAT16 || dtype_index[r->dtype] < 0)
+    if (r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16 || dtype_index[r->dtype] < 0)
         return fail(OPTGEN_NOT_BUILT, "%s: this library was not built for options.dtype = %d; build it with --dtype",
                     s->name, (int)r->dtype);
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,
                     level_names[0]);
+    if (r->threads < 0 || r->threads > MOST_THREADS)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.threads must be from 0 to %d, not %d", s->name, MOST_THREADS,
+                    (int)r->threads);
     return check_hyper(s, hyper, 0);
 }
 
 /* A context whose tensors are checked, and have their kernels; without states, which `lay_out` makes. NULL and an error
-   if that fails. */
+   if that fails. With `is_sized` only shapes count. */
 static context *planned(const spec *s, const void *tensors, size_t stride, int64_t n, const request *r,
-                        const double *hyper, optgen_status *status)
+                        const double *hyper, int is_sized, optgen_status *status)
 {
     *status = check_request(s, tensors, n, r, hyper);
     if (*status)
@@ -483,10 +285,10 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
     for (int64_t i = 0; i < n && !*status; i++) {
         c->members[i].states = state_places + i * s->n_states;
         c->members[i].state_bytes = state_bytes + i * s->n_states;
-        *status = take(c, (const tensor *)((const char *)tensors + (size_t)i * stride), i, hyper);
+        *status = take(c, (const tensor *)((const char *)tensors + (size_t)i * stride), i, hyper, is_sized);
     }
-    if (!*status)
-        *status = check_overlap(c, r->memory, r->memory_bytes);
+    if (!*status && !is_sized)
+        *status = check_overlap(c, r->memory, r->memory_bytes, NULL);
     if (!*status)
         *status = make_groups(c);
     if (!*status)

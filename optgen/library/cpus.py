@@ -62,13 +62,21 @@ def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
 def _cpu(name: str, triple: str | None, *, is_x86: bool) -> LibraryCpu:
     own = triple or target.host().triple
     if name == "native" and triple is None:
-        return LibraryCpu(name, target.host(), _mask(target.host().required()))
+        return LibraryCpu(name, _checked(target.host()), _mask(target.host().required()))
     if name in LEVELS and is_x86:
         return LibraryCpu(name, CpuTarget(own, name, ",".join(f"+{x}" for x in LEVELS[name])), _mask(LEVELS[name]))
     if name in ARMS and not is_x86:
         return LibraryCpu(name, CpuTarget(own, name, ""), 0)
     known = [*(LEVELS if is_x86 else ARMS), *(["native"] if triple is None else [])]
     raise ValueError(f"--cpu {name}: for {own} it is one of {', '.join(known)}")
+
+
+def _checked(host: CpuTarget) -> CpuTarget:
+    """This machine without the features that a library does not look for, beyond those of every x86-64."""
+    if not host.triple.startswith("x86_64"):
+        return host
+    kept = {*FEATURES, "64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2"}
+    return CpuTarget(host.triple, host.cpu, ",".join(f"{'+' if x in kept else '-'}{x}" for x in host.required()))
 
 
 def _mask(features: Sequence[str]) -> int:

@@ -7,8 +7,9 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,9 @@ from optgen import __version__
 from optgen.backends.target import llvm_version
 from optgen.emit.manifest_json import number
 from optgen.ir import Variant
+from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
-from optgen.library.header import ABI, header
+from optgen.library.header import ABI, abi, header
 from optgen.library.kernels import LibraryKernel, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
@@ -27,7 +29,7 @@ from optgen.library.specs import LibrarySpec
 
 Each = Callable[..., Any]
 """Calls a function for each of many arguments, in several processes: `optgen.cli.workers.each`."""
-FLAGS = ("-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread")
+FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
         f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library.name).encode(),
         f"{library.name}Config.cmake": _cmake(library.name).encode(),
+        f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
     return files | {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
 
@@ -81,25 +84,31 @@ def compiler(triple: str | None) -> list[str] | None:
     return command if shutil.which(command[0]) else None
 
 
-def compile_c(name: str, files: Iterable[str], folder: Path, command: Sequence[str]) -> list[str]:
-    """Make `libNAME.a` and `libNAME.so` in a folder, of its source and kernels there; their names. ChildProcessError,
-    with what the compiler said, if it fails."""
-    objects = [str(folder / x) for x in files if x.endswith(".o")]
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        code = f"{temporary}/{name}.o"
-        archive, shared = f"{temporary}/lib{name}.a", f"{temporary}/lib{name}.so"
-        _run([*command, *FLAGS, "-I", str(folder), "-c", str(folder / f"{name}.c"), "-o", code])
-        _run([os.environ.get("AR") or "ar", "rcs", archive, code, *objects])
-        _run([*command, "-shared", "-pthread", "-o", shared, code, *objects, "-lm"])
-        for made_file in (archive, shared):
-            os.replace(made_file, folder / Path(made_file).name)
-    return [f"lib{name}.a", f"lib{name}.so"]
+def compile_c(name: str, files: Mapping[str, bytes], command: Sequence[str], triple: str | None) -> dict[str, bytes]:
+    """`libNAME.a` and `libNAME.so`, of the source and the kernels among the files of a library. ChildProcessError, with
+    what the compiler said, if it fails."""
+    is_apple = "apple" in (triple or sys.platform.replace("darwin", "apple"))
+    shared = f"lib{name}.dylib" if is_apple else f"lib{name}.so"
+    named = f"-Wl,-install_name,@rpath/{shared}" if is_apple else f"-Wl,-soname,{shared}"
+    with tempfile.TemporaryDirectory(prefix="optgen-build-") as temporary:
+        folder = Path(temporary)
+        (folder / "kernels").mkdir()
+        for path, data in files.items():
+            (folder / path).write_bytes(data)
+        objects = [f"{name}.o", *(x for x in files if x.endswith(".o"))]
+        _run([*command, *FLAGS, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
+        _run([*(shlex.split(os.environ.get("AR", "")) or ["ar"]), "rcs", f"lib{name}.a", *objects], folder)
+        _run([*command, "-shared", named, "-pthread", "-o", shared, *objects, "-lm"], folder)
+        return {made: (folder / made).read_bytes() for made in (f"lib{name}.a", shared)}
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(command: Sequence[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise ChildProcessError(f"{command[0]} is not installed") from None
     if done.returncode:
-        raise ChildProcessError(f"{shlex.join(command[:1])} failed:\n{done.stderr.strip()}")
+        raise ChildProcessError(f"{command[0]} failed:\n{done.stderr.strip()}")
 
 
 def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
@@ -119,6 +128,7 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
     m, spec = built.own, built.own.spec
     return {
         "prefix": m.prefix,
+        "abi": abi(m),
         "name": spec.name,
         "dtypes": list(m.dtypes),
         "master": m.master,
@@ -126,13 +136,14 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
         "phases": list(spec.phases),
         "evaluate": bool(spec.evaluate),
         "hyper": [
-            {"name": name, "default": number(default), "doc": spec.all_params[name].doc}
+            {"name": name, "field": field(name), "default": number(default), "doc": spec.all_params[name].doc}
             for name, default in m.hyper_defaults.items()
         ],
         "flags": [
-            {"name": f.name, "choices": list(f.choices), "default": m.args.chosen[f.name]} for f in m.chosen_flags
+            {"name": f.name, "field": field(f.name), "choices": list(f.choices), "default": m.args.chosen[f.name]}
+            for f in m.chosen_flags
         ],
-        "inputs": [i.name for i in spec.inputs],
+        "inputs": [{"name": i.name, "field": field(i.name)} for i in spec.inputs],
         "states": built.states,
         "variants": [{"flags": dict(flags), "built": m.is_built(flags)} for flags in m.variants],
     }
@@ -145,8 +156,19 @@ prefix=${{pcfiledir}}
 Name: {name}
 Description: optimizers compiled by optgen
 Version: {__version__}
-Libs: -L${{prefix}} -l{name} -lm -pthread
+Libs: ${{prefix}}/lib{name}.a -lm -pthread
 Cflags: -I${{prefix}}
+"""
+
+
+_CMAKE_VERSION = f"""\
+set(PACKAGE_VERSION "{__version__}")
+if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+if(NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
 """
 
 

@@ -3,11 +3,14 @@ libraries share."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 
-from optgen.emit.header import PARALLEL_FOR, enum, framed, safe
-from optgen.library.conditions import real
+from optgen.emit.header import PARALLEL_FOR, framed, safe
+from optgen.library.c_text import choice_name, field, real
 from optgen.library.specs import LibrarySpec
+from optgen.model import PHASE
 from optgen.symbolic.unicode import unicode
 
 ABI = 1
@@ -25,7 +28,7 @@ SHARED = f"""\
 
 /* What a function says. The text of the last error of a thread is that of LIBRARY_error(). */
 typedef enum optgen_status {{
-    OPTGEN_OK,
+    OPTGEN_OK = 0,
     OPTGEN_BAD_ABI,      /* header and library are of different versions */
     OPTGEN_BAD_CPU,      /* the library was built for instructions that this CPU lacks */
     OPTGEN_BAD_ARGUMENT, /* a pointer is NULL, a number is out of its range */
@@ -49,18 +52,15 @@ typedef enum optgen_dtype {{ OPTGEN_FLOAT32, OPTGEN_FLOAT64, OPTGEN_FLOAT16, OPT
 {PARALLEL_FOR}"""
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 """In the order of optgen_dtype."""
-_TENSOR_FIELDS = ("data", "grad", "shape", "rank")
-_KEYWORDS = """
-auto bool break case catch char class const continue default delete do double else enum extern false float for friend
-goto if inline int long namespace new operator private protected public register restrict return short signed sizeof
-static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while
-"""
-"""Those of C and of C++."""
 
 
-def field(name: str) -> str:
-    """The name of a field, which is no keyword of C or C++ and no field of every tensor."""
-    return f"{name}_" if name in _KEYWORDS.split() or name in _TENSOR_FIELDS else name
+def abi(m: LibrarySpec) -> int:
+    """The number by which a library knows that a program was compiled with its header: it follows from ABI and from the
+    fields of all structures."""
+    fields = [*tensor_fields(m), *hyper_fields(m), *option_fields(m)]
+    choices = [(f.name, f.choices) for f in m.chosen_flags]
+    text = json.dumps([ABI, m.prefix, [(c_type, name) for c_type, name, _ in fields], choices, m.spec.phases])
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
 def header(library: str, specs: Sequence[LibrarySpec], made: str) -> str:
@@ -85,17 +85,16 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
     yield _about(m)
     for flag in m.chosen_flags:
         if flag.choices:
-            names = [
-                (f"{p}_{flag.name}_{_word(choice)}", "the default" if not k else "")
-                for k, choice in enumerate(flag.choices)
-            ]
-            yield f"/* options.{flag.name}: {safe(flag.doc) or 'one of these'} */"
-            yield enum(names, f"{p}_{flag.name}s")
+            about = safe(flag.doc) or "one of these"
+            names = [f"    {p.upper()}_{choice_name(flag, k)}," for k in range(len(flag.choices))]
+            yield "\n".join([f"/* options.{field(flag.name)}: {about} */", "enum {", *names, "};\n"])
     yield _structure("A parameter and its gradient, in C order without gaps.", f"{p}_tensor", tensor_fields(m))
     yield _structure("The hyper-parameters of a step. NaN: unset.", f"{p}_hyper", hyper_fields(m))
     yield _structure(
         f"What a context is made with. Fill it by {p}_options_defaults().", f"{p}_options", option_fields(m)
     )
+    yield "/* Of these structures: options that say another number are refused. */"
+    yield f"#define {p.upper()}_ABI {abi(m):#x}u\n"
     yield f"typedef struct {p}_context {p}_context;\n"
     yield _defaults(f"{p}_hyper", [(field(n), real(x)) for n, x in m.hyper_defaults.items()])
     yield _defaults(f"{p}_options", list(option_defaults(m)))
@@ -104,15 +103,11 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
 
 def _about(m: LibrarySpec) -> str:
     lines = [*(x for x in (m.spec.title, m.spec.cite) if x), ""]
-    flags = next(filter(m.is_built, m.variants))
-    own = dict(flags) | ({"phase": m.spec.phases[0]} if m.spec.phases else {})
+    own = dict(m.shown_flags) | ({PHASE: m.spec.phases[0]} if m.spec.phases else {})
     lines += unicode(m.spec, own).splitlines()
-    body = "\n".join(f"   {safe(line) if not line.startswith(' ') else line}".rstrip() for line in lines).lstrip()
+    escaped = (line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
+    body = "\n".join(f"   {line}".rstrip() for line in escaped).lstrip()
     return f"/* {body} */"
-
-
-def _word(choice: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in choice)
 
 
 def _structure(about: str, name: str, fields: Iterator[tuple[str, str, str]]) -> str:
@@ -135,8 +130,8 @@ def tensor_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
 
 def hyper_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     """The same of hyper-parameters."""
-    for name, param in m.spec.all_params.items():
-        value = m.hyper_defaults[name]
+    for name, value in m.hyper_defaults.items():
+        param = m.spec.all_params[name]
         default = "default none (NaN)" if value is None else f"default {value:.15g}"
         parts = [*([param.doc] if param.doc else []), "given at each step" if param.given else default]
         parts += [f"in {param.interval}"] if param.interval is not None else []
@@ -147,22 +142,22 @@ def hyper_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
 
 def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     """The same of options."""
-    yield "uint32_t", "abi", "OPTGEN_ABI of the header"
-    yield "optgen_dtype", "dtype", f"of parameters; built: {', '.join(m.dtypes)}"
-    yield "int32_t", "threads", "that share the work of large steps; 0: as many as there are CPUs"
+    yield "uint32_t", "abi", "that of the header"
+    yield "int32_t", "dtype", f"an optgen_dtype, of parameters; built: {', '.join(m.dtypes)}"
+    yield "int32_t", "threads", "that share the work of large steps; 0: as many as there are CPUs, or as OpenMP says"
     yield "uint64_t", "seed", "of random draws"
     yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
     yield "void *", "pool", "its first argument"
     yield "void *", "memory", f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it"
     yield "int64_t", "memory_bytes", "its size"
     for flag in m.chosen_flags:
-        choice = f"one of {m.prefix}_{flag.name}_..." if flag.choices else "0 or 1"
+        choice = f"one of {m.prefix.upper()}_{flag.name.upper()}_..." if flag.choices else "0 or 1"
         yield "int32_t", field(flag.name), ", ".join([*([flag.doc] if flag.doc else []), choice])
 
 
 def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
     """The options that are not 0, and what they are."""
-    yield "abi", "OPTGEN_ABI"
+    yield "abi", f"{m.prefix.upper()}_ABI"
     yield "dtype", f"OPTGEN_{m.dtypes[0].upper()}"
     for flag in m.chosen_flags:
         value = m.args.chosen[flag.name]
@@ -192,12 +187,13 @@ def _functions(m: LibrarySpec) -> Iterator[str]:
     p = m.prefix
     given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
     yield (
-        "/* Makes a context: states for n tensors, with the values that they start with. Tensors and inputs stay the\n"
-        f"   program's, and must be there until {p}_destroy. `hyper` has the values of the first step. A context is\n"
-        "   for one thread at a time. */"
+        "/* Makes a context: states for n tensors, with the values that they start with. Weights, gradients and\n"
+        "   inputs stay the program's memory, at any alignment, and must be there while a step reads them. A gradient\n"
+        f"   may be NULL until {p}_set_gradients. `hyper` decides which kernels are taken. A context is for one\n"
+        "   thread at a time. */"
     )
     yield f"OPTGEN_API optgen_status {p}_create({p}_context **context, {given});\n"
-    yield "/* How many bytes options.memory must have; -1 after an error. */"
+    yield "/* How many bytes options.memory must have: it follows from shapes alone. -1 after an error. */"
     yield f"OPTGEN_API int64_t {p}_memory_bytes({given});\n"
     for phase in m.phases:
         name = f"{p}_step_{phase}" if phase else f"{p}_step"
@@ -222,7 +218,7 @@ def _functions(m: LibrarySpec) -> Iterator[str]:
     yield "/* Writes counts and states to a file, which is replaced when it is complete; reads them. (safetensors) */"
     yield f"OPTGEN_API optgen_status {p}_save({p}_context *context, const char *path);"
     yield f"OPTGEN_API optgen_status {p}_load({p}_context *context, const char *path);\n"
-    yield "/* How many updates each of the n tensors has had; may be written to. NULL after an error. */"
+    yield "/* The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error. */"
     yield f"OPTGEN_API int64_t *{p}_counts({p}_context *context);\n"
     yield "/* Frees a context; NULL is none. */"
     yield f"OPTGEN_API optgen_status {p}_destroy({p}_context *context);\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from optgen.library.header import ABI, field, hyper_fields, option_defaults, option_fields, tensor_fields
+from optgen.library.c_text import choice_name, field
+from optgen.library.header import abi, hyper_fields, option_defaults, option_fields, tensor_fields
 from optgen.library.specs import LibrarySpec
 from optgen.model import Flag
 
@@ -18,7 +19,6 @@ _TYPES = {
     "uint32_t": "u32",
     "int32_t": "i32",
     "uint64_t": "u64",
-    "optgen_dtype": "Dtype",
     "optgen_parallel_for": "Option<ParallelFor>",
 }
 _KEYWORDS = """
@@ -26,25 +26,24 @@ abstract as async await become box break const continue crate do dyn else enum e
 let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
 unsafe unsized use virtual where while yield
 """
+_TAKEN = "Error Option String Result Default Drop Send Dtype Task ParallelFor Self CStr Ok Err Some None Vec Box"
 
 
 def module(library: str, specs: Sequence[LibrarySpec]) -> str:
     """The text of `LIBRARY.rs`."""
-    return "\n".join([_SHARED.replace("LIBRARY", library).replace("@ABI", str(ABI)), *map(_of_spec, specs), ""])
+    return "\n".join([_SHARED.replace("LIBRARY", library), *map(_of_spec, specs), ""])
 
 
 _SHARED = """\
-//! The library LIBRARY, made by optgen. Link libLIBRARY.a or libLIBRARY.so: `rustc -L FOLDER -l static=LIBRARY`.
-#![allow(dead_code)]
+//! The library LIBRARY, made by optgen, for Rust 1.82 and later: `rustc -L FOLDER -l static=LIBRARY`, or in a build
+//! script `cargo::rustc-link-search=FOLDER` and `cargo::rustc-link-lib=static=LIBRARY`.
+#![allow(dead_code, non_snake_case)]
 
 use std::ffi::{c_char, c_void, CStr};
 use std::fmt;
 
-/// The number of the binary interface that this module was written for.
-pub const ABI: u32 = @ABI;
-
 /// The elements of tensors, gradients and inputs. 16-bit floats are `u16` with their bits.
-#[repr(C)]
+#[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dtype {
     Float32,
@@ -58,7 +57,20 @@ pub type Task = unsafe extern "C" fn(step: *const c_void, part: i64, parts: i64)
 /// Runs a task for every part of as many parts as it likes, on any threads, and returns when all are done.
 pub type ParallelFor = unsafe extern "C" fn(pool: *mut c_void, task: Task, step: *const c_void, elements: i64);
 
-/// What a function of the library said: a status of `optgen_status` in the header, and a text.
+/// What functions of the library say, as `optgen_status` in the header.
+pub const BAD_ABI: i32 = 1;
+pub const BAD_CPU: i32 = 2;
+pub const BAD_ARGUMENT: i32 = 3;
+pub const BAD_SHAPE: i32 = 4;
+pub const BAD_HYPER: i32 = 5;
+pub const BAD_PHASE: i32 = 6;
+pub const OVERLAP: i32 = 7;
+pub const NOT_BUILT: i32 = 8;
+pub const NO_CONTEXT: i32 = 9;
+pub const NO_MEMORY: i32 = 10;
+pub const BAD_FILE: i32 = 11;
+
+/// An error: its status, and what was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub status: i32,
@@ -73,8 +85,25 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-extern "C" {
+unsafe extern "C" {
     fn LIBRARY_error() -> *const c_char;
+    fn LIBRARY_cpu() -> *const c_char;
+}
+
+/// The CPU whose kernels are taken here, of those that the library was built for.
+pub fn cpu() -> Option<&'static str> {
+    let name = unsafe { LIBRARY_cpu() };
+    if name.is_null() {
+        return None;
+    }
+    unsafe { CStr::from_ptr(name) }.to_str().ok()
+}
+
+fn count_of(given: usize, tensors: usize) -> Result<(), Error> {
+    if given == tensors {
+        return Ok(());
+    }
+    Err(Error { status: BAD_ARGUMENT, text: format!("{given} given for {tensors} tensors") })
 }
 
 fn checked(status: i32) -> Result<(), Error> {
@@ -107,28 +136,30 @@ def _of_spec(m: LibrarySpec) -> str:
 
 
 def camel(prefix: str) -> str:
-    """`AdamWithLookahead` of `adam_with_lookahead`."""
-    return "".join(word.capitalize() for word in prefix.split("_"))
+    """`AdamWithLookahead` of `adam_with_lookahead`; no name that the module has already."""
+    name = "".join(word.capitalize() for word in prefix.split("_"))
+    return f"{name}Spec" if name in _TAKEN.split() else name
 
 
 def _name(c_name: str) -> str:
-    own = c_name.lower() if c_name != c_name.lower() else c_name
-    return f"{own}_" if own in _KEYWORDS.split() else own
+    return f"{c_name}_" if c_name in _KEYWORDS.split() else c_name
 
 
 def _structure(about: str, name: str, fields: Iterator[tuple[str, str, str]]) -> str:
     lines = []
     for c_type, c_name, doc in fields:
-        lines += [f"    /// {doc}"] if doc else []
-        lines.append(f"    pub {_name(c_name)}: {_TYPES[c_type]},")
-    return "\n".join([f"/// {about}", "#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {name} {{", *lines, "}\n"])
+        lines += [f"    /// {' '.join(doc.split())}"] if doc else []
+        own = "Dtype" if c_name == "dtype" else _TYPES[c_type]
+        lines.append(f"    pub {_name(c_name)}: {own},")
+    return "\n".join(
+        [f"/// {about}", "#[repr(C)]", "#[derive(Clone, Copy, Debug)]", f"pub struct {name} {{", *lines, "}\n"]
+    )
 
 
 def _constants(m: LibrarySpec) -> Iterator[str]:
     def of(flag: Flag) -> Iterator[str]:
-        for k, choice in enumerate(flag.choices):
-            word = "".join(c if c.isalnum() else "_" for c in f"{m.prefix}_{flag.name}_{choice}").upper()
-            yield f"pub const {word}: i32 = {k};"
+        for k in range(len(flag.choices)):
+            yield f"pub const {m.prefix.upper()}_{choice_name(flag, k)}: i32 = {k};"
 
     for flag in m.chosen_flags:
         if flag.choices:
@@ -140,7 +171,7 @@ def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
     set_here = dict(option_defaults(m))
     for c_type, c_name, _ in option_fields(m):
         if c_name == "abi":
-            yield c_name, "ABI"
+            yield c_name, f"{abi(m):#x}"
         elif c_name == "dtype":
             yield c_name, f"Dtype::{m.dtypes[0].capitalize()}"
         elif c_type == "optgen_parallel_for":
@@ -181,17 +212,20 @@ def _context(m: LibrarySpec, name: str) -> str:
     state = "i: i64, name: *const c_char, data: *mut *mut c_void, bytes: *mut i64"
     declared = [
         f"fn {p}_create(context: *mut *mut c_void, {made_with}) {status}",
+        f"fn {p}_memory_bytes({made_with}) -> i64;",
         *(f"fn {p}_{step}({own}, {hyper}) {status}" for step in steps),
+        *(f"fn {p}_{step}_each({own}, {hyper}) {status}" for step in steps),
+        f"fn {p}_counts({own}) -> *mut i64;",
         f"fn {p}_state({own}, {state}) {status}",
         f"fn {p}_set_gradients({own}, grads: *const *const c_void) {status}",
         f"fn {p}_save({own}, path: *const c_char) {status}",
         f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
     ]
-    declared += [f"fn {p}_evaluate(context: *mut c_void, hyper: {hyper}, out: *const *mut c_void) -> i32;"] * bool(
+    declared += [f"fn {p}_evaluate(context: *mut c_void, {hyper}, out: *const *mut c_void) -> i32;"] * bool(
         m.spec.evaluate
     )
-    lines = ['extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
+    lines = ['unsafe extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
     for step, phase in zip(steps, m.phases, strict=True):
         about = f"The phase {phase} of a step." if phase else "A step: updates all tensors."
         lines += [
@@ -199,6 +233,12 @@ def _context(m: LibrarySpec, name: str) -> str:
             f"    /// {about} After an error nothing has changed.",
             f"    pub fn {step}(&mut self, hyper: &NAMEHyper) -> Result<(), Error> {{",
             f"        checked(unsafe {{ PREFIX_{step}(self.address, hyper) }})",
+            "    }",
+            "",
+            "    /// The same, with hyper-parameters for each tensor.",
+            f"    pub fn {step}_each(&mut self, hypers: &[NAMEHyper]) -> Result<(), Error> {{",
+            "        count_of(hypers.len(), self.tensors)?;",
+            f"        checked(unsafe {{ PREFIX_{step}_each(self.address, hypers.as_ptr()) }})",
             "    }",
         ]
     lines += _EVALUATE.splitlines() if m.spec.evaluate else []
@@ -219,11 +259,33 @@ impl NAME {
     /// Makes states for tensors.
     ///
     /// # Safety
-    /// What the tensors point to must be there, and not be borrowed, whenever a function of the context is called.
+    /// What tensors and options point to must be there, and not be borrowed, whenever a function of the context is
+    /// called, on whatever thread that is. Memory of states in the options is the context's alone.
     pub unsafe fn new(tensors: &[NAMETensor], options: &NAMEOptions, hyper: &NAMEHyper) -> Result<NAME, Error> {
-        let mut address = std::ptr::null_mut();
-        checked(PREFIX_create(&mut address, tensors.as_ptr(), tensors.len() as i64, options, hyper))?;
+        let (mut address, n) = (std::ptr::null_mut(), tensors.len() as i64);
+        checked(unsafe { PREFIX_create(&mut address, tensors.as_ptr(), n, options, hyper) })?;
         Ok(NAME { address, tensors: tensors.len() })
+    }
+
+    /// How many bytes `memory` of the options must have: it follows from shapes alone.
+    ///
+    /// # Safety
+    /// The shapes must be there.
+    pub unsafe fn memory_bytes(
+        tensors: &[NAMETensor],
+        options: &NAMEOptions,
+        hyper: &NAMEHyper,
+    ) -> Result<usize, Error> {
+        let bytes = unsafe { PREFIX_memory_bytes(tensors.as_ptr(), tensors.len() as i64, options, hyper) };
+        if bytes < 0 {
+            checked(BAD_ARGUMENT)?;
+        }
+        Ok(bytes as usize)
+    }
+
+    /// The updates that each tensor has had, from 0 to 2^53, which may be changed.
+    pub fn counts(&mut self) -> &mut [i64] {
+        unsafe { std::slice::from_raw_parts_mut(PREFIX_counts(self.address), self.tensors) }
     }
 
     /// Has the next steps read other gradients, one for each tensor.
@@ -231,8 +293,8 @@ impl NAME {
     /// # Safety
     /// As for `new`.
     pub unsafe fn set_gradients(&mut self, grads: &[*const c_void]) -> Result<(), Error> {
-        assert_eq!(grads.len(), self.tensors, "a gradient for each tensor");
-        checked(PREFIX_set_gradients(self.address, grads.as_ptr()))
+        count_of(grads.len(), self.tensors)?;
+        checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
     }
 
     /// The bytes of a state of tensor i, which may be changed.
@@ -256,10 +318,10 @@ _EVALUATE = """
     /// Writes the weights to evaluate with, one for each tensor.
     ///
     /// # Safety
-    /// There must be memory of the tensors' sizes.
+    /// There must be memory of the tensors' sizes, which is nothing else's.
     pub unsafe fn evaluate(&mut self, hyper: &NAMEHyper, out: &[*mut c_void]) -> Result<(), Error> {
-        assert_eq!(out.len(), self.tensors, "memory for each tensor");
-        checked(PREFIX_evaluate(self.address, hyper, out.as_ptr()))
+        count_of(out.len(), self.tensors)?;
+        checked(unsafe { PREFIX_evaluate(self.address, hyper, out.as_ptr()) })
     }
 """
 _DROP = """\

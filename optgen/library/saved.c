@@ -10,7 +10,7 @@ static int32_t shape_of(const context *c, const buffer *b, int64_t i, int64_t *s
 {
     const member *const m = &c->members[i];
     int32_t n = 0;
-    if (b->entries != 1)
+    if (b->entries)
         shape[n++] = b->entries;
     switch (b->kind) {
     case KIND_ELEM:
@@ -22,11 +22,7 @@ static int32_t shape_of(const context *c, const buffer *b, int64_t i, int64_t *s
         break;
     case KIND_ROW: shape[n++] = m->matrices * m->rows; break;
     case KIND_COL: shape[n++] = m->matrices * m->cols; break;
-    case KIND_MATRIX:
-        if (c->spec->last_two && m->of.rank > 2)
-            shape[n++] = m->matrices;
-        for (int32_t k = 0; k < b->n_dims; k++)
-            shape[n++] = b->dims[k] == DIM_ROWS ? m->rows : b->dims[k] == DIM_COLS ? m->cols : b->dims[k];
+    default: break;
     }
     return n;
 }
@@ -121,6 +117,41 @@ static int write_all(const context *c, FILE *file, const text *header)
     return is_written && fflush(file) == 0;
 }
 
+/* Writes a file under a name that no other has, and then gives it its own. 0, and why in errno, if that fails. */
+static int replace_file(const context *c, const char *path, const text *header, char *temporary)
+{
+    FILE *const file = fopen(temporary, "wbx");
+    if (!file)
+        return 0;
+    int is_written = write_all(c, file, header);
+#if defined(__unix__) || defined(__APPLE__)
+    is_written = is_written && fsync(fileno(file)) == 0;
+#endif
+    int why = errno;
+    if (fclose(file) && is_written) {
+        is_written = 0;
+        why = errno;
+    }
+    if (is_written && rename(temporary, path) == 0)
+        return 1;
+    why = is_written ? errno : why;
+    remove(temporary);
+    errno = why;
+    return 0;
+}
+
+/* Whether there is something of this name that is no file: a folder, a device, a pipe. */
+static int is_no_file(const char *path)
+{
+#if defined(__unix__) || defined(__APPLE__)
+    struct stat found;
+    return stat(path, &found) == 0 && !S_ISREG(found.st_mode);
+#else
+    (void)path;
+    return 0;
+#endif
+}
+
 /* Writes the counts and states of a context. A file of this name is replaced when the new one is complete. */
 static optgen_status save(const spec *s, void *address, const char *path)
 {
@@ -132,207 +163,29 @@ static optgen_status save(const spec *s, void *address, const char *path)
     optgen_status status = check_due(c, 0);
     if (status)
         return status;
+    if (is_no_file(path))
+        return fail(OPTGEN_BAD_FILE, "%s: '%s' is no file", s->name, path);
     text header = header_of(c);
-    const size_t length = strlen(path);
-    char *const temporary = malloc(length + 5);
-    if (!header.is_whole || !temporary) {
-        free(header.at);
-        free(temporary);
-        return no_memory(s);
-    }
-    memcpy(temporary, path, length);
-    memcpy(temporary + length, ".new", 5);
-    FILE *const file = fopen(temporary, "wb");
-    int is_written = file && write_all(c, file, &header);
-    if (file)
-        is_written = fclose(file) == 0 && is_written;
-    if (!is_written || rename(temporary, path)) {
-        status = fail(OPTGEN_BAD_FILE, "%s: %s cannot be written: %s", s->name, path, strerror(errno));
-        remove(temporary);
+    const size_t room = strlen(path) + 64;
+    char *const temporary = malloc(room);
+    if (header.is_whole && temporary) {
+        static atomic_uint number;
+        long process = 0;
+#if defined(__unix__) || defined(__APPLE__)
+        process = (long)getpid();
+#endif
+        snprintf(temporary, room, "%s.%ld.%u.new", path, process, atomic_fetch_add(&number, 1));
+        if (!replace_file(c, path, &header, temporary))
+            status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written: %s", s->name, path, strerror(errno));
+    } else {
+        status = no_memory(s);
     }
     free(header.at);
     free(temporary);
     return status;
 }
 
-/* ---------------------------------------------------------------- reading: the part of JSON that headers have */
-
-typedef struct {
-    const char *at, *end;
-    int is_wrong;
-} reader;
-
-typedef struct {
-    const char *at; /* as it is written, with escapes */
-    size_t length;
-} word;
-
-typedef struct {
-    word name, dtype;
-    int64_t shape[MOST_DIMENSIONS + 1], begin, end;
-    int32_t n;
-} entry;
-
-static void skip_spaces(reader *r)
-{
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
-        r->at++;
-}
-
-static int next(reader *r, char wanted)
-{
-    skip_spaces(r);
-    if (r->at < r->end && *r->at == wanted) {
-        r->at++;
-        return 1;
-    }
-    return 0;
-}
-
-static void need(reader *r, char wanted) { r->is_wrong |= !next(r, wanted); }
-
-static word read_word(reader *r)
-{
-    need(r, '"');
-    const char *const begin = r->at;
-    while (r->at < r->end && *r->at != '"')
-        r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
-    const word found = {begin, (size_t)(r->at - begin)};
-    need(r, '"');
-    return found;
-}
-
-static int64_t read_count(reader *r)
-{
-    int64_t found = 0;
-    skip_spaces(r);
-    const char *const begin = r->at;
-    while (r->at < r->end && *r->at >= '0' && *r->at <= '9' && found < INT64_MAX / 16)
-        found = 10 * found + (*r->at++ - '0');
-    r->is_wrong |= r->at == begin || r->at - begin > 17;
-    return found;
-}
-
-/* The numbers of an array, of which `most` are kept; how many there are. */
-static int32_t read_counts(reader *r, int64_t *kept, int32_t most)
-{
-    int32_t n = 0;
-    need(r, '[');
-    if (next(r, ']'))
-        return 0;
-    do {
-        const int64_t x = read_count(r);
-        if (n < most)
-            kept[n] = x;
-        n++;
-    } while (!r->is_wrong && n < 1000 && next(r, ','));
-    need(r, ']');
-    return n;
-}
-
-static int is_word(word w, const char *text) { return w.length == strlen(text) && memcmp(w.at, text, w.length) == 0; }
-
-static void read_entry(reader *r, entry *e)
-{
-    int seen = 0;
-    need(r, '{');
-    do {
-        const word key = read_word(r);
-        need(r, ':');
-        if (is_word(key, "dtype")) {
-            e->dtype = read_word(r);
-            seen |= 1;
-        } else if (is_word(key, "shape")) {
-            e->n = read_counts(r, e->shape, MOST_DIMENSIONS + 1);
-            seen |= 2;
-        } else if (is_word(key, "data_offsets")) {
-            int64_t both[2] = {0, 0};
-            r->is_wrong |= read_counts(r, both, 2) != 2;
-            e->begin = both[0];
-            e->end = both[1];
-            seen |= 4;
-        } else {
-            r->is_wrong = 1;
-        }
-    } while (!r->is_wrong && next(r, ','));
-    need(r, '}');
-    r->is_wrong |= seen != 7 || e->n > MOST_DIMENSIONS + 1 || e->begin > e->end;
-}
-
-/* The texts of the metadata; that of "identity", if there is one. */
-static word read_metadata(reader *r)
-{
-    word identity = {NULL, 0};
-    need(r, '{');
-    if (next(r, '}'))
-        return identity;
-    do {
-        const word key = read_word(r);
-        need(r, ':');
-        const word value = read_word(r);
-        if (is_word(key, "identity"))
-            identity = value;
-    } while (!r->is_wrong && next(r, ','));
-    need(r, '}');
-    return identity;
-}
-
-static int compare_words(word a, word b)
-{
-    const int order = memcmp(a.at, b.at, a.length < b.length ? a.length : b.length);
-    return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    return compare_words(((const entry *)a)->name, ((const entry *)b)->name);
-}
-
-/* A file in memory. */
-typedef struct {
-    char *content;
-    const char *data; /* after the header */
-    int64_t data_bytes;
-    entry *entries;
-    size_t count;
-    word identity;
-} states_file;
-
-/* Reads the header of what is in memory. 0: it is no such file, or there is no memory. */
-static int read_header(states_file *f, int64_t bytes)
-{
-    uint64_t length = 0;
-    for (int k = 0; k < 8 && bytes >= 8; k++)
-        length |= (uint64_t)(unsigned char)f->content[k] << 8 * k;
-    if (bytes < 8 || length > (uint64_t)bytes - 8)
-        return 0;
-    reader r = {f->content + 8, f->content + 8 + length, 0};
-    f->data = r.end;
-    f->data_bytes = bytes - 8 - (int64_t)length;
-    f->entries = calloc((size_t)length / 40 + 1, sizeof(entry)); /* no entry is shorter */
-    if (!f->entries)
-        return 0;
-    need(&r, '{');
-    do {
-        const word name = read_word(&r);
-        need(&r, ':');
-        if (is_word(name, "__metadata__")) {
-            f->identity = read_metadata(&r);
-            continue;
-        }
-        entry *const e = &f->entries[f->count];
-        if (r.is_wrong || f->count >= (size_t)length / 40)
-            return 0;
-        e->name = name;
-        read_entry(&r, e);
-        if (r.is_wrong || e->end > f->data_bytes)
-            return 0;
-        f->count++;
-    } while (!r.is_wrong && next(&r, ','));
-    need(&r, '}');
-    qsort(f->entries, f->count, sizeof(entry), compare_entries);
-    return !r.is_wrong;
-}
+/* ---------------------------------------------------------------- reading */
 
 /* The array of a file that has this name, dtype and shape, of so many bytes; NULL and an error if there is none. */
 static const entry *wanted(const spec *s, const states_file *f, const char *name, const char *dtype,
@@ -366,10 +219,16 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
     const entry *e = wanted(s, f, "t", "I64", shape, 1, 8 * c->n);
     if (!e)
         return OPTGEN_BAD_FILE;
+    size_t count = 1;
+    for (int64_t k = 0; k < c->n * s->n_states; k++)
+        count += c->members[k / s->n_states].states[k % s->n_states] != NULL;
+    if (f->identity.at && f->count != count)
+        return fail(OPTGEN_BAD_FILE, "%s: the file has %llu arrays, and this context %llu: it was made with other flags",
+                    s->name, (unsigned long long)f->count, (unsigned long long)count);
     for (int64_t i = 0; i < c->n && !is_copied; i++) {
         int64_t count;
         memcpy(&count, f->data + e->begin + 8 * i, 8);
-        if (count < 0 || count > (INT64_C(1) << 53))
+        if (count < 0 || count > MOST_UPDATES)
             return fail(OPTGEN_BAD_FILE, "%s: t[%lld] is %lld in the file; a count is from 0 to 2^53", s->name,
                         (long long)i, (long long)count);
     }
@@ -392,19 +251,22 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
     return OPTGEN_OK;
 }
 
-/* The content of a file; NULL if it cannot be read. */
+/* The content of a file; NULL, and why in errno, if it cannot be read. */
 static char *content_of(const char *path, int64_t *bytes)
 {
     FILE *const file = fopen(path, "rb");
     char *found = NULL;
-    if (file && fseek(file, 0, SEEK_END) == 0 && (*bytes = ftell(file)) >= 0 && fseek(file, 0, SEEK_SET) == 0)
+    if (!file)
+        return NULL;
+    if (fseek(file, 0, SEEK_END) == 0 && (*bytes = ftell(file)) >= 0 && fseek(file, 0, SEEK_SET) == 0)
         found = malloc((size_t)*bytes + 1);
     if (found && fread(found, 1, (size_t)*bytes, file) != (size_t)*bytes) {
         free(found);
         found = NULL;
     }
-    if (file)
-        fclose(file);
+    const int why = errno;
+    fclose(file);
+    errno = why;
     return found;
 }
 
@@ -416,15 +278,17 @@ static optgen_status load(const spec *s, void *address, const char *path)
         return OPTGEN_NO_CONTEXT;
     if (!path)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: path is NULL", s->name);
+    if (is_no_file(path))
+        return fail(OPTGEN_BAD_FILE, "%s: '%s' is no file", s->name, path);
     int64_t bytes = 0;
     states_file f = {content_of(path, &bytes), NULL, 0, NULL, 0, {NULL, 0}};
     if (!f.content)
-        return fail(OPTGEN_BAD_FILE, "%s: %s cannot be read: %s", s->name, path, strerror(errno));
+        return fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be read: %s", s->name, path, strerror(errno));
     optgen_status status = OPTGEN_OK;
     if (!read_header(&f, bytes))
-        status = fail(OPTGEN_BAD_FILE, "%s: %s is no safetensors file, or damaged", s->name, path);
+        status = fail(OPTGEN_BAD_FILE, "%s: '%s' is no safetensors file, or damaged", s->name, path);
     else if (f.identity.at && !is_word(f.identity, s->identity))
-        status = fail(OPTGEN_BAD_FILE, "%s: %s has states of another optimizer, or of another version of it", s->name,
+        status = fail(OPTGEN_BAD_FILE, "%s: '%s' has states of another optimizer, or of another version of it", s->name,
                       path);
     if (!status)
         status = copy_states(c, &f, 0);

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import struct
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from optgen.backends.step_struct import STEP_FIELDS
+from optgen.compiled import NativeKernel
 from optgen.emit.header import STEP
-from optgen.execute import storage
+from optgen.execute import buffers, storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
-from optgen.library.conditions import chooser, quoted, real
+from optgen.library.c_text import field, quoted, real
+from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
-from optgen.library.header import DTYPES, field
+from optgen.library.header import DTYPES, abi
 from optgen.library.kernels import LibraryKernel
 from optgen.library.specs import LibrarySpec
 from optgen.model import Flags, Kind
@@ -23,17 +28,17 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
+SHARED = ("tables", "support", "tensors", "overlap", "context", "calls", "safetensors", "saved")
+"""The files of this folder that all libraries share, in order."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
     Kind.ROW: "KIND_ROW",
     Kind.COL: "KIND_COL",
-    Kind.MATRIX: "KIND_MATRIX",
     Kind.SHARED: "KIND_SHARED",
 }
 _FILE_DTYPES = ("uint8", "float16", "bfloat16", "float32", "float64")
 """In the order of `file_dtypes` in saved.c."""
 _NO_CODES = "a library in C has no such states yet: store it in float32"
-_PACK = {"float64": "<d", "float32": "<f", "float16": "<e", "uint8": "<B"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         STEP,
         _definitions(built, cpus, dtypes),
         _pool(),
-        *((HERE / f"{name}.c").read_text() for name in ("tables", "support", "context", "calls", "saved")),
+        *((HERE / f"{name}.c").read_text() for name in SHARED),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
         *(_tables(b, dtypes) for b in built),
@@ -76,10 +81,28 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         f"const char *{library}_cpu(void) {{ return level() < 0 ? NULL : level_names[level()]; }}\n",
         *(_functions(m) for m in specs),
     ]
+    _check_names(specs, parts)
     return "\n".join(parts)
 
 
+def _check_names(specs: Sequence[LibrarySpec], parts: Sequence[str]) -> None:
+    """ValueError if a function or a type of a spec has the name of something else in the source.
+
+    `parts` are those of the source, the last ones the functions of the specs.
+    """
+    text, last = "\n".join(parts[: -len(specs)]), "\n".join(parts[-len(specs) :])
+    for m in specs:
+        functions = re.findall(rf"^\S+ \*?({m.prefix}_\w+)\(", last, re.MULTILINE)
+        for name in [*functions, *(f"{m.prefix}_{x}" for x in ("tensor", "hyper", "options", "context"))]:
+            taken = re.search(rf"^(static|#define|typedef|\}}).*\b{name}\b", text, re.MULTILINE)
+            if functions.count(name) > 1 or taken:
+                raise ValueError(f"{m.prefix}: {name} is something else in a library; give the spec another name")
+
+
 _PRELUDE = """\
+#ifdef __FAST_MATH__
+#error "NaN says that a hyper-parameter is unset: compile without -ffast-math"
+#endif
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* of Linux: the CPUs that a process may use */
 #endif
@@ -94,6 +117,9 @@ _PRELUDE = """\
 #include <time.h>
 
 #define THREAD_LOCAL _Thread_local
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
 """
 _SPIN_HINT = """\
 static inline void optgen_spin_hint(void)
@@ -110,6 +136,7 @@ static inline void optgen_spin_hint(void)
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
     text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
+    text = text.replace("void *step", "const void *step").replace("void *_Atomic step", "const void *_Atomic step")
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 
 
@@ -119,8 +146,13 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
         "LEVELS": len(cpus),
         "MOST_STATES": max(len(b.states) for b in built) + 1,
         "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
-        "MOST_HYPERS": max(len(m.spec.all_params) for m in specs) + 1,
+        "MOST_HYPERS": max(len(m.hyper_defaults) for m in specs) + 1,
         "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
+        "STEP_FIELDS": len(STEP_FIELDS),
+        "LINE": buffers.CACHE_LINE_BYTES,
+        "PAGE": buffers.PAGE_BYTES,
+        "PAGED_BYTES": buffers.MIN_PAGED_BYTES,
+        "SPIN_NANOSECONDS": round(pool.SPIN_SECONDS * 1e9),
         "SMALLEST_QUANTIZED": SMALLEST_QUANTIZED,
         "MIN_SHARED_ELEMENTS": pool.MIN_SHARED_ELEMENTS,
         "MIN_WAKE_ELEMENTS": pool.MIN_WAKE_ELEMENTS,
@@ -149,10 +181,10 @@ def _declarations(built: Sequence[BuiltSpec]) -> Iterator[str]:
     """The kernels, as C sees them."""
     for symbol in dict.fromkeys(x for b in built for kernel in b.kernels.values() for x in kernel.symbols):
         yield f"void {symbol}(const optgen_step *step);\nint64_t {symbol}_workspace(const optgen_step *step);"
-    yield _DIVISION
+    yield _ARITHMETIC
 
 
-_DIVISION = """
+_ARITHMETIC = """
 /* Arithmetic of conditions. */
 static inline int differ(double x, double y) { return x < y || x > y; }
 static inline double divided(double x, double y) { return y != 0 ? x / y : (double)NAN; }
@@ -171,11 +203,8 @@ def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
         if kernel.symbols not in tables:
             tables[kernel.symbols] = f"{p}_kernel_{len(tables)}"
             lines += _kernel(built, kernel, tables[kernel.symbols])
-    lines += [
-        f"static const hyper_info {p}_hypers[] = {{",
-        *map(_hyper_info, [m] * len(m.spec.all_params), m.spec.all_params),
-        "};",
-    ]
+    hypers = [_hyper_info(m, name) for name in m.hyper_defaults]
+    lines += [f"static const hyper_info {p}_hypers[] = {{", *hypers, "};"]
     lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
     lines += [_texts(f"{p}_variants", map(_flags_text, m.variants))]
     places = [
@@ -192,12 +221,9 @@ def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
 
 def _kernel(built: BuiltSpec, kernel: LibraryKernel, name: str) -> Iterator[str]:
     native = kernel.natives[0]
-    for b in native.buffers:
-        if b.dims:
-            yield f"static const int32_t {_dims_name(name, b)}[] = {{{', '.join(map(_dimension, b.dims))}}};"
-    rows = [_buffer(built, b, name) for b in native.buffers]
+    rows = [_buffer(built, b, native) for b in native.buffers]
     yield f"static const buffer {name}_buffers[] = {{\n" + "\n".join(f"    {row}," for row in rows) + "\n};"
-    order = list(built.own.spec.all_params)
+    order = list(built.own.hyper_defaults)
     numbers = [str(order.index(x)) if x in order else f"HYPER_{x.upper()}" for x in native.hyper]
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(numbers) or '0'}}};"
     levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
@@ -205,16 +231,10 @@ def _kernel(built: BuiltSpec, kernel: LibraryKernel, name: str) -> Iterator[str]
     yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, {{{levels}}}}};"
 
 
-def _dims_name(kernel: str, b: Buffer) -> str:
-    return f"{kernel}_{''.join(c if c.isalnum() else '_' for c in b.name)}_dims"
-
-
-def _dimension(dim: str) -> str:
-    return {"rows": "DIM_ROWS", "cols": "DIM_COLS"}.get(dim, dim)
-
-
-def _buffer(built: BuiltSpec, b: Buffer, kernel: str) -> str:
+def _buffer(built: BuiltSpec, b: Buffer, native: NativeKernel) -> str:
     m = built.own
+    if b.kind is Kind.MATRIX:
+        raise ValueError(f"{m.prefix}: a library in C has no states of other dimensions, as '{b.name}'")
     role, number = "ROLE_DATA", 0
     inputs = [i.name for i in m.spec.inputs]
     if built.is_state(b):
@@ -233,13 +253,11 @@ def _buffer(built: BuiltSpec, b: Buffer, kernel: str) -> str:
         "number": number,
         "bytes": _itemsize(b),
         "per": b.block or (2 if b.format.is_packed else 1),
-        "entries": int(b.entries or 1) if not b.of else 1,
-        "n_dims": len(b.dims),
-        "dims": _dims_name(kernel, b) if b.dims else "NULL",
+        "entries": int(b.entries or 0) if not b.of else 0,
     }
     if role == "ROLE_STATE":
         fields["file_dtype"] = _FILE_DTYPES.index(b.format.array_dtype)
-    fields |= _start(m, b) if role == "ROLE_STATE" else {}
+    fields |= _start(m, b, native) if role == "ROLE_STATE" else {}
     return f"{{{', '.join(f'.{name} = {x}' for name, x in fields.items())}}} /* {b.name} */"
 
 
@@ -247,35 +265,32 @@ def _itemsize(b: Buffer) -> int:
     return {"float64": 8, "float32": 4, "uint8": 1}.get(b.format.array_dtype, 2)
 
 
-def _start(m: LibrarySpec, b: Buffer) -> dict[str, object]:
+def _start(m: LibrarySpec, b: Buffer, native: NativeKernel) -> dict[str, object]:
     """What a state starts as."""
     if b.of:
         return {"start": "START_NONE"}
     if b.init == "w" or b.name == "w":
-        if b.is_quantized or (_itemsize(b) == 2 and b.format.array_dtype not in m.dtypes):
-            raise ValueError(
-                f"{m.prefix}: state '{b.name}' starts as the weight, which a library in C does not encode yet"
-            )
+        if b.is_quantized or b.format.array_dtype not in (native.dtype, "float32"):
+            raise ValueError(f"{m.prefix}: state '{b.name}' starts as the weight, in codes; {_NO_CODES}")
         return {"start": "START_WEIGHT"}
     if isinstance(b.init, str):
         if b.format.array_dtype not in ("float32", "float64"):
-            raise ValueError(
-                f"{m.prefix}: state '{b.name}' starts as '{b.init}', which a library in C does not encode yet"
-            )
-        return {"start": "START_HYPER", "number_of_hyper": list(m.spec.all_params).index(b.init)}
-    item = _item(b, float(b.init or 0))
+            raise ValueError(f"{m.prefix}: state '{b.name}' starts as '{b.init}', in 16 bits or in codes; {_NO_CODES}")
+        return {"start": "START_HYPER", "number_of_hyper": list(m.hyper_defaults).index(b.init)}
+    item = _item(b, native)
     if not any(item):
         return {"start": "START_ZERO"}
     return {"start": "START_ITEM", "item": "{" + ", ".join(map(str, item)) + "}"}
 
 
-def _item(b: Buffer, value: float) -> bytes:
+def _item(b: Buffer, native: NativeKernel) -> bytes:
     """The bytes of an item of a state that starts as a number."""
-    if b.is_quantized:
-        return bytes([storage.encode_equal(value, b)[0]])
-    if b.format.array_dtype == "uint16" or b.format.array_dtype == "bfloat16":
-        return struct.pack("<f", value)[2:]
-    return struct.pack(_PACK[b.format.array_dtype], value)
+    codes = next((c for c in native.buffers if b.is_scale and b.name == f"{c.name}.scale"), b)
+    value: float = float(codes.init or 0)
+    if codes.is_quantized:
+        value = storage.encode_equal(value, codes)[int(b.is_scale)]
+    with np.errstate(over="ignore"):
+        return np.full((), value, buffers.numpy_dtype(b.format.array_dtype)).tobytes()
 
 
 def _hyper_info(m: LibrarySpec, name: str) -> str:
@@ -303,6 +318,7 @@ def _flags_text(flags: Flags) -> str:
 def _spec(built: BuiltSpec) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
     fields = {
+        "abi": f"{abi(m):#x}u",
         "name": quoted(m.prefix),
         "identity": quoted("-".join(str(x) for x in identity(m.spec).values())),
         "hypers": f"{p}_hypers",
@@ -311,7 +327,7 @@ def _spec(built: BuiltSpec) -> str:
         "variants_text": f"{p}_variants",
         "kernels": f"{p}_kernels",
         "choose": f"choose_{m.prefix}",
-        "n_hypers": len(m.spec.all_params),
+        "n_hypers": len(m.hyper_defaults),
         "n_inputs": len(m.spec.inputs),
         "n_states": len(built.states),
         "n_flags": len(m.chosen_flags),
@@ -320,6 +336,7 @@ def _spec(built: BuiltSpec) -> str:
         "sections": m.sections,
         "reads_grad": int("grad" in m.spec.reads),
         "joins": int(m.spec.joins_params),
+        "shares": int(m.spec.joins_params or any(x.kind is Kind.SHARED for x in m.spec.states)),
         "last_two": int(m.spec.last_two),
         "small_differ": int(m.small_differ),
     }
@@ -344,6 +361,9 @@ def _functions(m: LibrarySpec) -> str:
         "{",
         "    if (!options)",
         f'        return fail(OPTGEN_BAD_ARGUMENT, "{p}: options is NULL");',
+        f"    if (options->abi != {p.upper()}_ABI)",
+        f'        return fail(OPTGEN_BAD_ABI, "{p}: the options are of another header, or were not filled by "',
+        f'                    "{p}_options_defaults()");',
         *(f"    of->{x} = options->{x};" for x in fields),
         *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(flags)),
         "    of->flags = flags;",
@@ -364,12 +384,16 @@ def _functions(m: LibrarySpec) -> str:
         "{",
         *begin,
         f"    const optgen_status status = request_of_{p}(&of, flags, options);",
-        f"    return status ? status : create((void **)context, {passed});",
+        "    void *made = NULL;",
+        f"    const optgen_status status_of_all = status ? status : create(context ? &made : NULL, {passed});",
+        "    if (context)",
+        "        *context = made;",
+        "    return status_of_all;",
         "}\n",
     ]
     for k, phase in enumerate(m.phases):
         name = f"{p}_step_{phase}" if phase else f"{p}_step"
-        for end, stride in (("", "0"), ("_each", str(len(m.spec.all_params)))):
+        for end, stride in (("", "0"), ("_each", str(len(m.hyper_defaults)))):
             lines += [
                 f"optgen_status {name}{end}({p}_context *context, const {p}_hyper *hyper)",
                 f"{{\n    return step(&table_{p}_spec, context, (const double *)hyper, {stride}, {k});\n}}\n",

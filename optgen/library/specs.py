@@ -10,6 +10,7 @@ from optgen.arguments import Arguments
 from optgen.facts import fact
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
+from optgen.library.c_text import choice_name, field
 from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer
 
 
@@ -39,8 +40,17 @@ class LibrarySpec:
 
     @fact
     def hyper_defaults(self) -> Mapping[str, float | None]:
-        """The values that hyper-parameters have in a program that sets none, in the order of its structure."""
-        return {name: self.args.values.get(name, p.default) for name, p in self.spec.all_params.items()}
+        """The hyper-parameters of a program, and the values that they have if it sets none: those that the spec
+        declares, and of those that all specs may read the ones that it does."""
+        declared = {p.name for p in self.spec.params}
+        names = [name for name in self.spec.all_params if name in declared or name in self.spec.reads]
+        return {name: self.args.values.get(name, self.spec.all_params[name].default) for name in names}
+
+    @fact
+    def shown_flags(self) -> Flags:
+        """The flags of the variant that a header shows: those of a matrix with the defaults."""
+        known = self.args.flags.items()
+        return next(flags for flags in self.variants if all(flags.get(name, x) == x for name, x in known))
 
     @fact
     def chosen_flags(self) -> tuple[Flag, ...]:
@@ -97,6 +107,7 @@ def library_spec(
     for dtype in dtypes:
         arguments.check_dtype(dtype, master)
         found = replace(found, storage=arguments.storages(spec, dtype, storage))
+    _check_fields(found)
     for flags in filter(found.is_built, found.variants):
         own: dict[str, FlagValue] = {**flags, **({PHASE: spec.phases[0]} if spec.phases else {})}
         if spec.is_staged(own):
@@ -105,3 +116,17 @@ def library_spec(
                 "between kernels from Python; a library in C has none of them yet"
             )
     return found
+
+
+def _check_fields(own: LibrarySpec) -> None:
+    """ValueError if two names of a spec are one in C."""
+    flags = [f.name for f in own.chosen_flags]
+    choices = [choice_name(f, k) for f in own.chosen_flags for k in range(len(f.choices))]
+    for names in (list(own.hyper_defaults), [*flags, "abi"], [i.name for i in own.spec.inputs]):
+        written = [field(name) for name in names]
+        for name, one in zip(names, written, strict=True):
+            if written.count(one) > 1:
+                raise ValueError(f"{own.prefix}: '{name}' and another name of the spec are both '{one}' in C")
+    for choice in choices:
+        if choices.count(choice) > 1:
+            raise ValueError(f"{own.prefix}: two choices of flags are both '{choice}' in C")

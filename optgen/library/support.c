@@ -8,8 +8,10 @@
 #include <omp.h>
 #elif defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
+#include <signal.h>
 #endif
 #if defined(__unix__) || defined(__APPLE__)
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -68,7 +70,7 @@ static int level(void)
 
 /* ---------------------------------------------------------------- memory */
 
-enum { PAGE = 4096, HUGE_BYTES = 4 << 20 };
+enum { HUGE_BYTES = 4 << 20 };
 
 /* Zeros, in huge pages if they are many and the system has such. NULL: there is no memory. */
 static void *zeros(int64_t bytes)
@@ -84,28 +86,28 @@ static void *zeros(int64_t bytes)
 
 /* ---------------------------------------------------------------- threads */
 
+enum { MOST_THREADS = CLAIMS / PARTS_EACH };
+
 #if defined(OPTGEN_OPENMP)
-/* Those of the OpenMP that the program is compiled with: a pool is the number of them. */
+/* Those of the OpenMP that the program is compiled with. */
 static pool *pool_create(int32_t threads)
 {
-    int *const count = malloc(sizeof(int));
-    if (count)
-        *count = threads > 0 ? threads : omp_get_max_threads();
-    return (pool *)(void *)count;
+    pool *const made = calloc(1, sizeof(pool));
+    if (made)
+        atomic_store(&made->threads, (uint32_t)(threads > 0 ? threads : omp_get_max_threads()));
+    return made;
 }
 
 static void pool_destroy(pool *of) { free(of); }
 
 static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
 {
-    const int parts = elements < MIN_SHARED_ELEMENTS ? 1 : *(const int *)of;
+    const int parts = elements < MIN_SHARED_ELEMENTS ? 1 : (int)atomic_load(&((pool *)of)->threads);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int part = 0; part < parts; part++)
         task(step, part, parts);
 }
 #elif defined(__unix__) || defined(__APPLE__)
-enum { MOST_THREADS = CLAIMS / PARTS_EACH, SPIN_NANOSECONDS = 200000 };
-
 typedef struct {
     pool *pool;
     uint32_t id;
@@ -128,6 +130,11 @@ static void *worker(void *of)
     optgen_pool_worker(own->pool, own->id, 0);
     return NULL;
 }
+
+static int lock_mutex(void *mutex) { return pthread_mutex_lock(mutex); }
+static int unlock_mutex(void *mutex) { return pthread_mutex_unlock(mutex); }
+static int wait_on(void *condition, void *mutex) { return pthread_cond_wait(condition, mutex); }
+static int wake_all_on(void *condition) { return pthread_cond_broadcast(condition); }
 
 static int32_t cpu_count(void)
 {
@@ -185,16 +192,19 @@ static pool *pool_create(int32_t threads)
     shared->futex = SYS_futex;
 #endif
     shared->clock = CLOCK_MONOTONIC;
-    shared->lock = (int (*)(void *))pthread_mutex_lock;
-    shared->unlock = (int (*)(void *))pthread_mutex_unlock;
-    shared->wait = (int (*)(void *, void *))pthread_cond_wait;
-    shared->wake_all = (int (*)(void *))pthread_cond_broadcast;
+    shared->lock = lock_mutex;
+    shared->unlock = unlock_mutex;
+    shared->wait = wait_on;
+    shared->wake_all = wake_all_on;
     shared->mutex = &own->mutex;
     shared->condition = &own->condition;
     shared->small = MIN_SHARED_ELEMENTS;
     shared->wake = MIN_WAKE_ELEMENTS;
     shared->large = MIN_SPLIT_ELEMENTS;
     shared->spins = spins_of(shared->clock);
+    sigset_t all, before; /* no thread of the pool runs the program's handlers */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (own->started + 1 < (uint32_t)(count < MOST_THREADS ? count : MOST_THREADS)) {
         const uint32_t k = own->started;
         own->workers[k].pool = shared;
@@ -203,6 +213,7 @@ static pool *pool_create(int32_t threads)
             break; /* the system allows no more */
         own->started++;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&shared->threads, own->started + 1);
     return shared;
 }
@@ -211,7 +222,7 @@ static void pool_parallel_for(void *of, optgen_task task, const void *step, int6
     if (is_elsewhere(of))
         task(step, 0, 1);
     else
-        optgen_pool_run(of, (void (*)(void *, int64_t, int64_t))task, (void *)step, elements);
+        optgen_pool_run(of, task, step, elements);
 }
 #else
 static pool *pool_create(int32_t threads)

@@ -1,11 +1,13 @@
 /* What the tables of a library hold, and what contexts are made of. */
 
-enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_MATRIX, KIND_NUMBER, KIND_SHARED };
+enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_NUMBER, KIND_SHARED };
 enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT };
 enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
-enum { DIM_ROWS = -1, DIM_COLS = -2 };
 enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5, HYPER_STEP = -6 };
-enum { LINE = 64, PAGED_BYTES = 1 << 16, MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
+enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
+#define MOST_ELEMENTS (INT64_C(1) << 44)
+#define MOST_BYTES (INT64_C(1) << 60)
+#define MOST_UPDATES (INT64_C(1) << 53) /* doubles have all whole numbers up to it */
 
 /* An array that a kernel reads or writes, one for each tensor. */
 typedef struct {
@@ -13,9 +15,7 @@ typedef struct {
     int32_t number;           /* of an input, or of a state */
     int32_t bytes;            /* of an item */
     int32_t per;              /* how many elements an item stands for */
-    int32_t entries;          /* of a history; else 1 */
-    int32_t n_dims;           /* of kind matrix */
-    const int32_t *dims;      /* lengths, DIM_ROWS or DIM_COLS */
+    int32_t entries;          /* of a history; else 0 */
     int32_t start;            /* what a state starts as */
     int32_t number_of_hyper;  /* START_HYPER */
     int32_t file_dtype;       /* its number in `file_dtypes` */
@@ -46,6 +46,7 @@ typedef struct {
 } dimensions;
 
 typedef struct {
+    uint32_t abi;
     const char *name, *identity; /* `identity`: of its version and states, for files */
     const hyper_info *hypers;
     const char *const *inputs, *const *states, *const *variants_text;
@@ -54,7 +55,7 @@ typedef struct {
     int32_t (*choose)(const double *hyper, const int32_t *flags, const dimensions *of, const char **why);
     int32_t n_hypers, n_inputs, n_states, n_flags, variants;
     int32_t phases, sections; /* of a step; phases, and one more for weights to evaluate with */
-    int32_t reads_grad, joins, last_two, small_differ;
+    int32_t reads_grad, joins, shares, last_two, small_differ;
 } spec;
 
 /* How a tensor begins, of any spec; pointers to its inputs follow. */
@@ -68,14 +69,16 @@ typedef struct {
 /* The options of any spec. */
 typedef struct {
     uint32_t abi;
-    optgen_dtype dtype;
-    int32_t threads;
+    int32_t dtype, threads;
     uint64_t seed;
     optgen_parallel_for parallel;
     void *pool, *memory;
     int64_t memory_bytes;
     const int32_t *flags;
 } request;
+
+_Static_assert(sizeof(void *) == 8, "kernels have pointers of 64 bits");
+_Static_assert(sizeof(tensor) == 32 && sizeof(optgen_step) == 8 * STEP_FIELDS, "as kernels and programs have them");
 
 /* A tensor of a context. `states` has a place for each state of the spec, NULL where the tensor has none. */
 typedef struct {
@@ -102,7 +105,7 @@ typedef struct context {
     struct context *next;
     const spec *spec;
     int64_t n;
-    optgen_dtype dtype;
+    int32_t dtype;
     uint64_t seed;
     int32_t flags[MOST_FLAGS];
     int32_t due; /* the phase */
@@ -113,7 +116,7 @@ typedef struct context {
     group *groups;
     int64_t *first_group; /* of each section, and where the last one ends */
     void *block;          /* states that are not in the caller's memory */
-    void *memory;         /* the caller's */
+    void *memory;         /* of states, the caller's or `block` */
     int64_t memory_bytes;
     pool *own_pool;
 } context;

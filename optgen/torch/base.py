@@ -13,7 +13,7 @@ from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import hooks, loading, updating
+from optgen.torch import loading, updating
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import (
     GpuScaler,
@@ -23,6 +23,7 @@ from optgen.torch.hooks import (
     gradients_of,
     hooked,
     outside_graphs,
+    parent,
     refuse_fake,
     total_norm,
 )
@@ -310,7 +311,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with values of their own; TypeError or ValueError naming a value that is wrong."""
         known = dict.fromkeys(self.state)
-        hooks.add_param_group(self, param_group)
+        parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
         warn_of_sharing(self, group)
@@ -384,13 +385,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         whole = self.state
         self.state = as_saved(self)
         try:
-            packed: dict[str, Any] = hooks.state_dict(self)
+            packed: dict[str, Any] = parent(super().state_dict)()
         finally:
             self.state = whole
         self._mark(packed["param_groups"])
         return packed
 
-    zero_grad = hooks.zero_grad
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """`torch.optim.Optimizer.zero_grad`."""
+        parent(super().zero_grad)(set_to_none)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.

@@ -4,7 +4,6 @@ gradients, as `clip_grad_norm_` has it, and what a GradScaler tells steps on a G
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 from torch._compile import _disable_dynamo
+from torch.optim import Optimizer
 from torch.optim import optimizer as torch_optimizer
 
 from optgen.torch.memory import sharding_of
@@ -20,25 +20,36 @@ from optgen.torch.memory import sharding_of
 
 
 def outside_graphs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function at which graphs of `torch.compile` end, as `torch._disable_dynamo` makes it; of one that PyTorch has
-    made so, the same.
+    """A function at which graphs of `torch.compile` end. What `torch._disable_dynamo` has wrapped is unwrapped first.
 
-    PyTorch's imports torch._dynamo when it is called, 800 modules in more than a second. As long as nobody else has
-    imported it nothing is compiled, and there is nothing to end.
+    `torch._disable_dynamo` imports torch._dynamo at the first call: 800 modules, in more than a second. Until something
+    imports it nothing is compiled, so that the plain function is called.
     """
-    plain = inspect.unwrap(function)
+    plain = function.__wrapped__ if _is_pytorch_wrapper(function) else function  # type: ignore[attr-defined]
     ending = _disable_dynamo(plain)
 
     @functools.wraps(plain)
     def called(*args: Any, **kwargs: Any) -> Any:
-        return (ending if "torch._dynamo" in sys.modules else plain)(*args, **kwargs)
+        # While it is being imported, it has nothing yet.
+        is_there = hasattr(sys.modules.get("torch._dynamo"), "disable")
+        return (ending if is_there else plain)(*args, **kwargs)
 
     return called
 
 
-add_param_group = outside_graphs(torch.optim.Optimizer.add_param_group)
-state_dict = outside_graphs(torch.optim.Optimizer.state_dict)
-zero_grad = outside_graphs(torch.optim.Optimizer.zero_grad)
+def _is_pytorch_wrapper(function: Callable[..., Any]) -> bool:
+    """Whether it is a function of `torch._disable_dynamo`, and no other library's."""
+    code = getattr(function, "__code__", None)
+    return hasattr(function, "__wrapped__") and code is not None and code.co_filename == torch._compile.__file__
+
+
+_METHODS = {x: outside_graphs(x) for x in (Optimizer.add_param_group, Optimizer.state_dict, Optimizer.zero_grad)}
+
+
+def parent(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `super()`; where that is PyTorch's Optimizer, the same without the import of torch._dynamo."""
+    found = _METHODS.get(method.__func__)  # type: ignore[attr-defined]
+    return method if found is None else functools.partial(found, method.__self__)  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- hooks and the profiler

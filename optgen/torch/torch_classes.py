@@ -216,8 +216,13 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
 
 def _defaults(base: type[torch.optim.Optimizer]) -> dict[str, Any]:
     """What a group of one of PyTorch's optimizers has that was given nothing but a matrix."""
-    made = type(base.__name__, (base,), {"add_param_group": hooks.add_param_group})
-    return made([torch.zeros(1, 1)]).defaults  # type: ignore[no-any-return]
+
+    def add_param_group(self: Any, param_group: dict[str, Any]) -> None:
+        hooks.parent(super(made, self).add_param_group)(param_group)
+
+    made: Any = type(base.__name__, (base,), {"add_param_group": add_param_group})
+    found: dict[str, Any] = made([torch.zeros(1, 1)]).defaults
+    return found
 
 
 def arguments_beside(row: TorchClass, spec: Optimizer) -> Arguments:

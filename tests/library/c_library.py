@@ -38,9 +38,10 @@ class CSpec:
 
     def __init__(self, library: CLibrary, entry: Mapping[str, Any]) -> None:
         self.library, self.entry, self.prefix = library, entry, entry["prefix"]
-        doubles = [(h["name"], ctypes.c_double) for h in entry["hyper"]]
-        inputs = [(name, ADDRESS) for name in entry["inputs"]]
-        flags = [(f["name"], ctypes.c_int32) for f in entry["flags"]]
+        self.inputs = [x["name"] for x in entry["inputs"]]
+        doubles = [(h["field"], ctypes.c_double) for h in entry["hyper"]]
+        inputs = [(x["field"], ADDRESS) for x in entry["inputs"]]
+        flags = [(f["field"], ctypes.c_int32) for f in entry["flags"]]
         threads = [("parallel", ADDRESS), ("pool", ADDRESS), ("memory", ADDRESS), ("memory_bytes", COUNT)]
         first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int), ("threads", ctypes.c_int32)]
         tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
@@ -49,14 +50,14 @@ class CSpec:
         self.Options = _structure("Options", [*first, ("seed", ctypes.c_uint64), *threads, *flags])
 
     def hyper(self, **values: float) -> Any:
-        given = {h["name"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
+        given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
         return self.Hyper(**(given | values))
 
     def options(self, **values: Any) -> Any:
-        own = {"abi": self.library.manifest["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
+        own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
         for flag in self.entry["flags"]:
             default = flag["default"]
-            own[flag["name"]] = flag["choices"].index(default) if flag["choices"] else int(default)
+            own[flag["field"]] = flag["choices"].index(default) if flag["choices"] else int(default)
         return self.Options(**(own | values))
 
     def call(self, function: str, *arguments: Any, result: Any = ctypes.c_int) -> Any:
@@ -82,8 +83,8 @@ class Context:
         for i, (w, g) in enumerate(zip(weights, grads, strict=True)):
             tensors[i].data, tensors[i].grad = w.ctypes.data, g.ctypes.data
             tensors[i].shape, tensors[i].rank = ctypes.addressof(shapes[i]), w.ndim
-            for name, arrays in inputs.items():
-                setattr(tensors[i], name, arrays[i].ctypes.data)
+            for x in spec.entry["inputs"]:
+                setattr(tensors[i], x["field"], inputs[x["name"]][i].ctypes.data)
         self.address, chosen = ADDRESS(), spec.options(**options)
         self.given = (tensors, COUNT(self.n), ctypes.byref(chosen), ctypes.byref(hyper))
         spec.must("create", ctypes.byref(self.address), *self.given)

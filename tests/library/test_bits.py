@@ -57,7 +57,7 @@ def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], t
     def arrays() -> list[Array]:
         return [rng.normal(size=shape).astype(element) for shape in SHAPES]
 
-    weights, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.entry["inputs"]}
+    weights, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.inputs}
     others = [w.copy() for w in weights]
     hyper = own.hyper()
     context = Context(own, weights, grads, inputs, hyper, seed=3)

@@ -29,7 +29,7 @@ def test_a_context_steps_as_python_does(name: str, tmp_path: Path) -> None:
     only_matrices = any("rank" in require.names for require in rule.spec.requires)
     shapes = [x for x in SHAPES if len(x) == 2 or not only_matrices]
     weights, grads = ([rng.normal(size=x).astype(np.float32) for x in shapes] for _ in range(2))
-    inputs = {x: [rng.normal(size=s).astype(np.float32) for s in shapes] for x in own.entry["inputs"]}
+    inputs = {x: [rng.normal(size=s).astype(np.float32) for s in shapes] for x in own.inputs}
     given = dict.fromkeys(rule.spec.given, 0.5)
     others, hyper = [w.copy() for w in weights], own.hyper(**given)
     context = Context(own, weights, grads, inputs, hyper)

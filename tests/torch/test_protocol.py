@@ -245,6 +245,30 @@ def test_averaged_models() -> None:
 # ---------------------------------------------------------------- graphs and processes
 
 
+def test_what_others_put_around_pytorchs_methods_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    class Mixin(torch.optim.Optimizer):
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            called.append("mixin")
+            super().zero_grad(set_to_none)
+
+    class Mixed(LION, Mixin):
+        pass
+
+    theirs = torch.optim.Optimizer.add_param_group
+
+    def patched(self: Any, group: dict[str, Any]) -> None:
+        called.append("patched")
+        theirs(self, group)
+
+    monkeypatch.setattr(torch.optim.Optimizer, "add_param_group", patched)
+    optimizer = Mixed([Parameter(torch.ones(3))], lr=0.1)
+    optimizer.param_groups[0]["params"][0].grad = torch.ones(3)
+    optimizer.zero_grad()
+    assert called == ["patched", "mixin"] and optimizer.param_groups[0]["params"][0].grad is None
+
+
 def test_a_compiled_train_step_has_no_warning_and_compiles_once() -> None:
     import torch._dynamo
     from torch._dynamo.utils import counters

@@ -1,0 +1,166 @@
+"""Specs whose names, starts or shapes are unusual: a library in C has them as Python does, or refuses them in words."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen.cli import main
+from optgen.execute.buffers import numpy_dtype
+from tests.library.c_library import ADDRESS, CLibrary, Context, build
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+NAMES = """\
+optimizer Odd " */ int x; /* {}"
+param struct = 0.9 in [0, 1)
+param errno = 0.5
+param T = 1.0
+param t_ = 1.0
+input data "what a tensor has, too"
+flag threads = false
+flag move = 'a.b' | 'c'
+state match = 0
+update:
+  match' = struct*match + (1 - struct)*g*errno if move == 'a.b'
+  match' = g otherwise
+  w' = w - lr*match'*T + 0*t_*data if not threads
+  w' = w - lr*match' otherwise
+"""
+START = """\
+optimizer Start "a state that starts as something"
+param p = 0.3
+{declared}
+update:
+  m' = 0.9*m + 0.1*g
+  w' = w - lr*m'
+"""
+SHARED = """\
+optimizer Shares "one value for all tensors"
+state scale: shared = 3
+flag mat = rank >= 2
+update:
+  scale' = 0.5*scale
+  w' = w - lr*g*scale' if mat
+  w' = w - 2*lr*g*scale' otherwise
+"""
+JOINED = """\
+optimizer Joined "a norm over all tensors"
+param beta = 0.5
+state m = 0
+update:
+  u = beta*g
+  m' = 0.9*m + u
+  w' = w - lr*m'/max(norm(u, over params), 1e-8)
+"""
+
+
+def library(folder: Path, text: str, *arguments: str) -> Any:
+    (folder / "odd.opt").write_text(text)
+    build(folder, str(folder / "odd.opt"), "--cpu", "native", *arguments)
+    return CLibrary(folder, "odd").spec("odd")
+
+
+def test_names_of_c_and_rust(tmp_path: Path) -> None:
+    own = library(tmp_path, NAMES, "--all")
+    w, g = [np.ones(5, np.float32)], [np.full(5, 0.25, np.float32)]
+    other, inputs = [w[0].copy()], {"data": [np.ones(5, np.float32)]}
+    fields = {"struct": "struct_", "errno": "errno_", "data": "data_", "threads": "threads_"}
+    assert [name for name, _ in own.Hyper._fields_][:2] == ["struct_", "errno_"]
+    hyper = own.hyper()
+    context = Context(own, w, g, inputs, hyper)
+    context.step(hyper)
+    optgen.load(str(tmp_path / "odd.opt")).bind(other, g, inputs=inputs)()
+    assert w[0].tobytes() == other[0].tobytes()
+    header = (tmp_path / "odd.h").read_text()
+    assert all(f" {name}; " in header or f"*{name}; " in header for name in fields.values())
+
+
+@pytest.mark.parametrize("declared", ["state m = 0.1", "state m = p", "state m = w", "state h[1] = 0.1\nstate m = 0.1"])
+@pytest.mark.parametrize(
+    ("dtype", "storage"), [("bfloat16", None), ("float32", "bfloat16"), ("float32", "int8_dynamic"), ("float64", None)]
+)
+def test_states_start_as_in_python(declared: str, dtype: str, storage: str | None, tmp_path: Path) -> None:
+    text = START.format(declared=declared)
+    if "h[1]" in declared:
+        text = text.replace("  w' =", "  h' = g + 0*h[-1]\n  w' =")
+    how = ["--storage", storage] if storage else []
+    (tmp_path / "odd.opt").write_text(text)
+    if declared in ("state m = p", "state m = w") and (storage or (dtype == "bfloat16" and declared == "state m = p")):
+        assert main(["build", str(tmp_path / "odd.opt"), "--dtype", dtype, *how, "-o", str(tmp_path)]) == 2
+        return
+    own = library(tmp_path, text, "--dtype", dtype, *how)
+    rng, kind = np.random.default_rng(0), numpy_dtype(dtype)
+    w, g = ([rng.normal(size=x).astype(kind) for x in ((7,), (90, 70))] for _ in range(2))
+    others, hyper = [x.copy() for x in w], own.hyper()
+    context = Context(own, w, g, {}, hyper)
+    bound = optgen.load(str(tmp_path / "odd.opt"), dtype, storage=storage).bind(others, g)
+    for _ in range(2):
+        context.step(hyper)
+        bound()
+    assert [x.tobytes() for x in w] == [x.tobytes() for x in others]
+    own.must("save", context.address, str(tmp_path / "states").encode())
+
+
+def test_values_that_tensors_share(tmp_path: Path) -> None:
+    own = library(tmp_path, SHARED)
+    w, g = ([np.ones(x, np.float32) for x in ((7,), (3, 4))] for _ in range(2))
+    with pytest.raises(AssertionError, match="all tensors share values, so they need one kernel"):
+        Context(own, w, g, {}, own.hyper())
+    folder = tmp_path / "joined"
+    folder.mkdir()
+    own = library(folder, JOINED)
+    context = Context(own, w, g, {}, own.hyper())
+    for values, accepted in (((0.7, 0.5), False), ((0.5, 0.7), False), ((0.7, 0.7), True)):
+        each = (own.Hyper * 2)(*(own.hyper(beta=x) for x in values))
+        assert (own.call("step_each", context.address, each) == 0) == accepted
+
+
+def test_weights_to_evaluate_with_have_memory_of_their_own(tmp_path: Path) -> None:
+    build(tmp_path, "schedulefree_sgd", "--name", "own", "--cpu", "native")
+    own = CLibrary(tmp_path, "own").spec("schedulefree_sgd")
+    w, g, hyper = [np.ones(9, np.float32)], [np.ones(9, np.float32)], own.hyper()
+    context = Context(own, w, g, {}, hyper)
+    context.step(hyper)
+    place, count = ADDRESS(), ctypes.c_int64()
+    own.must("state", context.address, ctypes.c_int64(0), b"z", ctypes.byref(place), ctypes.byref(count))
+    for wrong in (w[0].ctypes.data, g[0].ctypes.data + 8, place.value):
+        status = own.call("evaluate", context.address, ctypes.byref(hyper), (ADDRESS * 1)(wrong))
+        assert status == 7 and "overlaps" in own.library.error()
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62), (0, 2**31, 2**31), (0, 2**62, 2**62)])
+def test_lengths_beside_a_zero_are_bounded(shape: tuple[int, ...], tmp_path: Path) -> None:
+    text = "optimizer Odd\nstate c: col = 1\nupdate:\n  c' = c + mean(g, per col)\n  w' = w - lr*g*c'\n"
+    own = library(tmp_path, text)
+    lengths = (ctypes.c_int64 * len(shape))(*shape)
+    tensor = own.Tensor(None, None, ctypes.addressof(lengths), len(shape))
+    given = (ctypes.byref(tensor), ctypes.c_int64(1), ctypes.byref(own.options()), ctypes.byref(own.hyper()))
+    assert own.call("create", ctypes.byref(ADDRESS()), *given) == 4
+
+
+@pytest.mark.parametrize(("name", "said"), [("pool", "pool_create"), ("set", "set_"), ("math", "a header")])
+def test_names_that_c_has_already(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / f"{name}.opt").write_text("optimizer Odd\nupdate:\n  w' = w - lr*g\n")
+    assert main(["build", str(tmp_path / f"{name}.opt"), "-o", str(tmp_path / "out"), "--cpu", "native"]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc")
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+def test_modules_of_rust_compile(edition: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.opt").write_text(NAMES)
+    specs = [str(tmp_path / "odd.opt"), "schedulefree_sgd", "adam with sam", "rmsprop"]
+    build(tmp_path, *specs, "--name", "several", "--cpu", "native")
+    command = ["rustc", "--edition", edition, "--crate-type", "lib", "-D", "warnings", "--emit", "metadata"]
+    done = subprocess.run(
+        [*command, "several.rs", "-o", "several.rmeta"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
