@@ -76,12 +76,13 @@ def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
         purpose = f"The phase {phase} of a step ({', then '.join(optimizer.phases)}), in place; it advances t"
         purpose += "" if phase == first else ", so take 1 from t before the call"
     made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
+    more = ", and hyper" if built.kernel.last_two else ""
     parts = [
         STEP,
         names(optimizer, built),
         f"/* {purpose}. */",
         f"void {symbol}(const optgen_step *step);\n",
-        "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
+        f"/* How many doubles step->workspace must hold; reads n, size, cols, index and present{more}. */",
         f"int64_t {symbol}_workspace(const optgen_step *step);\n",
     ]
     return framed(f"{symbol.upper()}_H", about(optimizer, built, made), parts)

@@ -81,7 +81,6 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
     c->memory_bytes = needed;
     lay_out(c, (uintptr_t)c->memory, 1);
     set_all_pointers(c);
-    fill_hyper(c);
     int64_t elements = 0;
     for (int64_t i = 0; i < c->n; i++)
         elements += c->members[i].size;

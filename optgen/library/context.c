@@ -291,8 +291,10 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
         *status = check_overlap(c, r->memory, r->memory_bytes, NULL);
     if (!*status)
         *status = make_groups(c);
-    if (!*status)
+    if (!*status) {
+        fill_hyper(c); /* the sizes of workspaces follow from those of tensors, which are there too */
         return c;
+    }
     give_back(c);
     return NULL;
 }

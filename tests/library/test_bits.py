@@ -32,7 +32,7 @@ CASES = [
     ("lamb", ()),
     ("lamb", ("--cpu", "x86-64")),
     ("adam", ("--cpu", "x86-64", "--storage", "int8_dynamic")),
-    ("adafactor", ()),
+    ("torch/adafactor", ()),
     ("sgd", ("--set", "momentum=0.9")),
     ("prodigy", ()),
     ("schedulefree_adamw", ()),
