@@ -1,5 +1,6 @@
 """Libraries in C of one spec or several, for programs that are not Python: `optgen build adam mine.opt --name mylib`.
 
+    c_text      how names, texts and numbers are written in C
     cpus        the CPUs that kernels are made for, several in one library
     specs       the specs of a library, and the variants of each that are built
     kernels     their kernels as object code
@@ -9,6 +10,6 @@
     source      the source: tables of what was built, and the functions of the header
     files       what is written, and compiled where there is a C compiler
 
-The source of a library is one C file. It begins with what all of them share: `tables.c`, `support.c`, `context.c`,
-`calls.c` and `saved.c` in this folder, and the pool of `optgen/threads/pool.c`.
+The source of a library is one C file. It begins with what all of them share: the pool of `optgen/threads/pool.c`,
+and the C files of this folder, in the order of `source.SHARED`.
 """
