@@ -57,9 +57,14 @@ def test_kernels_equal_the_interpreter(name: str, mode: str) -> None:
 
 
 def agrees(spec: optgen.Optimizer, dtype: str) -> None:
-    """A step of stages, of phases or with histories: kernels, interpreter and equations."""
-    rule = optgen.load(spec, dtype, lr=0.1)
-    assert agree.compare(rule, [s for s in STAGED_SHAPES if agree.fits(rule, s)], 1, compiled=True) is None
+    """A step of stages, of phases or with histories: kernels, interpreter and equations.
+
+    On another machine the equations are left out. Where a matrix is singular, as in SWAN, what its LAPACK returns
+    differs by more than rounding from what the equations have, and they judged the interpreter here.
+    """
+    rule, judged = optgen.load(spec, dtype, lr=0.1), BITS is None
+    shapes = [s for s in STAGED_SHAPES if agree.fits(rule, s)]
+    assert agree.compare(rule, shapes, 1, compiled=True, judged=judged) is None
 
 
 # ---------------------------------------------------------------- another machine
