@@ -217,6 +217,7 @@ static pool *pool_create(int32_t threads)
     atomic_store(&shared->threads, own->started + 1);
     return shared;
 }
+
 static void pool_parallel_for(void *of, optgen_task task, const void *step, int64_t elements)
 {
     if (is_elsewhere(of))
