@@ -158,7 +158,7 @@ LIBRARIES = {
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
-    "torch": {"torch"},
+    "torch": {"torch", "tune"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}

@@ -20,6 +20,7 @@ stdbool stddef stdint stdio stdlib string threads time uchar unistd wchar
 if TYPE_CHECKING:
     from optgen.library.files import Library
     from optgen.library.specs import LibrarySpec
+    from optgen.model import Optimizer
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -101,11 +102,12 @@ def _library(args: argparse.Namespace) -> Library:
     from optgen.library import cpus
     from optgen.library.files import Library
 
+    optimizers = [read(source_named(spec)) for spec in args.spec]
     prefixes = [prefix_of(spec) for spec in args.spec]
     for x in args.set:
         if _set_for(x) not in ("", *prefixes):
             raise Usage(f"--set {x}: the specs of this library are {', '.join(prefixes)}")
-    specs = [_library_spec(spec, args) for spec in args.spec]
+    specs = [_library_spec(prefix, x, args) for prefix, x in zip(prefixes, optimizers, strict=True)]
     for prefix in prefixes:
         if prefixes.count(prefix) > 1:
             raise Usage(f"two specs are named {prefix!r}; their functions would have the same names")
@@ -122,7 +124,7 @@ def _library(args: argparse.Namespace) -> Library:
         raise Usage(str(error)) from None
 
 
-def _library_spec(spec: str, args: argparse.Namespace) -> LibrarySpec:
+def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:
     from optgen.library.specs import library_spec
 
     everywhere = [x for x in args.storage if "=" not in x]
@@ -130,7 +132,6 @@ def _library_spec(spec: str, args: argparse.Namespace) -> LibrarySpec:
         raise Usage("--storage: one for all states, or STATE=STORAGE for each")
     chosen = everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
     how = {"master": args.master, "every_flag": args.all}
-    optimizer, prefix = read(source_named(spec)), prefix_of(spec)
     given = [x.removeprefix(f"{prefix}.") for x in args.set if _set_for(x) in ("", prefix)]
     try:
         return library_spec(prefix, optimizer, settings(given), list(dict.fromkeys(args.dtype)), chosen, **how)
