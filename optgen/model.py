@@ -209,6 +209,13 @@ class Equation:
 FlagValue = bool | str
 Flags = Mapping[str, FlagValue]
 
+
+def flags_text(flags: Flags) -> str:
+    """`amsgrad=false kind=linear`."""
+    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
+    return " ".join(words) or "the only variant"
+
+
 RESERVED_PARAMS: Mapping[str, Param] = {
     p.name: p
     for p in (

@@ -128,12 +128,6 @@ def variants(optimizer: Optimizer) -> list[Flags]:
     return [flags for flags in optimizer.variants() if not flags.get("sparse")]
 
 
-def flags_text(flags: Flags) -> str:
-    """`amsgrad=false kind=linear`."""
-    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
-    return " ".join(words) or "the only variant"
-
-
 def settings(pairs: Iterable[str]) -> dict[str, Any]:
     """`NAME=VALUE` pairs as keyword arguments of `optgen.load`: true, false, none, numbers, else text."""
     words = {"true": True, "false": False, "none": None}

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from optgen.cli.common import Commands, command, flags_text, read, source_named, variants
+from optgen.cli.common import Commands, command, read, source_named, variants
 from optgen.groups import described, is_group
-from optgen.model import PHASE, Flags, Optimizer, Timing
+from optgen.model import PHASE, Flags, Optimizer, Timing, flags_text
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression

@@ -12,15 +12,16 @@ from optgen import specfiles
 from optgen.cli import workers
 from optgen.cli.common import Usage, read, settings, shown, source_named, write
 
-_HEADERS = """
-assert c complex ctype errno fenv float inttypes limits locale m math pthread rt sched setjmp signal stdarg stdatomic
-stdbool stddef stdint stdio stdlib string threads time uchar unistd wchar
-"""
-
 if TYPE_CHECKING:
     from optgen.library.files import Library
     from optgen.library.specs import LibrarySpec
     from optgen.model import Optimizer
+
+_HEADERS = """
+assert c complex ctype errno fenv float inttypes limits locale m math pthread rt sched setjmp signal stdarg stdatomic
+stdbool stddef stdint stdio stdlib string threads time uchar unistd wchar
+"""
+"""Headers and libraries of C, which one of ours must not hide."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,10 @@ import argparse
 
 from optgen import groups
 from optgen.cli import times
-from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, read, settings, source_named
+from optgen.cli.common import Commands, Usage, add_arch, arch, command, read, settings, source_named
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import STORAGES
-from optgen.model import Flags, Optimizer
+from optgen.model import Flags, Optimizer, flags_text
 from optgen.shapes import sizes
 from optgen.stages.plan import KernelStage
 from optgen.symbolic.written import expression

@@ -7,7 +7,8 @@ import math
 from optgen.model import Flag
 
 _TENSOR_FIELDS = ("data", "grad", "shape", "rank")
-_OPTION_FIELDS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes")
+OPTION_FIELDS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes")
+"""Those that all options have, before the flags."""
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield compl
 concept const consteval constexpr constinit const_cast continue decltype default delete do double dynamic_cast else enum
@@ -22,7 +23,7 @@ linux unix errno NAN INFINITY EOF NULL assert
 
 def field(name: str) -> str:
     """The name of a field, which is no keyword of C or C++, and no field of every tensor or of all options."""
-    return f"{name}_" if name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *_OPTION_FIELDS) else name
+    return f"{name}_" if name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *OPTION_FIELDS) else name
 
 
 def choice_name(flag: Flag, k: int) -> str:

@@ -25,7 +25,7 @@ static void hold_while_forking(void)
 
 /* The context of a spec at an address, which may be that of memory that is no longer there; NULL and an error if there
    is none. With `taken`, it is no longer there from now on. */
-static context *found(const spec *s, const void *address, int taken)
+static context *context_at(const spec *s, const void *address, int taken)
 {
     lock();
     context **place = &registry;
@@ -101,7 +101,7 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
 
 static optgen_status destroy(const spec *s, void *address)
 {
-    context *const c = address ? found(s, address, 1) : NULL;
+    context *const c = address ? context_at(s, address, 1) : NULL;
     if (c)
         give_back(c);
     return c || !address ? OPTGEN_OK : OPTGEN_NO_CONTEXT;
@@ -196,7 +196,7 @@ static optgen_status check_due(const context *c, int32_t phase)
 
 static optgen_status step(const spec *s, void *address, const double *hyper, int64_t stride, int32_t phase)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!hyper)
@@ -216,7 +216,7 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
 /* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
 static inline optgen_status evaluate(const spec *s, void *address, const double *hyper, void *const *out)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!hyper || (c->n && !out))
@@ -239,7 +239,7 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
 /* Has the next steps read other gradients, of the same shapes. */
 static optgen_status set_gradients(const spec *s, void *address, const void *const *grads)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (c->n && !grads)
@@ -261,7 +261,7 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
 /* Where a state of a tensor is, and how many bytes it has. */
 static optgen_status state(const spec *s, void *address, int64_t i, const char *name, void **data, int64_t *bytes)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!name || !data || !bytes)
@@ -280,6 +280,6 @@ static optgen_status state(const spec *s, void *address, int64_t i, const char *
 /* The counts of updates, one for each tensor, which may be set. */
 static int64_t *counts(const spec *s, void *address)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     return c ? c->t : NULL;
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.library.c_text import field, quoted, real
 from optgen.library.specs import LibrarySpec
-from optgen.model import DIMENSIONS, Flag
+from optgen.model import DIMENSIONS
 from optgen.truth import COMPARISONS
 
 
@@ -24,9 +24,8 @@ def chooser(own: LibrarySpec) -> str:
 
 
 def _body(own: LibrarySpec) -> Iterator[str]:
-    spec, values = own.spec, flag_values(own)
-    writer = _Writer(own)
-    names = [flag.name for flag in spec.flags]
+    spec, writer = own.spec, _Writer(own)
+    values = {flag.name: spec.flag_values()[flag.name] for flag in spec.flags}
     for flag in spec.flags:
         if flag.condition is None:
             k = own.chosen_flags.index(flag)
@@ -43,31 +42,18 @@ def _body(own: LibrarySpec) -> Iterator[str]:
         yield f"    *why = {quoted(require.message)};"
         yield "    return -1;"
         yield "}"
-    count, terms = 1, []
-    for name in names:
-        terms.append(f"{count} * flag_{name}")
-        count *= len(values[name])
+    terms, count = [], 1  # the place of a combination of flags, and how many there are
+    for name, possible in values.items():
+        terms.append((name, count))
+        count *= len(possible)
     numbers = [-1] * count
     for number, flags in enumerate(own.variants):
-        place, factor = 0, 1
-        for name in names:
-            place += factor * values[name].index(flags[name])
-            factor *= len(values[name])
-        numbers[place] = number
+        numbers[sum(factor * values[name].index(flags[name]) for name, factor in terms)] = number
     yield f"static const int32_t numbers[] = {{{', '.join(map(str, numbers))}}};"
-    yield f"const int32_t number = numbers[{' + '.join(terms) or '0'}];"
+    yield f"const int32_t number = numbers[{' + '.join(f'{factor} * flag_{name}' for name, factor in terms) or '0'}];"
     yield "if (number < 0)"
     yield '    *why = "no variant has these flags";'
     yield "return number;"
-
-
-def flag_values(own: LibrarySpec) -> dict[str, list[bool | str]]:
-    """The values of each flag, in the order of their numbers in C."""
-
-    def of(flag: Flag) -> list[bool | str]:
-        return list(flag.choices) if flag.choices else [False, True]
-
-    return {flag.name: of(flag) for flag in own.spec.flags}
 
 
 class _Writer:

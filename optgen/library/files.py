@@ -46,10 +46,10 @@ class Library:
             (m, (dtype, small, section, number), variant)
             for m in self.specs
             for dtype in m.dtypes
-            for small in ((False, True) if m.small_differ else (False,))
+            for small in m.sizes
             for number, flags in enumerate(m.variants)
             if m.is_built(flags)
-            for section, (_, variant) in enumerate(m.built(dtype, flags, small=small))
+            for section, variant in enumerate(m.built(dtype, flags, small=small))
         ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from optgen.emit.header import PARALLEL_FOR, framed, safe
 from optgen.library.c_text import choice_name, field, real
@@ -29,7 +30,7 @@ SHARED = f"""\
 /* What a function says. The text of the last error of a thread is that of LIBRARY_error(). */
 typedef enum optgen_status {{
     OPTGEN_OK = 0,
-    OPTGEN_BAD_ABI,      /* header and library are of different versions */
+    OPTGEN_BAD_ABI,      /* the options are those of another header */
     OPTGEN_BAD_CPU,      /* the library was built for instructions that this CPU lacks */
     OPTGEN_BAD_ARGUMENT, /* a pointer is NULL, a number is out of its range */
     OPTGEN_BAD_SHAPE,
@@ -66,16 +67,15 @@ def abi(m: LibrarySpec) -> int:
 def header(library: str, specs: Sequence[LibrarySpec], made: str) -> str:
     """The text of `LIBRARY.h`; `made` says what the kernels are for."""
     about = f"/* {library}: {', '.join(m.spec.name for m in specs)}. {made} */"
-    functions = [part for m in specs for part in _of_spec(m)]
-    error = [
+    parts = [
+        SHARED,
         "/* What was wrong in the last call of this thread that returned an error. */",
         f"OPTGEN_API const char *{library}_error(void);\n",
         "/* The CPU whose kernels are taken here, of those that the library was built for; NULL: none of them. */",
         f"OPTGEN_API const char *{library}_cpu(void);\n",
+        *(part for m in specs for part in _of_spec(m)),
     ]
-    return framed(
-        f"{library.upper()}_H", about, ["#include <math.h>\n#include <string.h>\n", SHARED, *error, *functions]
-    )
+    return framed(f"{library.upper()}_H", about, parts, ("math.h", "stdint.h", "string.h"))
 
 
 def _of_spec(m: LibrarySpec) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
     yield f"typedef struct {p}_context {p}_context;\n"
     yield _defaults(f"{p}_hyper", [(field(n), real(x)) for n, x in m.hyper_defaults.items()])
     yield _defaults(f"{p}_options", list(option_defaults(m)))
-    yield from _functions(m)
+    yield from (f"/* {f.about} */\nOPTGEN_API {f.prototype};\n" for f in functions(m))
 
 
 def _about(m: LibrarySpec) -> str:
@@ -165,60 +165,67 @@ def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
 
 
 def _defaults(name: str, values: Sequence[tuple[str, str]]) -> str:
-    lines = [f"    of.{field} = {value};" for field, value in values]
-    return "\n".join(
-        [
-            f"static inline {name} {name}_defaults(void)",
-            "{",
-            f"    {name} of;",
-            *_zeroed(name, lines),
-            "    return of;",
-            "}\n",
-        ]
-    )
+    """The function that makes a structure with these values, and zeros elsewhere."""
+    lines = [f"    values.{field} = {value};" for field, value in values]
+    begin = [f"static inline {name} {name}_defaults(void)", "{", f"    {name} values;"]
+    return "\n".join([*begin, "    memset(&values, 0, sizeof values);", *lines, "    return values;", "}\n"])
 
 
-def _zeroed(name: str, lines: Sequence[str]) -> list[str]:
-    """Assignments, after zeros where not every field is assigned to."""
-    return [*(["    memset(&of, 0, sizeof of);"] if name.endswith("_options") else []), *lines]
+# ---------------------------------------------------------------- functions
 
 
-def _functions(m: LibrarySpec) -> Iterator[str]:
-    p = m.prefix
+@dataclass(frozen=True)
+class CFunction:
+    """A function of a spec. `prototype` is its declaration without a semicolon. `call` is the call of calls.c or of
+    saved.c that it consists of, with SPEC for the table of the spec; empty for those that read options."""
+
+    name: str
+    prototype: str
+    about: str
+    call: str = ""
+
+
+def functions(m: LibrarySpec) -> Iterator[CFunction]:
+    """Those of a spec, in the order of the header."""
+
+    def status(end: str, arguments: str, about: str, call: str = "") -> CFunction:
+        return CFunction(f"{p}_{end}", f"optgen_status {p}_{end}({arguments})", about, call)
+
+    p, context = m.prefix, f"{m.prefix}_context *context"
     given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
-    yield (
-        "/* Makes a context: states for n tensors, with the values that they start with. Weights, gradients and\n"
-        "   inputs stay the program's memory, at any alignment, and must be there while a step reads them. A gradient\n"
-        f"   may be NULL until {p}_set_gradients. `hyper` decides which kernels are taken. A context is for one\n"
-        "   thread at a time. */"
-    )
-    yield f"OPTGEN_API optgen_status {p}_create({p}_context **context, {given});\n"
-    yield "/* How many bytes options.memory must have: it follows from shapes alone. -1 after an error. */"
-    yield f"OPTGEN_API int64_t {p}_memory_bytes({given});\n"
-    for phase in m.phases:
-        name = f"{p}_step_{phase}" if phase else f"{p}_step"
+    yield status("create", f"{p}_context **context, {given}", _CREATE.replace("PREFIX", p))
+    about = "How many bytes options.memory must have: it follows from shapes alone. -1 after an error."
+    yield CFunction(f"{p}_memory_bytes", f"int64_t {p}_memory_bytes({given})", about)
+    for k, phase in enumerate(m.phases):
+        name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
-        yield f"/* {what}: updates all tensors. After an error nothing has changed. */"
-        yield f"OPTGEN_API optgen_status {name}({p}_context *context, const {p}_hyper *hyper);\n"
-        yield "/* The same, with n hyper-parameters: those of each tensor. */"
-        yield f"OPTGEN_API optgen_status {name}_each({p}_context *context, const {p}_hyper *hypers);\n"
+        about = f"{what}: updates all tensors. After an error nothing has changed."
+        call = "step(SPEC, context, (const double *)hyper"
+        yield status(name, f"{context}, const {p}_hyper *hyper", about, f"{call}, 0, {k})")
+        about = "The same, with n hyper-parameters: those of each tensor."
+        yield status(f"{name}_each", f"{context}, const {p}_hyper *hypers", about, f"{call}s, {stride}, {k})")
     if m.spec.evaluate:
-        yield "/* Writes the weights to evaluate with to out[i], one for each tensor; nothing else changes. */"
-        yield (
-            f"OPTGEN_API optgen_status {p}_evaluate({p}_context *context, const {p}_hyper *hyper, void *const *out);\n"
-        )
-    yield "/* Has the next steps read n other gradients, of the same shapes. */"
-    yield f"OPTGEN_API optgen_status {p}_set_gradients({p}_context *context, const void *const *grads);\n"
-    names = ", ".join(dict.fromkeys(s.name for s in m.spec.states)) or "none"
-    yield f"/* Where a state of tensor i is, and its bytes. States: {names}. */"
-    yield (
-        f"OPTGEN_API optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data,\n"
-        f"                                   int64_t *bytes);\n"
+        about = "Writes the weights to evaluate with to out[i], one for each tensor; nothing else changes."
+        arguments = f"{context}, const {p}_hyper *hyper, void *const *out"
+        yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)hyper, out)")
+    about = "Has the next steps read n other gradients, of the same shapes."
+    arguments = f"{context}, const void *const *grads"
+    yield status("set_gradients", arguments, about, "set_gradients(SPEC, context, grads)")
+    about = (
+        f"Where a state of tensor i is, and its bytes. States: {', '.join(s.name for s in m.spec.states) or 'none'}."
     )
-    yield "/* Writes counts and states to a file, which is replaced when it is complete; reads them. (safetensors) */"
-    yield f"OPTGEN_API optgen_status {p}_save({p}_context *context, const char *path);"
-    yield f"OPTGEN_API optgen_status {p}_load({p}_context *context, const char *path);\n"
-    yield "/* The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error. */"
-    yield f"OPTGEN_API int64_t *{p}_counts({p}_context *context);\n"
-    yield "/* Frees a context; NULL is none. */"
-    yield f"OPTGEN_API optgen_status {p}_destroy({p}_context *context);\n"
+    arguments = f"{context}, int64_t i, const char *name, void **data, int64_t *bytes"
+    yield status("state", arguments, about, "state(SPEC, context, i, name, data, bytes)")
+    about = "Writes counts and states to a file (safetensors), which is replaced when the new one is complete."
+    yield status("save", f"{context}, const char *path", about, "save(SPEC, context, path)")
+    about = "Reads counts and states. After an error nothing has changed."
+    yield status("load", f"{context}, const char *path", about, "load(SPEC, context, path)")
+    about = "The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error."
+    yield CFunction(f"{p}_counts", f"int64_t *{p}_counts({context})", about, "counts(SPEC, context)")
+    yield status("destroy", context, "Frees a context; does nothing for NULL.", "destroy(SPEC, context)")
+
+
+_CREATE = """\
+Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
+   program's memory, at any alignment, and must be there while a step reads them. A gradient may be NULL until
+   PREFIX_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time."""

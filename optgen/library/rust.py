@@ -128,7 +128,7 @@ def _of_spec(m: LibrarySpec) -> str:
         _structure(f"The hyper-parameters of a step of {m.spec.name}. NaN: unset.", f"{name}Hyper", hyper_fields(m)),
         _structure(f"What a context of {m.spec.name} is made with.", f"{name}Options", option_fields(m)),
         *_constants(m),
-        _default(f"{name}Hyper", [(n, _real(x)) for n, x in m.hyper_defaults.items()]),
+        _default(f"{name}Hyper", [(field(n), _real(x)) for n, x in m.hyper_defaults.items()]),
         _default(f"{name}Options", list(_options(m))),
         _context(m, name),
     ]
@@ -189,7 +189,7 @@ def _real(x: float | None) -> str:
 
 
 def _default(name: str, values: Sequence[tuple[str, str]]) -> str:
-    fields = [f"            {_name(field(n) if name.endswith('Hyper') else n)}: {x}," for n, x in values]
+    fields = [f"            {_name(n)}: {x}," for n, x in values]
     return "\n".join(
         [
             f"impl Default for {name} {{",
@@ -222,9 +222,8 @@ def _context(m: LibrarySpec, name: str) -> str:
         f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
     ]
-    declared += [f"fn {p}_evaluate(context: *mut c_void, {hyper}, out: *const *mut c_void) -> i32;"] * bool(
-        m.spec.evaluate
-    )
+    if m.spec.evaluate:
+        declared.append(f"fn {p}_evaluate({own}, {hyper}, out: *const *mut c_void) {status}")
     lines = ['unsafe extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
     for step, phase in zip(steps, m.phases, strict=True):
         about = f"The phase {phase} of a step." if phase else "A step: updates all tensors."

@@ -155,7 +155,7 @@ static int is_no_file(const char *path)
 /* Writes the counts and states of a context. A file of this name is replaced when the new one is complete. */
 static optgen_status save(const spec *s, void *address, const char *path)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!path)
@@ -219,12 +219,12 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
     const entry *e = wanted(s, f, "t", "I64", shape, 1, 8 * c->n);
     if (!e)
         return OPTGEN_BAD_FILE;
-    size_t count = 1;
+    size_t arrays = 1;
     for (int64_t k = 0; k < c->n * s->n_states; k++)
-        count += c->members[k / s->n_states].states[k % s->n_states] != NULL;
-    if (f->identity.at && f->count != count)
+        arrays += c->members[k / s->n_states].states[k % s->n_states] != NULL;
+    if (f->identity.at && f->count != arrays)
         return fail(OPTGEN_BAD_FILE, "%s: the file has %llu arrays, and this context %llu: it was made with other flags",
-                    s->name, (unsigned long long)f->count, (unsigned long long)count);
+                    s->name, (unsigned long long)f->count, (unsigned long long)arrays);
     for (int64_t i = 0; i < c->n && !is_copied; i++) {
         int64_t count;
         memcpy(&count, f->data + e->begin + 8 * i, 8);
@@ -263,6 +263,7 @@ static char *content_of(const char *path, int64_t *bytes)
     if (found && fread(found, 1, (size_t)*bytes, file) != (size_t)*bytes) {
         free(found);
         found = NULL;
+        errno = ferror(file) ? errno : EIO; /* it was cut off meanwhile */
     }
     const int why = errno;
     fclose(file);
@@ -273,7 +274,7 @@ static char *content_of(const char *path, int64_t *bytes)
 /* Reads counts and states. After an error nothing has changed. */
 static optgen_status load(const spec *s, void *address, const char *path)
 {
-    context *const c = found(s, address, 0);
+    context *const c = context_at(s, address, 0);
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!path)
@@ -283,10 +284,11 @@ static optgen_status load(const spec *s, void *address, const char *path)
     int64_t bytes = 0;
     states_file f = {content_of(path, &bytes), NULL, 0, NULL, 0, {NULL, 0}};
     if (!f.content)
-        return fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be read: %s", s->name, path, strerror(errno));
+        return fail(errno == ENOMEM ? OPTGEN_NO_MEMORY : OPTGEN_BAD_FILE, "%s: '%s' cannot be read: %s", s->name, path, strerror(errno));
     optgen_status status = OPTGEN_OK;
+    errno = 0;
     if (!read_header(&f, bytes))
-        status = fail(OPTGEN_BAD_FILE, "%s: '%s' is no safetensors file, or damaged", s->name, path);
+        status = errno == ENOMEM ? no_memory(s) : fail(OPTGEN_BAD_FILE, "%s: '%s' is no safetensors file, or damaged", s->name, path);
     else if (f.identity.at && !is_word(f.identity, s->identity))
         status = fail(OPTGEN_BAD_FILE, "%s: '%s' has states of another optimizer, or of another version of it", s->name,
                       path);

@@ -16,13 +16,13 @@ from optgen.execute import buffers, storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
-from optgen.library.c_text import field, quoted, real
+from optgen.library.c_text import OPTION_FIELDS, field, quoted, real
 from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
-from optgen.library.header import DTYPES, abi
+from optgen.library.header import DTYPES, functions
 from optgen.library.kernels import LibraryKernel
 from optgen.library.specs import LibrarySpec
-from optgen.model import Flags, Kind
+from optgen.model import Kind, flags_text
 from optgen.spec_identity import identity
 from optgen.threads import pool
 
@@ -79,23 +79,18 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         "/* ---------------------------------------------------------------- functions */\n",
         f"const char *{library}_error(void) {{ return error_text; }}\n",
         f"const char *{library}_cpu(void) {{ return level() < 0 ? NULL : level_names[level()]; }}\n",
-        *(_functions(m) for m in specs),
     ]
-    _check_names(specs, parts)
-    return "\n".join(parts)
+    _check_names(specs, "\n".join(parts))
+    return "\n".join([*parts, *map(_functions, specs)])
 
 
-def _check_names(specs: Sequence[LibrarySpec], parts: Sequence[str]) -> None:
-    """ValueError if a function or a type of a spec has the name of something else in the source.
-
-    `parts` are those of the source, the last ones the functions of the specs.
-    """
-    text, last = "\n".join(parts[: -len(specs)]), "\n".join(parts[-len(specs) :])
+def _check_names(specs: Sequence[LibrarySpec], text: str) -> None:
+    """ValueError if a function or a type of a spec has the name of something else in the text of a source."""
     for m in specs:
-        functions = re.findall(rf"^\S+ \*?({m.prefix}_\w+)\(", last, re.MULTILINE)
-        for name in [*functions, *(f"{m.prefix}_{x}" for x in ("tensor", "hyper", "options", "context"))]:
+        names = [f.name for f in functions(m)]
+        for name in [*names, *(f"{m.prefix}_{x}" for x in ("tensor", "hyper", "options", "context"))]:
             taken = re.search(rf"^(static|#define|typedef|\}}).*\b{name}\b", text, re.MULTILINE)
-            if functions.count(name) > 1 or taken:
+            if names.count(name) > 1 or taken:
                 raise ValueError(f"{m.prefix}: {name} is something else in a library; give the spec another name")
 
 
@@ -206,11 +201,11 @@ def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     hypers = [_hyper_info(m, name) for name in m.hyper_defaults]
     lines += [f"static const hyper_info {p}_hypers[] = {{", *hypers, "};"]
     lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
-    lines += [_texts(f"{p}_variants", map(_flags_text, m.variants))]
+    lines += [_texts(f"{p}_variants", map(flags_text, m.variants))]
     places = [
         tables[kernel.symbols] if kernel is not None else None
         for dtype in dtypes
-        for small in ((False, True) if m.small_differ else (False,))
+        for small in m.sizes
         for section in range(m.sections)
         for kernel in (built.kernels.get((dtype, small, section, v)) for v in range(len(m.variants)))
     ]
@@ -310,15 +305,9 @@ def _texts(name: str, texts: Iterator[str] | Sequence[str]) -> str:
     return f"static const char *const {name}[] = {{{', '.join([*map(quoted, texts), 'NULL'])}}};"
 
 
-def _flags_text(flags: Flags) -> str:
-    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
-    return " ".join(words) or "without flags"
-
-
 def _spec(built: BuiltSpec) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
     fields = {
-        "abi": f"{abi(m):#x}u",
         "name": quoted(m.prefix),
         "identity": quoted("-".join(str(x) for x in identity(m.spec).values())),
         "hypers": f"{p}_hypers",
@@ -340,82 +329,52 @@ def _spec(built: BuiltSpec) -> str:
         "last_two": int(m.spec.last_two),
         "small_differ": int(m.small_differ),
     }
-    return (
-        f"static const spec table_{m.prefix}_spec = {{\n"
-        + "\n".join(f"    .{k} = {x}," for k, x in fields.items())
-        + "\n};"
-    )
+    rows = [f"    .{k} = {x}," for k, x in fields.items()]
+    return "\n".join([f"static const spec {p}_spec = {{", *rows, "};"])
 
 
 # ---------------------------------------------------------------- functions
 
 
 def _functions(m: LibrarySpec) -> str:
-    """The functions of the header, each of which hands its arguments to that of calls.c."""
-    p, flags = m.prefix, m.chosen_flags
-    given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
-    passed = f"&table_{p}_spec, tensors, sizeof({p}_tensor), n, &of, (const double *)hyper"
-    fields = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes")
-    lines = [
-        f"static optgen_status request_of_{p}(request *of, int32_t *flags, const {p}_options *options)",
+    """The functions of the header. Those that read options hand them on with flags in an array."""
+    p, table = m.prefix, f"&table_{m.prefix}_spec"
+    passed = f"{table}, tensors, sizeof({p}_tensor), n, &asked, (const double *)hyper"
+    begin = ["    request asked;", f"    int32_t flags[{len(m.chosen_flags) + 1}];"]
+    asked = f"request_of_{p}(&asked, flags, options)"
+    bodies = {
+        f"{p}_create": [
+            *begin,
+            "    void *made = NULL;",
+            f"    optgen_status status = {asked};",
+            "    if (!status)",
+            f"        status = create(context ? &made : NULL, {passed});",
+            "    if (context)",
+            "        *context = made;",
+            "    return status;",
+        ],
+        f"{p}_memory_bytes": [*begin, f"    return {asked} ? -1 : memory_bytes({passed});"],
+    }
+    lines = _request(m)
+    for f in functions(m):
+        lines += [f.prototype, "{", *bodies.get(f.name, [f"    return {f.call.replace('SPEC', table)};"]), "}\n"]
+    return "\n".join(lines)
+
+
+def _request(m: LibrarySpec) -> list[str]:
+    """The function that reads options."""
+    p = m.prefix
+    return [
+        f"static optgen_status request_of_{p}(request *asked, int32_t *flags, const {p}_options *options)",
         "{",
         "    if (!options)",
         f'        return fail(OPTGEN_BAD_ARGUMENT, "{p}: options is NULL");',
         f"    if (options->abi != {p.upper()}_ABI)",
         f'        return fail(OPTGEN_BAD_ABI, "{p}: the options are of another header, or were not filled by "',
         f'                    "{p}_options_defaults()");',
-        *(f"    of->{x} = options->{x};" for x in fields),
-        *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(flags)),
-        "    of->flags = flags;",
+        *(f"    asked->{x} = options->{x};" for x in OPTION_FIELDS if x != "abi"),
+        *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(m.chosen_flags)),
+        "    asked->flags = flags;",
         "    return OPTGEN_OK;",
         "}\n",
     ]
-    begin = [
-        "    request of;",
-        f"    int32_t flags[{len(flags) + 1}];",
-    ]
-    lines += [
-        f"int64_t {p}_memory_bytes({given})",
-        "{",
-        *begin,
-        f"    return request_of_{p}(&of, flags, options) ? -1 : memory_bytes({passed});",
-        "}\n",
-        f"optgen_status {p}_create({p}_context **context, {given})",
-        "{",
-        *begin,
-        f"    const optgen_status status = request_of_{p}(&of, flags, options);",
-        "    void *made = NULL;",
-        f"    const optgen_status status_of_all = status ? status : create(context ? &made : NULL, {passed});",
-        "    if (context)",
-        "        *context = made;",
-        "    return status_of_all;",
-        "}\n",
-    ]
-    for k, phase in enumerate(m.phases):
-        name = f"{p}_step_{phase}" if phase else f"{p}_step"
-        for end, stride in (("", "0"), ("_each", str(len(m.hyper_defaults)))):
-            lines += [
-                f"optgen_status {name}{end}({p}_context *context, const {p}_hyper *hyper)",
-                f"{{\n    return step(&table_{p}_spec, context, (const double *)hyper, {stride}, {k});\n}}\n",
-            ]
-    if m.spec.evaluate:
-        lines += [
-            f"optgen_status {p}_evaluate({p}_context *context, const {p}_hyper *hyper, void *const *out)",
-            f"{{\n    return evaluate(&table_{p}_spec, context, (const double *)hyper, out);\n}}\n",
-        ]
-    lines += [
-        f"optgen_status {p}_set_gradients({p}_context *context, const void *const *grads)",
-        f"{{\n    return set_gradients(&table_{p}_spec, context, grads);\n}}\n",
-        f"optgen_status {p}_state({p}_context *context, int64_t i, const char *name, void **data, int64_t *bytes)",
-        f"{{\n    return state(&table_{p}_spec, context, i, name, data, bytes);\n}}\n",
-        *(
-            f"optgen_status {p}_{x}({p}_context *context, const char *path)\n"
-            f"{{\n    return {x}(&table_{p}_spec, context, path);\n}}\n"
-            for x in ("save", "load")
-        ),
-        f"int64_t *{p}_counts({p}_context *context)",
-        f"{{\n    return counts(&table_{p}_spec, context);\n}}\n",
-        f"optgen_status {p}_destroy({p}_context *context)",
-        f"{{\n    return destroy(&table_{p}_spec, context);\n}}\n",
-    ]
-    return "\n".join(lines)

@@ -72,13 +72,18 @@ class LibrarySpec:
         """Whether parameters with few elements have kernels of their own, as their states are not in codes."""
         return any(STORAGES[x].block for x in self.storage.values())
 
-    def built(self, dtype: str, flags: Flags, *, small: bool) -> Iterator[tuple[Flags, Variant]]:
+    @fact
+    def sizes(self) -> tuple[bool, ...]:
+        """Whether kernels are for small parameters, for each kind of them."""
+        return (False, True) if self.small_differ else (False,)
+
+    def built(self, dtype: str, flags: Flags, *, small: bool) -> Iterator[Variant]:
         """The variants of the kernels of a combination of flags, section by section."""
         for section in range(self.sections):
             own = dict(flags)
             if self.spec.phases:
                 own[PHASE] = self.spec.phases[section % len(self.spec.phases)]
-            yield own, self._variant(own, dtype, small=small, evaluate=section == len(self.phases))
+            yield self._variant(own, dtype, small=small, evaluate=section == len(self.phases))
 
     def _variant(self, flags: Flags, dtype: str, *, small: bool, evaluate: bool) -> Variant:
         storage: dict[str, str] = {}
@@ -122,7 +127,7 @@ def _check_fields(own: LibrarySpec) -> None:
     """ValueError if two names of a spec are one in C."""
     flags = [f.name for f in own.chosen_flags]
     choices = [choice_name(f, k) for f in own.chosen_flags for k in range(len(f.choices))]
-    for names in (list(own.hyper_defaults), [*flags, "abi"], [i.name for i in own.spec.inputs]):
+    for names in (list(own.hyper_defaults), flags, [i.name for i in own.spec.inputs]):
         written = [field(name) for name in names]
         for name, one in zip(names, written, strict=True):
             if written.count(one) > 1:

@@ -46,7 +46,6 @@ typedef struct {
 } dimensions;
 
 typedef struct {
-    uint32_t abi;
     const char *name, *identity; /* `identity`: of its version and states, for files */
     const hyper_info *hypers;
     const char *const *inputs, *const *states, *const *variants_text;
@@ -68,7 +67,6 @@ typedef struct {
 
 /* The options of any spec. */
 typedef struct {
-    uint32_t abi;
     int32_t dtype, threads;
     uint64_t seed;
     optgen_parallel_for parallel;

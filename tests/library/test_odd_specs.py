@@ -26,12 +26,13 @@ param T = 1.0
 param t_ = 1.0
 input data "what a tensor has, too"
 flag threads = false
+flag abi = false
 flag move = 'a.b' | 'c'
 state match = 0
 update:
   match' = struct*match + (1 - struct)*g*errno if move == 'a.b'
   match' = g otherwise
-  w' = w - lr*match'*T + 0*t_*data if not threads
+  w' = w - lr*match'*T + 0*t_*data if not threads and not abi
   w' = w - lr*match' otherwise
 """
 START = """\
@@ -72,7 +73,7 @@ def test_names_of_c_and_rust(tmp_path: Path) -> None:
     own = library(tmp_path, NAMES, "--all")
     w, g = [np.ones(5, np.float32)], [np.full(5, 0.25, np.float32)]
     other, inputs = [w[0].copy()], {"data": [np.ones(5, np.float32)]}
-    fields = {"struct": "struct_", "errno": "errno_", "data": "data_", "threads": "threads_"}
+    fields = {"struct": "struct_", "errno": "errno_", "data": "data_", "threads": "threads_", "abi": "abi_"}
     assert [name for name, _ in own.Hyper._fields_][:2] == ["struct_", "errno_"]
     hyper = own.hyper()
     context = Context(own, w, g, inputs, hyper)

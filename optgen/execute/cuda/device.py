@@ -246,7 +246,11 @@ def given_stream(stream: Any) -> Callable[[], int]:
     """A function that returns the driver's handle of a stream that the caller gave; TypeError or ValueError if it is
     none. The stream is kept alive."""
     handle = _handle(stream)
-    return lambda: (stream, handle)[1]
+
+    def current(kept: Any = stream) -> int:
+        return handle
+
+    return current
 
 
 def _handle(stream: Any) -> int:

@@ -10,10 +10,9 @@ from typing import Any
 import optgen
 from optgen import pipeline, specfiles
 from optgen.backends.target import CpuTarget
-from optgen.cli.common import flags_text
 from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
-from optgen.model import Flags, Optimizer
+from optgen.model import Flags, Optimizer, flags_text
 from tests.floats import ARM
 
 _AVX512 = "+avx2,+avx512bw,+avx512f,+avx512vbmi,+avx512vl,+fma"
