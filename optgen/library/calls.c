@@ -148,23 +148,55 @@ static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
     return status;
 }
 
+/* Calls the kernel of a group for the updates with counts `t`; `step` is the count that all tensors share, and `turns` are
+   the numbers of the turns of loops. */
+static void call_kernel(context *c, group *own, int64_t behind, int64_t step, const double *turns)
+{
+    const kernel *const of = own->kernel;
+    const int64_t n = own->step.n;
+    for (int64_t j = 0; j < n; j++)
+        own->step.t[j] = c->t[own->order[j]] - behind;
+    for (int32_t k = 0; k < of->n_hyper; k++)
+        for (int64_t j = 0; of->hyper[k] <= HYPER_STEP && j < n; j++)
+            own->hyper[k * n + j] = of->hyper[k] == HYPER_STEP ? (double)step : turns[HYPER_TURN - of->hyper[k]];
+    of->levels[level()].step(&own->step);
+}
+
+/* Calls the kernels of the stages from `begin` to `end` of an update, whose groups begin with `first`. */
+static void run_stages(context *c, group *first, int32_t begin, int32_t end, int64_t behind, int64_t step, double *turns)
+{
+    const program *const p = first->program;
+    for (int32_t k = begin; k < end; k++) {
+        const stage *const s = &p->stages[k];
+        if (s->kernel) {
+            call_kernel(c, first + s->number, behind, step, turns);
+            continue;
+        }
+        for (int32_t turn = 0; turn < s->turns; turn++) {
+            const int32_t body = turn ? 2 - turn % 2 : 0;
+            if (s->turn >= 0)
+                turns[s->turn] = turn;
+            run_stages(c, first, s->bodies[body], s->bodies[body + 1], behind, step, turns);
+        }
+        k = s->bodies[3] - 1;
+    }
+}
+
 /* Runs the kernels of a section. They are given counts that are `behind` those of the tensors, to which `added` is then
-   added. "step", the count that all tensors share, is the largest of theirs. */
+   added; stages are given those of the update itself. "step", the count that all tensors share, is the largest of
+   theirs. */
 static void run(context *c, int32_t section, int64_t behind, int64_t added)
 {
     int64_t newest = 0;
+    double turns[MOST_TURNS];
     for (int64_t i = 0; i < c->n; i++)
         newest = c->t[i] > newest ? c->t[i] : newest;
     for (int64_t g = c->first_group[section]; g < c->first_group[section + 1]; g++) {
         group *const own = &c->groups[g];
-        const kernel *const of = own->kernel;
-        const int64_t n = own->step.n;
-        for (int64_t j = 0; j < n; j++)
-            own->step.t[j] = c->t[own->order[j]] - behind;
-        for (int32_t k = 0; k < of->n_hyper; k++)
-            for (int64_t j = 0; of->hyper[k] == HYPER_STEP && j < n; j++)
-                own->hyper[k * n + j] = (double)(newest + added);
-        of->levels[level()].step(&own->step);
+        if (!own->program)
+            call_kernel(c, own, behind, newest + added, turns);
+        else if (own->number == 0)
+            run_stages(c, own, 0, own->program->n_stages, behind - 1, newest + added, turns);
     }
     for (int64_t i = 0; i < c->n; i++)
         c->t[i] += added;

@@ -105,6 +105,28 @@ static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shar
     return at;
 }
 
+/* Places the work arrays of an update in stages from `at` on; where they end. */
+static uintptr_t lay_out_arrays(const context *c, const group *g, uintptr_t at, int made)
+{
+    const program *const p = g->program;
+    for (int64_t j = 0; p && j < g->step.n; j++)
+        for (int32_t k = 0; k < p->n_arrays; k++) {
+            const buffer *const b = &p->arrays[k];
+            const member *const m = &c->members[g->order[j]];
+            void **const place = &g->arrays[j * p->n_arrays + k];
+            if (b->kind == KIND_SHARED && j) {
+                *place = g->arrays[k];
+                continue;
+            }
+            at = placed(at, items_of(b, m) * b->bytes, b, m->data, bytes_of(c->dtype), made);
+            *place = (void *)at;
+            at += (uintptr_t)(items_of(b, m) * b->bytes);
+            if (at > (uintptr_t)MOST_BYTES && !made)
+                at = (uintptr_t)MOST_BYTES; /* there is no such memory */
+        }
+    return at;
+}
+
 /* Places all states and workspaces from `base` on; where they end. They are made if `made`. */
 static uintptr_t lay_out(context *c, uintptr_t base, int made)
 {
@@ -115,6 +137,8 @@ static uintptr_t lay_out(context *c, uintptr_t base, int made)
         at = lay_out_tensor(c, i, at, shared, made);
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
         group *const own = &c->groups[g];
+        if (own->number == 0)
+            at = lay_out_arrays(c, own, at, made);
         at += made ? (LINE - at % LINE) % LINE : LINE;
         own->step.workspace = (double *)at;
         at += 8 * (uintptr_t)own->kernel->levels[level()].workspace(&own->step);
@@ -127,27 +151,21 @@ static int64_t memory_of(context *c) { return (int64_t)lay_out(c, 0, 0); }
 
 /* ---------------------------------------------------------------- groups: the tensors of one kernel */
 
-static int make_group(context *c, group *g, int32_t section, int64_t first, char *is_taken)
+/* Makes the group of a kernel for n tensors, whose numbers are in `order`; it keeps this memory. */
+static int make_group(const context *c, group *g, const kernel *k, int64_t *order, int64_t n)
 {
-    const kernel *const k = kernel_of(c, section, &c->members[first]);
-    int64_t n = 0;
-    for (int64_t i = first; i < c->n; i++)
-        n += !is_taken[i] && kernel_of(c, section, &c->members[i]) == k;
-    int64_t *const numbers = calloc((size_t)(4 * n), sizeof(int64_t));
+    int64_t *const numbers = calloc((size_t)(3 * n + 1), sizeof(int64_t));
     g->kernel = k;
-    g->order = numbers;
+    g->order = order;
+    g->numbers = numbers;
     g->hyper = calloc((size_t)(n * (k->n_hyper + 1)), sizeof(double));
     g->buffers = calloc((size_t)(n * k->n_buffers + 1), sizeof(void *));
     if (!numbers || !g->hyper || !g->buffers)
         return 0;
-    int64_t *const size = numbers + n, *const cols = size + n, *const t = cols + n;
-    for (int64_t i = first, j = 0; i < c->n; i++) {
-        if (is_taken[i] || kernel_of(c, section, &c->members[i]) != k)
-            continue;
-        is_taken[i] = 1;
-        g->order[j] = i;
-        size[j] = c->members[i].size;
-        cols[j++] = c->members[i].cols;
+    int64_t *const size = numbers, *const cols = size + n, *const t = cols + n;
+    for (int64_t j = 0; j < n; j++) {
+        size[j] = c->members[order[j]].size;
+        cols[j] = c->members[order[j]].cols;
     }
     g->step.n = n;
     g->step.size = size;
@@ -155,34 +173,73 @@ static int make_group(context *c, group *g, int32_t section, int64_t first, char
     g->step.t = t;
     g->step.hyper = g->hyper;
     g->step.cols = cols;
-    g->step.id = g->order;
+    g->step.id = order;
     g->step.seed = c->seed;
     return 1;
+}
+
+/* Makes the groups of the kernels of an update in stages: the first one has the order and the arrays of all. */
+static int make_stages(const context *c, group *first, const program *p, int64_t n)
+{
+    int64_t *const order = first->order;
+    first->arrays = calloc((size_t)(n * p->n_arrays + 1), sizeof(void *));
+    int is_made = first->arrays != NULL;
+    for (int32_t k = 0; is_made && k < p->n_stages; k++) {
+        const stage *const s = &p->stages[k];
+        if (!s->kernel)
+            continue;
+        group *const own = &first[s->number];
+        own->program = p;
+        own->number = s->number;
+        own->arrays = first->arrays;
+        is_made = make_group(c, own, s->kernel, order, n);
+    }
+    return is_made;
+}
+
+/* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken. */
+static int group_tensors(const context *c, group **end, int32_t section, int64_t first, char *is_taken)
+{
+    const kernel *const k = kernel_of(c, section, &c->members[first]);
+    int64_t n = 0;
+    group *const g = *end;
+    *end += k->program ? k->program->n_kernels : 1;
+    g->order = calloc((size_t)(c->n - first), sizeof(int64_t));
+    if (!g->order)
+        return 0;
+    for (int64_t i = first; i < c->n; i++)
+        if (!is_taken[i] && kernel_of(c, section, &c->members[i]) == k) {
+            is_taken[i] = 1;
+            g->order[n++] = i;
+        }
+    return k->program ? make_stages(c, g, k->program, n) : make_group(c, g, k, g->order, n);
 }
 
 static optgen_status make_groups(context *c)
 {
     const int32_t sections = c->spec->sections;
     const int64_t kernels = (int64_t)c->spec->variants * (1 + c->spec->small_differ), most = c->n < kernels ? c->n : kernels;
-    c->groups = calloc((size_t)sections * (size_t)most + 1, sizeof(group));
+    c->groups = calloc((size_t)sections * (size_t)most * (size_t)c->spec->most_kernels + 1, sizeof(group));
     c->first_group = calloc((size_t)sections + 1, sizeof(int64_t));
     char *const is_taken = malloc((size_t)c->n + 1);
-    int is_made = c->groups && c->first_group && is_taken;
+    int is_made = c->groups && c->first_group && is_taken, is_shared = 1;
+    group *end = c->groups;
     for (int32_t section = 0; is_made && section < sections; section++) {
-        int64_t *const end = &c->first_group[section + 1];
-        *end = c->first_group[section];
+        int64_t sets = 0;
         memset(is_taken, 0, (size_t)c->n);
         for (int64_t i = 0; is_made && i < c->n; i++)
-            if (!is_taken[i])
-                is_made = make_group(c, &c->groups[(*end)++], section, i, is_taken);
-        for (int32_t later = section + 1; later < sections; later++)
-            c->first_group[later + 1] = *end;
+            if (!is_taken[i]) {
+                is_made = group_tensors(c, &end, section, i, is_taken);
+                sets++;
+            }
+        is_shared &= sets < 2;
+        for (int32_t later = section; later < sections; later++)
+            c->first_group[later + 1] = end - c->groups;
     }
     free(is_taken);
-    for (int32_t section = 0; is_made && c->spec->shares && section < sections; section++)
-        if (c->first_group[section + 1] - c->first_group[section] > 1)
-            return fail(OPTGEN_BAD_SHAPE, "%s: all tensors share values, so they need one kernel, and these have several: "
-                        "make contexts of their own for those of other shapes", c->spec->name);
+    if (is_made && c->spec->shares && !is_shared)
+        return fail(OPTGEN_BAD_SHAPE, "%s: all tensors share values, so they need one kernel, and these have several: "
+                    "make contexts of their own for those of other shapes", c->spec->name);
     return is_made ? OPTGEN_OK : no_memory(c->spec);
 }
 
@@ -200,6 +257,7 @@ static void set_pointers(context *c, int32_t section, void *const *out)
                 void *const places[] = {m->data, (void *)m->grad, NULL, NULL, out ? out[i] : NULL};
                 const buffer *const of = &k->buffers[b];
                 own->buffers[j * k->n_buffers + b] = of->role == ROLE_STATE ? m->states[of->number]
+                                                     : of->role == ROLE_ARRAY ? own->arrays[j * own->program->n_arrays + of->number]
                                                      : of->role == ROLE_INPUT
                                                          ? (void *)c->inputs[i * s->n_inputs + of->number]
                                                          : places[of->role];
@@ -219,7 +277,11 @@ static void set_all_pointers(context *c)
 static void give_back(context *c)
 {
     for (int64_t g = 0; c->first_group && c->groups && g < c->first_group[c->spec->sections]; g++) {
-        free(c->groups[g].order);
+        if (c->groups[g].number == 0) { /* the others have those of the first one */
+            free(c->groups[g].order);
+            free(c->groups[g].arrays);
+        }
+        free(c->groups[g].numbers);
         free(c->groups[g].hyper);
         free(c->groups[g].buffers);
     }

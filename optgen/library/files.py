@@ -22,7 +22,7 @@ from optgen.ir import Variant
 from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
 from optgen.library.header import ABI, abi, header
-from optgen.library.kernels import LibraryKernel, made
+from optgen.library.kernels import Made, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
 from optgen.library.specs import LibrarySpec
@@ -56,14 +56,15 @@ class Library:
 def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[str, bytes]:
     """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel."""
     jobs = library.jobs()
-    kernels: dict[str, dict[tuple[str, bool, int, int], LibraryKernel]] = {m.prefix: {} for m in library.specs}
-    work = [(m.spec, variant) for m, _, variant in jobs]
+    kernels: dict[str, dict[tuple[str, bool, int, int], Made]] = {m.prefix: {} for m in library.specs}
+    work = [(m.spec, variant, m.args.values) for m, _, variant in jobs]
     with each(partial(made, library.name, library.cpus), work) as results:
         for (m, place, _), kernel in zip(jobs, results, strict=True):
             kernels[m.prefix][place] = kernel
             advance()
     built = [BuiltSpec(m, kernels[m.prefix]) for m in library.specs]
-    natives = {n.symbol: n for own in kernels.values() for kernel in own.values() for n in kernel.natives}
+    every = [kernel for own in kernels.values() for one in own.values() for kernel in one.kernels]
+    natives = {native.symbol: native for kernel in every for native in kernel.natives}
     names = ", ".join(cpu.name for cpu in library.cpus)
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {names}.").encode(),

@@ -136,7 +136,7 @@ def hyper_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
         parts = [*([param.doc] if param.doc else []), "given at each step" if param.given else default]
         parts += [f"in {param.interval}"] if param.interval is not None else []
         parts += ["a whole number"] if param.is_int else []
-        parts += ["fixed in this library"] if name in m.spec.fixed else []
+        parts += ["fixed in this library"] if name in m.fixed else []
         yield "double", field(name), ", ".join(parts)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from optgen import compiled, pipeline
 from optgen.backends import target
 from optgen.compiled import NativeKernel
-from optgen.ir import Variant
+from optgen.ir import Buffer, Variant
+from optgen.ir.buffers import buffers
 from optgen.library.cpus import LibraryCpu
+from optgen.library.stages import Program, is_staged, program
 from optgen.model import Optimizer
 from optgen.objectcode import cache
+from optgen.stages.plan import KernelStage
 
 _SYMBOL = "optgen_library_kernel"
 """What stands for the symbol of a kernel, until it follows from the kernel's text."""
@@ -29,21 +32,59 @@ class LibraryKernel:
     def symbols(self) -> tuple[str, ...]:
         return tuple(native.symbol for native in self.natives)
 
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return self.natives[0].buffers
 
-def made(library: str, cpus: Sequence[LibraryCpu], optimizer: Optimizer, variant: Variant) -> LibraryKernel:
+    @property
+    def dtype(self) -> str:
+        return self.natives[0].dtype
+
+    @property
+    def kernels(self) -> tuple[LibraryKernel, ...]:
+        return (self,)
+
+
+@dataclass(frozen=True)
+class LibraryProgram:
+    """An update in stages: its steps, their kernels, and the buffers that are no work arrays."""
+
+    dtype: str
+    program: Program
+    kernels: tuple[LibraryKernel, ...]
+    buffers: tuple[Buffer, ...]
+
+
+Made = LibraryKernel | LibraryProgram
+
+
+def made(
+    library: str, cpus: Sequence[LibraryCpu], optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]
+) -> Made:
     """A variant for all CPUs, from the cache where it was made before. `library` begins the symbols of kernels, so that
-    a program can have several libraries."""
-    return LibraryKernel(tuple(_native(library, cpu, optimizer, variant) for cpu in cpus))
+    a program can have several libraries. `values` are those of params."""
+
+    def kernel(section: KernelStage | None) -> LibraryKernel:
+        return LibraryKernel(tuple(_native(library, cpu, optimizer, variant, section) for cpu in cpus))
+
+    if not is_staged(optimizer, variant):
+        return kernel(None)
+    found = program(optimizer, variant, values)
+    own = buffers(optimizer, variant, optimizer.program(variant.flags))
+    return LibraryProgram(variant.dtype, found, tuple(map(kernel, found.kernels)), tuple(own))
 
 
-def _native(library: str, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant) -> NativeKernel:
+def _native(
+    library: str, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
+) -> NativeKernel:
+    """The kernel of a variant, or of a stage of it."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
-    key = cache.key(
-        "library", library, optimizer.source.text, chosen, target.llvm_version(), own.triple, own.cpu, own.features
-    )
+    of = (library, optimizer.source.text, chosen, repr(section))
+    key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features)
 
     def make() -> bytes:
-        planned = pipeline.plan(pipeline.build(optimizer, variant))
+        whole = pipeline.build_section(optimizer, variant, section) if section else pipeline.build(optimizer, variant)
+        planned = pipeline.plan(whole)
         text = pipeline.lower(planned, _SYMBOL, own)
         symbol = f"{library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
         code = target.compile_ir(_hidden(text).replace(_SYMBOL, symbol), own).object

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from optgen.backends.step_struct import STEP_FIELDS
-from optgen.compiled import NativeKernel
 from optgen.emit.header import STEP
 from optgen.execute import buffers, storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
@@ -20,8 +20,9 @@ from optgen.library.c_text import OPTION_FIELDS, field, quoted, real
 from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
 from optgen.library.header import DTYPES, functions
-from optgen.library.kernels import LibraryKernel
+from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
+from optgen.library.stages import KernelStep, Step
 from optgen.model import Kind, flags_text
 from optgen.spec_identity import identity
 from optgen.threads import pool
@@ -47,12 +48,12 @@ class BuiltSpec:
     not built are missing."""
 
     own: LibrarySpec
-    kernels: Mapping[tuple[str, bool, int, int], LibraryKernel]
+    kernels: Mapping[tuple[str, bool, int, int], Made]
 
     @fact
     def states(self) -> list[str]:
         """The arrays that contexts own, by name: states, scales of codes, and masters as "w"."""
-        every = (b for kernel in self.kernels.values() for b in kernel.natives[0].buffers)
+        every = (b for kernel in self.kernels.values() for b in kernel.buffers)
         return list(dict.fromkeys(b.memory for b in every if self.is_state(b)))
 
     def is_state(self, buffer: Buffer) -> bool:
@@ -137,12 +138,14 @@ def _pool() -> str:
 
 def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str]) -> str:
     specs = [b.own for b in built]
+    programs = [x.program for b in built for x in b.kernels.values() if isinstance(x, LibraryProgram)]
     names = {
         "LEVELS": len(cpus),
         "MOST_STATES": max(len(b.states) for b in built) + 1,
         "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
         "MOST_HYPERS": max(len(m.hyper_defaults) for m in specs) + 1,
         "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
+        "MOST_TURNS": max((len(x.turns) for x in programs), default=0) + 1,
         "STEP_FIELDS": len(STEP_FIELDS),
         "LINE": buffers.CACHE_LINE_BYTES,
         "PAGE": buffers.PAGE_BYTES,
@@ -174,7 +177,8 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
 
 def _declarations(built: Sequence[BuiltSpec]) -> Iterator[str]:
     """The kernels, as C sees them."""
-    for symbol in dict.fromkeys(x for b in built for kernel in b.kernels.values() for x in kernel.symbols):
+    kernels = [kernel for b in built for made in b.kernels.values() for kernel in made.kernels]
+    for symbol in dict.fromkeys(x for kernel in kernels for x in kernel.symbols):
         yield f"void {symbol}(const optgen_step *step);\nint64_t {symbol}_workspace(const optgen_step *step);"
     yield _ARITHMETIC
 
@@ -193,46 +197,106 @@ def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     lines = [
         f"static inline void use_of_{m.prefix}(void) {{ (void)divided, (void)min_of, (void)max_of, (void)evaluate; }}"
     ]
-    tables: dict[tuple[str, ...], str] = {}
-    for kernel in built.kernels.values():
-        if kernel.symbols not in tables:
-            tables[kernel.symbols] = f"{p}_kernel_{len(tables)}"
-            lines += _kernel(built, kernel, tables[kernel.symbols])
+    tables: dict[str, str] = {}
+    for made in built.kernels.values():
+        if (key := _key(made)) not in tables:
+            tables[key] = name = f"{p}_kernel_{len(tables)}"
+            if isinstance(made, LibraryKernel):
+                lines += _kernel(built, made, name, {}, ())
+            else:
+                lines += _program(built, made, name)
     hypers = [_hyper_info(m, name) for name in m.hyper_defaults]
     lines += [f"static const hyper_info {p}_hypers[] = {{", *hypers, "};"]
     lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
     lines += [_texts(f"{p}_variants", map(flags_text, m.variants))]
     places = [
-        tables[kernel.symbols] if kernel is not None else None
+        tables[_key(made)] if made is not None else None
         for dtype in dtypes
         for small in m.sizes
         for section in range(m.sections)
-        for kernel in (built.kernels.get((dtype, small, section, v)) for v in range(len(m.variants)))
+        for made in (built.kernels.get((dtype, small, section, v)) for v in range(len(m.variants)))
     ]
     lines += [f"static const kernel *const {p}_kernels[] = {{{', '.join(f'&{x}' if x else 'NULL' for x in places)}}};"]
     lines += [chooser(m), _spec(built)]
     return "\n".join([*lines, ""])
 
 
-def _kernel(built: BuiltSpec, kernel: LibraryKernel, name: str) -> Iterator[str]:
-    native = kernel.natives[0]
-    rows = [_buffer(built, b, native) for b in native.buffers]
-    yield f"static const buffer {name}_buffers[] = {{\n" + "\n".join(f"    {row}," for row in rows) + "\n};"
-    order = list(built.own.hyper_defaults)
-    numbers = [str(order.index(x)) if x in order else f"HYPER_{x.upper()}" for x in native.hyper]
-    yield f"static const int32_t {name}_hyper[] = {{{', '.join(numbers) or '0'}}};"
+def _key(made: Made) -> str:
+    """A text that kernels and programs have in common if one table is for both."""
+    symbols = [kernel.symbols for kernel in made.kernels]
+    return repr((symbols, None if isinstance(made, LibraryKernel) else made.program))
+
+
+def _kernel(
+    built: BuiltSpec, kernel: LibraryKernel, name: str, places: Mapping[str, int], turns: Sequence[str]
+) -> Iterator[str]:
+    """The table of a kernel. `places` are the numbers of its work arrays, and `turns` what it calls those of turns."""
+    native, order = kernel.natives[0], list(built.own.hyper_defaults)
+
+    def number(x: str) -> str:
+        if x in turns:
+            return f"HYPER_TURN - {turns.index(x)}"
+        return str(order.index(x)) if x in order else f"HYPER_{x.upper()}"
+
+    yield _buffers(built, kernel, name, places)
+    yield f"static const int32_t {name}_hyper[] = {{{', '.join(map(number, native.hyper)) or '0'}}};"
     levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
     counts = f"{len(native.buffers)}, {len(native.hyper)}"
-    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, {{{levels}}}}};"
+    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, NULL, {counts}, {{{levels}}}}};"
 
 
-def _buffer(built: BuiltSpec, b: Buffer, native: NativeKernel) -> str:
+def _buffers(built: BuiltSpec, made: Made, name: str, places: Mapping[str, int]) -> str:
+    rows = [f"    {_buffer(built, b, made, places)}," for b in made.buffers]
+    return "\n".join([f"static const buffer {name}_buffers[] = {{", *rows, "};"])
+
+
+def _program(built: BuiltSpec, made: LibraryProgram, name: str) -> Iterator[str]:
+    """The table of an update in stages."""
+    program, turns = made.program, made.program.turns
+    for k, call in enumerate(program.calls()):
+        yield from _kernel(built, made.kernels[call.kernel], f"{name}_{k}", call.places, turns)
+    rows: list[str] = []
+    _stages(program.steps, turns, name, rows, itertools.count())
+    yield f"static const stage {name}_stages[] = {{\n" + "\n".join(f"    {row}," for row in rows) + "\n};"
+    arrays = [
+        f"{{.kind = {_KINDS.get(x.kind, 'KIND_NUMBER')}, .bytes = {4 if x.storage == 'float32' else 8}, "
+        f".per = 1, .entries = {x.entries}}}"
+        for x in program.arrays
+    ]
+    yield f"static const buffer {name}_arrays[] = {{{', '.join(arrays) or '{0}'}}};"
+    counts = f"{len(rows)}, {program.n_calls}, {len(arrays)}"
+    yield f"static const program {name}_program = {{{name}_stages, {name}_arrays, {counts}}};"
+    yield _buffers(built, made, name, {})
+    own = f"{name}_buffers, NULL, &{name}_program, {len(made.buffers)}, 0, {{{{NULL, NULL}}}}"
+    yield f"static const kernel {name} = {{{own}}};"
+
+
+def _stages(steps: Sequence[Step], turns: Sequence[str], name: str, rows: list[str], numbers: Iterator[int]) -> None:
+    """Append the rows of steps; `numbers` are those of calls of kernels."""
+    for step in steps:
+        if isinstance(step, KernelStep):
+            number = next(numbers)
+            rows.append(f"{{.kernel = &{name}_{number}, .number = {number}}}")
+            continue
+        place, begins = len(rows), []
+        rows.append("")
+        for body in step.bodies:
+            begins.append(len(rows))
+            _stages(body, turns, name, rows, numbers)
+        begins += [len(rows)] * (4 - len(begins))
+        turn = turns.index(step.turn) if step.turn else -1
+        rows[place] = f"{{.turns = {step.turns}, .turn = {turn}, .bodies = {{{', '.join(map(str, begins))}}}}}"
+
+
+def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) -> str:
     m = built.own
     if b.kind is Kind.MATRIX:
         raise ValueError(f"{m.prefix}: a library in C has no states of other dimensions, as '{b.name}'")
     role, number = "ROLE_DATA", 0
     inputs = [i.name for i in m.spec.inputs]
-    if built.is_state(b):
+    if b.name in places:
+        role, number = "ROLE_ARRAY", places[b.name]
+    elif b.memory in built.states:
         role, number = "ROLE_STATE", built.states.index(b.memory)
     elif is_gradient(b.name):
         role = "ROLE_GRAD"
@@ -242,17 +306,17 @@ def _buffer(built: BuiltSpec, b: Buffer, native: NativeKernel) -> str:
         role = "ROLE_OUT"
     elif b.name not in ("w", "copy"):
         raise ValueError(f"{m.prefix}: a library in C has no array '{b.name}' yet")
-    fields = {
+    fields: dict[str, object] = {
         "role": role,
         "kind": _KINDS.get(b.kind, "KIND_NUMBER"),
         "number": number,
         "bytes": _itemsize(b),
         "per": b.block or (2 if b.format.is_packed else 1),
-        "entries": int(b.entries or 0) if not b.of else 0,
     }
     if role == "ROLE_STATE":
+        fields["entries"] = int(b.entries or 0) if not b.of else 0
         fields["file_dtype"] = _FILE_DTYPES.index(b.format.array_dtype)
-    fields |= _start(m, b, native) if role == "ROLE_STATE" else {}
+        fields |= _start(m, b, made)
     return f"{{{', '.join(f'.{name} = {x}' for name, x in fields.items())}}} /* {b.name} */"
 
 
@@ -260,27 +324,27 @@ def _itemsize(b: Buffer) -> int:
     return {"float64": 8, "float32": 4, "uint8": 1}.get(b.format.array_dtype, 2)
 
 
-def _start(m: LibrarySpec, b: Buffer, native: NativeKernel) -> dict[str, object]:
+def _start(m: LibrarySpec, b: Buffer, made: Made) -> dict[str, object]:
     """What a state starts as."""
     if b.of:
         return {"start": "START_NONE"}
     if b.init == "w" or b.name == "w":
-        if b.is_quantized or b.format.array_dtype not in (native.dtype, "float32"):
+        if b.is_quantized or b.format.array_dtype not in (made.dtype, "float32"):
             raise ValueError(f"{m.prefix}: state '{b.name}' starts as the weight, in codes; {_NO_CODES}")
         return {"start": "START_WEIGHT"}
     if isinstance(b.init, str):
         if b.format.array_dtype not in ("float32", "float64"):
             raise ValueError(f"{m.prefix}: state '{b.name}' starts as '{b.init}', in 16 bits or in codes; {_NO_CODES}")
         return {"start": "START_HYPER", "number_of_hyper": list(m.hyper_defaults).index(b.init)}
-    item = _item(b, native)
+    item = _item(b, made.buffers)
     if not any(item):
         return {"start": "START_ZERO"}
     return {"start": "START_ITEM", "item": "{" + ", ".join(map(str, item)) + "}"}
 
 
-def _item(b: Buffer, native: NativeKernel) -> bytes:
+def _item(b: Buffer, others: Sequence[Buffer]) -> bytes:
     """The bytes of an item of a state that starts as a number."""
-    codes = next((c for c in native.buffers if b.is_scale and b.name == f"{c.name}.scale"), b)
+    codes = next((c for c in others if b.is_scale and b.name == f"{c.name}.scale"), b)
     value: float = float(codes.init or 0)
     if codes.is_quantized:
         value = storage.encode_equal(value, codes)[int(b.is_scale)]
@@ -295,7 +359,7 @@ def _hyper_info(m: LibrarySpec, name: str) -> str:
     if own is not None:
         fields |= {"interval": quoted(str(own)), "low": real(own.low), "high": real(own.high)}
         fields |= {"low_open": int(own.low_open), "high_open": int(own.high_open)}
-    fields |= {"fixed": real(m.args.values[name]) if name in m.spec.fixed else "NAN", "whole": int(param.is_int)}
+    fields |= {"fixed": real(m.args.values[name]) if name in m.fixed else "NAN", "whole": int(param.is_int)}
     fields |= {"optional": int(param.optional), "zero_off": int(param.zero_off)}
     fields |= {"given": int(param.given), "per_tensor": int(name in m.spec.per_parameter)}
     return f"    {{{', '.join(f'.{k} = {x}' for k, x in fields.items())}}},"
@@ -328,6 +392,7 @@ def _spec(built: BuiltSpec) -> str:
         "shares": int(m.spec.joins_params or any(x.kind is Kind.SHARED for x in m.spec.states)),
         "last_two": int(m.spec.last_two),
         "small_differ": int(m.small_differ),
+        "most_kernels": max([1, *(x.program.n_calls for x in built.kernels.values() if isinstance(x, LibraryProgram))]),
     }
     rows = [f"    .{k} = {x}," for k, x in fields.items()]
     return "\n".join([f"static const spec {p}_spec = {{", *rows, "};"])

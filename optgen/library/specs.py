@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 
 from optgen import arguments
 from optgen.arguments import Arguments
+from optgen.expressions import Name
 from optgen.facts import fact
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
+from optgen.lang.loops import loops_around
 from optgen.library.c_text import choice_name, field
-from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer
+from optgen.library.stages import is_staged, program
+from optgen.model import PHASE, Flag, Flags, Kind, Optimizer
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,13 @@ class LibrarySpec:
         declared = {p.name for p in self.spec.params}
         names = [name for name in self.spec.all_params if name in declared or name in self.spec.reads]
         return {name: self.args.values.get(name, self.spec.all_params[name].default) for name in names}
+
+    @fact
+    def fixed(self) -> tuple[str, ...]:
+        """The params that are sizes of states, or numbers of turns of loops: kernels are made for one value."""
+        loops = [x for line in self.spec.update for x in loops_around(line.loop)]
+        counts = [x.count.id for x in loops if isinstance(x.count, Name)]
+        return tuple(dict.fromkeys((*self.spec.fixed, *counts)))
 
     @fact
     def shown_flags(self) -> Flags:
@@ -114,13 +124,19 @@ def library_spec(
         found = replace(found, storage=arguments.storages(spec, dtype, storage))
     _check_fields(found)
     for flags in filter(found.is_built, found.variants):
-        own: dict[str, FlagValue] = {**flags, **({PHASE: spec.phases[0]} if spec.phases else {})}
-        if spec.is_staged(own):
-            raise ValueError(
-                f"{prefix}: its update has products of matrices, factorizations, loops or groups, which are called "
-                "between kernels from Python; a library in C has none of them yet"
-            )
+        for variant in found.built(dtypes[0], flags, small=False):
+            _check_stages(found, variant)
     return found
+
+
+def _check_stages(own: LibrarySpec, variant: Variant) -> None:
+    """ValueError if an update has more than kernels and loops."""
+    if not is_staged(own.spec, variant):
+        return
+    try:
+        program(own.spec, variant, own.args.values)
+    except ValueError as error:
+        raise ValueError(f"{own.prefix}: {error}; a library in C has no such updates yet") from None
 
 
 def _check_fields(own: LibrarySpec) -> None:

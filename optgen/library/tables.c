@@ -1,9 +1,10 @@
 /* What the tables of a library hold, and what contexts are made of. */
 
 enum { KIND_ELEM, KIND_ROW, KIND_COL, KIND_NUMBER, KIND_SHARED };
-enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT };
+enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT, ROLE_ARRAY };
 enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
 enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5, HYPER_STEP = -6 };
+enum { HYPER_TURN = -7 }; /* the number of the turn of the first loop; the others are below */
 enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
 #define MOST_ELEMENTS (INT64_C(1) << 44)
 #define MOST_BYTES (INT64_C(1) << 60)
@@ -12,7 +13,7 @@ enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
 /* An array that a kernel reads or writes, one for each tensor. */
 typedef struct {
     int32_t role, kind;
-    int32_t number;           /* of an input, or of a state */
+    int32_t number;           /* of an input, of a state, or of a work array */
     int32_t bytes;            /* of an item */
     int32_t per;              /* how many elements an item stands for */
     int32_t entries;          /* of a history; else 0 */
@@ -30,9 +31,25 @@ typedef struct {
 typedef struct {
     const buffer *buffers;
     const int32_t *hyper; /* numbers of hyper-parameters, or HYPER_RANK, ... */
+    const struct program *program; /* of an update in stages, which has no code itself; else NULL */
     int32_t n_buffers, n_hyper;
     code levels[LEVELS];
 } kernel;
+
+/* A step of an update in stages: a kernel, or a loop. The first turn of a loop has the stages from bodies[0] on, turns of
+   odd numbers those from bodies[1] on, and the others those from bodies[2] on, which end at bodies[3]. */
+typedef struct {
+    const kernel *kernel;
+    int32_t number; /* of the kernel, among those of the program */
+    int32_t turns, turn; /* `turn`: of the loop, among those whose turns kernels count; else -1 */
+    int32_t bodies[4];
+} stage;
+
+typedef struct program {
+    const stage *stages;
+    const buffer *arrays; /* those between the stages, of each tensor, or shared by all */
+    int32_t n_stages, n_kernels, n_arrays;
+} program;
 
 typedef struct {
     const char *name, *interval; /* `interval`: NULL, or as text */
@@ -54,6 +71,7 @@ typedef struct {
     int32_t (*choose)(const double *hyper, const int32_t *flags, const dimensions *of, const char **why);
     int32_t n_hypers, n_inputs, n_states, n_flags, variants;
     int32_t phases, sections; /* of a step; phases, and one more for weights to evaluate with */
+    int32_t most_kernels; /* of an update in stages; 1 if there is none */
     int32_t reads_grad, joins, shares, last_two, small_differ;
 } spec;
 
@@ -90,11 +108,15 @@ typedef struct {
     int64_t *state_bytes;
 } member;
 
-/* The tensors that one kernel updates, in one call. */
+/* The tensors that one kernel updates, in one call. An update in stages has a group for each of its kernels, one after
+   the other, of the same tensors; `arrays` are those of the first one. */
 typedef struct {
     const kernel *kernel;
+    const program *program; /* NULL: one kernel */
+    int32_t number;         /* of the kernel in its program */
+    void **arrays;
     optgen_step step;
-    int64_t *order;
+    int64_t *order, *numbers; /* of tensors; their sizes, columns and counts */
     double *hyper;
     void **buffers;
 } group;

@@ -58,8 +58,10 @@ static void fill_hyper(context *c)
             for (int64_t j = 0; j < n; j++) {
                 const int64_t i = own->order[j];
                 const dimensions *const of = &c->members[i].of;
-                const double sizes[] = {of->rank, of->size, of->rows, of->cols, of->matrices, 0};
-                own->hyper[k * n + j] = source < 0 ? sizes[-1 - source] : c->hyper[i * c->spec->n_hypers + source];
+                const double sizes[] = {of->rank, of->size, of->rows, of->cols, of->matrices};
+                own->hyper[k * n + j] = source >= 0            ? c->hyper[i * c->spec->n_hypers + source]
+                                        : source >= HYPER_MATRICES ? sizes[-1 - source]
+                                                                   : 0;
             }
         }
     }

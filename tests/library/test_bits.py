@@ -38,6 +38,8 @@ CASES = [
     ("schedulefree_adamw", ()),
     ("sgld", ()),
     ("adam with sam", ()),
+    ("lbfgs", ()),
+    ("lbfgs", ("--set", "history=3", "--dtype", "bfloat16", "--master")),
 ]
 
 

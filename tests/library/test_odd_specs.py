@@ -61,6 +61,29 @@ update:
   m' = 0.9*m + u
   w' = w - lr*m'/max(norm(u, over params), 1e-8)
 """
+TURNS = """\
+optimizer Turns "loops within loops, over values that they carry, and arrays that they fill"
+param steps: int = 3 in [0, 9]
+state c: col = 0
+update:
+  x = g
+  y = mean(g, per row)
+  repeat steps as i:
+    u    = x + y*step
+    repeat 2 as j:
+      u' = 0.5*u + (i + j + 1)*c
+    end
+    x' = u' - 0.1*w
+    y' = y + mean(x', per row)
+  end
+  z = x'
+  repeat 3 as k:
+    a[k] = norm(z) + k
+    z'   = z/a[k] + y'
+  end
+  c' = c + mean(x', per col)
+  w' = w - lr*(z' + a[1])
+"""
 
 
 def library(folder: Path, text: str, *arguments: str) -> Any:
@@ -122,6 +145,35 @@ def test_values_that_tensors_share(tmp_path: Path) -> None:
     for values, accepted in (((0.7, 0.5), False), ((0.5, 0.7), False), ((0.7, 0.7), True)):
         each = (own.Hyper * 2)(*(own.hyper(beta=x) for x in values))
         assert (own.call("step_each", context.address, each) == 0) == accepted
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5])
+def test_loops(turns: int, tmp_path: Path) -> None:
+    own = library(tmp_path, TURNS, "--set", f"steps={turns}", "--dtype", "float16")
+    rng, shapes = np.random.default_rng(0), [(7,), (90, 70), (0, 4), (4, 0), (5, 300, 5)]
+    w, g = ([rng.normal(size=x).astype(np.float16) for x in shapes] for _ in range(2))
+    others, hyper = [x.copy() for x in w], own.hyper()
+    context = Context(own, w, g, {}, hyper)
+    bound = optgen.load(str(tmp_path / "odd.opt"), "float16", steps=turns).bind(others, g)
+    for _ in range(3):
+        context.step(hyper)
+        bound()
+    assert [x.tobytes() for x in w] == [x.tobytes() for x in others]
+    assert [context.state(i, "c") for i in range(5)] == [np.asarray(x).tobytes() for x in bound.state.arrays["c"]]
+    other = own.hyper(steps=turns + 1)
+    assert own.call("step", context.address, ctypes.byref(other)) == 5  # kernels are made for so many turns
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [("muon", "products or factorizations"), ("sm3", "groups of rows"), ("shampoo", "some updates only")],
+)
+def test_what_a_library_cannot_have_yet(
+    spec: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", spec, "-o", str(tmp_path / "out"), "--cpu", "native"]) == 2
+    said = capsys.readouterr().err
+    assert why in said and "a library in C has no such updates yet" in said and not (tmp_path / "out").exists()
 
 
 def test_weights_to_evaluate_with_have_memory_of_their_own(tmp_path: Path) -> None:
