@@ -49,8 +49,8 @@ static int64_t memory_bytes(const spec *s, const void *tensors, size_t stride, i
     context *const c = planned(s, tensors, stride, n, r, hyper, 1, &status);
     if (!c)
         return -1;
-    const int64_t bytes = memory_of(c);
-    give_back(c);
+    const int64_t bytes = (int64_t)memory_of(c).device;
+    (void)give_back(c);
     return bytes;
 }
 
@@ -64,32 +64,14 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
     context *const c = planned(s, tensors, stride, n, r, hyper, 0, &status);
     if (!c)
         return status;
-    const int64_t needed = memory_of(c);
-    if (r->memory && r->memory_bytes < needed) {
-        give_back(c);
-        return fail(OPTGEN_NO_MEMORY, "%s: options.memory_bytes is %lld, and %lld are needed", s->name,
-                    (long long)r->memory_bytes, (long long)needed);
+    status = make_states(c, r);
+    if (!status)
+        status = ready_device(c, r);
+    if (status) {
+        (void)give_back(c);
+        return status;
     }
-    c->block = r->memory ? NULL : zeros(needed);
-    if (r->memory)
-        memset(r->memory, 0, (size_t)needed);
-    else if (!c->block) {
-        give_back(c);
-        return fail(OPTGEN_NO_MEMORY, "%s: there is no memory of %lld bytes for states", s->name, (long long)needed);
-    }
-    c->memory = r->memory ? r->memory : c->block;
-    c->memory_bytes = needed;
-    lay_out(c, (uintptr_t)c->memory, 1);
     set_all_pointers(c);
-    int64_t elements = 0;
-    for (int64_t i = 0; i < c->n; i++)
-        elements += c->members[i].size;
-    if (!r->parallel && r->threads != 1 && elements >= MIN_SHARED_ELEMENTS) /* a smaller step stays on its thread */
-        c->own_pool = pool_create(r->threads);
-    for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
-        c->groups[g].step.parallel = c->own_pool ? pool_parallel_for : r->parallel;
-        c->groups[g].step.pool = c->own_pool ? (void *)c->own_pool : r->pool;
-    }
     hold_while_forking();
     lock();
     c->next = registry;
@@ -103,8 +85,8 @@ static optgen_status destroy(const spec *s, void *address)
 {
     context *const c = address ? context_at(s, address, 1) : NULL;
     if (c)
-        give_back(c);
-    return c || !address ? OPTGEN_OK : OPTGEN_NO_CONTEXT;
+        return give_back(c);
+    return address ? OPTGEN_NO_CONTEXT : OPTGEN_OK;
 }
 
 static int is_same(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
@@ -150,7 +132,7 @@ static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
 
 /* Runs the kernels of a section. They are given counts that are `behind` those of the tensors, to which `added` is then
    added. "step", the count that all tensors share, is the largest of theirs. */
-static void run(context *c, int32_t section, int64_t behind, int64_t added)
+static optgen_status run(context *c, int32_t section, int64_t behind, int64_t added)
 {
     int64_t newest = 0;
     for (int64_t i = 0; i < c->n; i++)
@@ -164,10 +146,12 @@ static void run(context *c, int32_t section, int64_t behind, int64_t added)
         for (int32_t k = 0; k < of->n_hyper; k++)
             for (int64_t j = 0; of->hyper[k] == HYPER_STEP && j < n; j++)
                 own->hyper[k * n + j] = (double)(newest + added);
-        of->levels[level()].step(&own->step);
     }
-    for (int64_t i = 0; i < c->n; i++)
+    const optgen_status status =
+        run_groups(c, c->groups + c->first_group[section], c->groups + c->first_group[section + 1]);
+    for (int64_t i = 0; i < c->n && !status; i++)
         c->t[i] += added;
+    return status;
 }
 
 /* An error if a gradient is missing, or a count is none. */
@@ -206,11 +190,11 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
         status = check_tensors(c);
     if (!status)
         status = set_hyper(c, hyper, stride);
-    if (status)
-        return status;
-    run(c, phase, phase > 0, phase == 0);
-    c->due = (phase + 1) % s->phases;
-    return OPTGEN_OK;
+    if (!status)
+        status = run(c, phase, phase > 0, phase == 0);
+    if (!status)
+        c->due = (phase + 1) % s->phases;
+    return status;
 }
 
 /* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
@@ -226,14 +210,13 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
             return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);
     optgen_status status = check_due(c, 0);
     if (!status)
-        status = check_overlap(c, c->memory, c->memory_bytes, out);
+        status = check_memory(c, c->memory, c->memory_bytes, out);
     if (!status)
         status = set_hyper(c, hyper, 0);
     if (status)
         return status;
     set_pointers(c, s->phases, out);
-    run(c, s->phases, 0, 0);
-    return OPTGEN_OK;
+    return run(c, s->phases, 0, 0);
 }
 
 /* Has the next steps read other gradients, of the same shapes. */
@@ -251,7 +234,7 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
         c->members[i].grad_before = c->members[i].grad;
         c->members[i].grad = grads[i];
     }
-    const optgen_status status = check_overlap(c, c->memory, c->memory_bytes, NULL);
+    const optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
     for (int64_t i = 0; status && i < c->n; i++)
         c->members[i].grad = c->members[i].grad_before;
     set_all_pointers(c);

@@ -28,8 +28,8 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-SHARED = ("tables", "support", "tensors", "overlap", "context", "calls", "safetensors", "saved")
-"""The files of this folder that all libraries share, in order."""
+FILES = ("tables", "support", "tensors", "cpu", "overlap", "context", "calls", "safetensors", "saved")
+"""The files of this folder that follow `platform` and the pool, in order: `support` and `cpu` are the device's."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
     Kind.ROW: "KIND_ROW",
@@ -71,8 +71,9 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         f'#include "{library}.h"\n',
         STEP,
         _definitions(built, cpus, dtypes),
+        (HERE / "platform.c").read_text(),
         _pool(),
-        *((HERE / f"{name}.c").read_text() for name in SHARED),
+        *((HERE / f"{name}.c").read_text() for name in FILES),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
         *(_tables(b, dtypes) for b in built),
@@ -116,21 +117,11 @@ _PRELUDE = """\
 #pragma STDC FP_CONTRACT OFF
 #endif
 """
-_SPIN_HINT = """\
-static inline void optgen_spin_hint(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-"""
 
 
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
-    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
+    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", "")
     text = text.replace("void *step", "const void *step").replace("void *_Atomic step", "const void *_Atomic step")
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 
@@ -223,7 +214,7 @@ def _kernel(built: BuiltSpec, kernel: LibraryKernel, name: str) -> Iterator[str]
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(numbers) or '0'}}};"
     levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
     counts = f"{len(native.buffers)}, {len(native.hyper)}"
-    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, {{{levels}}}}};"
+    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, {{{levels}}}, NULL}};"
 
 
 def _buffer(built: BuiltSpec, b: Buffer, native: NativeKernel) -> str:
