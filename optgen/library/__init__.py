@@ -11,5 +11,6 @@
     files       what is written, and compiled where there is a C compiler
 
 The source of a library is one C file. It begins with what all of them share: the pool of `optgen/threads/pool.c`,
-and the C files of this folder, in the order of `source.SHARED`.
+and the C files of this folder, in the order of `source.FILES`. What depends on the device is in `cpu.c` and what stands
+before it; `tables.c` says what that has to be.
 """

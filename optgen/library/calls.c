@@ -49,8 +49,8 @@ static int64_t memory_bytes(const spec *s, const void *tensors, size_t stride, i
     context *const c = planned(s, tensors, stride, n, r, hyper, 1, &status);
     if (!c)
         return -1;
-    const int64_t bytes = memory_of(c);
-    give_back(c);
+    const int64_t bytes = (int64_t)memory_of(c).device;
+    (void)give_back(c);
     return bytes;
 }
 
@@ -64,32 +64,14 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
     context *const c = planned(s, tensors, stride, n, r, hyper, 0, &status);
     if (!c)
         return status;
-    const int64_t needed = memory_of(c);
-    if (r->memory && r->memory_bytes < needed) {
-        give_back(c);
-        return fail(OPTGEN_NO_MEMORY, "%s: options.memory_bytes is %lld, and %lld are needed", s->name,
-                    (long long)r->memory_bytes, (long long)needed);
+    status = make_states(c, r);
+    if (!status)
+        status = ready_device(c, r);
+    if (status) {
+        (void)give_back(c);
+        return status;
     }
-    c->block = r->memory ? NULL : zeros(needed);
-    if (r->memory)
-        memset(r->memory, 0, (size_t)needed);
-    else if (!c->block) {
-        give_back(c);
-        return fail(OPTGEN_NO_MEMORY, "%s: there is no memory of %lld bytes for states", s->name, (long long)needed);
-    }
-    c->memory = r->memory ? r->memory : c->block;
-    c->memory_bytes = needed;
-    lay_out(c, (uintptr_t)c->memory, 1);
     set_all_pointers(c);
-    int64_t elements = 0;
-    for (int64_t i = 0; i < c->n; i++)
-        elements += c->members[i].size;
-    if (!r->parallel && r->threads != 1 && elements >= MIN_SHARED_ELEMENTS) /* a smaller step stays on its thread */
-        c->own_pool = pool_create(r->threads);
-    for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
-        c->groups[g].step.parallel = c->own_pool ? pool_parallel_for : r->parallel;
-        c->groups[g].step.pool = c->own_pool ? (void *)c->own_pool : r->pool;
-    }
     hold_while_forking();
     lock();
     c->next = registry;
@@ -103,8 +85,8 @@ static optgen_status destroy(const spec *s, void *address)
 {
     context *const c = address ? context_at(s, address, 1) : NULL;
     if (c)
-        give_back(c);
-    return c || !address ? OPTGEN_OK : OPTGEN_NO_CONTEXT;
+        return give_back(c);
+    return address ? OPTGEN_NO_CONTEXT : OPTGEN_OK;
 }
 
 static int is_same(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
@@ -148,9 +130,9 @@ static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
     return status;
 }
 
-/* Calls the kernel of a group for the updates with counts `t`; `step` is the count that all tensors share, and `turns` are
-   the numbers of the turns of loops. */
-static void call_kernel(context *c, group *own, int64_t behind, int64_t step, const double *turns)
+/* Hands the counts of its tensors, less `behind`, to the kernel of a group; `step` is the count that all tensors share, and
+   `turns` are the numbers of the turns of loops. */
+static void set_numbers(const context *c, group *own, int64_t behind, int64_t step, const double *turns)
 {
     const kernel *const of = own->kernel;
     const int64_t n = own->step.n;
@@ -159,33 +141,36 @@ static void call_kernel(context *c, group *own, int64_t behind, int64_t step, co
     for (int32_t k = 0; k < of->n_hyper; k++)
         for (int64_t j = 0; of->hyper[k] <= HYPER_STEP && j < n; j++)
             own->hyper[k * n + j] = of->hyper[k] == HYPER_STEP ? (double)step : turns[HYPER_TURN - of->hyper[k]];
-    of->levels[level()].step(&own->step);
 }
 
-/* Calls the kernels of the stages from `begin` to `end` of an update, whose groups begin with `first`. */
-static void run_stages(context *c, group *first, int32_t begin, int32_t end, int64_t behind, int64_t step, double *turns)
+/* Runs the kernels of the stages from `begin` to `end` of an update, whose groups begin with `first`. */
+static optgen_status run_stages(context *c, group *first, int32_t begin, int32_t end, int64_t behind, int64_t step,
+                                double *turns)
 {
     const program *const p = first->program;
-    for (int32_t k = begin; k < end; k++) {
+    optgen_status status = OPTGEN_OK;
+    for (int32_t k = begin; k < end && !status; k++) {
         const stage *const s = &p->stages[k];
         if (s->kernel) {
-            call_kernel(c, first + s->number, behind, step, turns);
+            set_numbers(c, first + s->number, behind, step, turns);
+            status = run_groups(c, first + s->number, first + s->number + 1);
             continue;
         }
-        for (int32_t turn = 0; turn < s->turns; turn++) {
+        for (int32_t turn = 0; turn < s->turns && !status; turn++) {
             const int32_t body = turn ? 2 - turn % 2 : 0;
             if (s->turn >= 0)
                 turns[s->turn] = turn;
-            run_stages(c, first, s->bodies[body], s->bodies[body + 1], behind, step, turns);
+            status = run_stages(c, first, s->bodies[body], s->bodies[body + 1], behind, step, turns);
         }
         k = s->bodies[3] - 1;
     }
+    return status;
 }
 
 /* Runs the kernels of a section. They are given counts that are `behind` those of the tensors, to which `added` is then
    added; stages are given those of the update itself. "step", the count that all tensors share, is the largest of
    theirs. */
-static void run(context *c, int32_t section, int64_t behind, int64_t added)
+static optgen_status run(context *c, int32_t section, int64_t behind, int64_t added)
 {
     int64_t newest = 0;
     double turns[MOST_TURNS];
@@ -194,12 +179,19 @@ static void run(context *c, int32_t section, int64_t behind, int64_t added)
     for (int64_t g = c->first_group[section]; g < c->first_group[section + 1]; g++) {
         group *const own = &c->groups[g];
         if (!own->program)
-            call_kernel(c, own, behind, newest + added, turns);
-        else if (own->number == 0)
-            run_stages(c, own, 0, own->program->n_stages, behind - 1, newest + added, turns);
+            set_numbers(c, own, behind, newest + added, turns);
     }
-    for (int64_t i = 0; i < c->n; i++)
+    optgen_status status = OPTGEN_OK;
+    const group *const end = c->groups + c->first_group[section + 1];
+    for (group *g = c->groups + c->first_group[section], *next; g < end && !status; g = next) {
+        const program *const p = g->program;
+        for (next = g + 1; next < end && next->program == p && (!p || next->number); next++)
+            ;
+        status = p ? run_stages(c, g, 0, p->n_stages, behind - 1, newest + added, turns) : run_groups(c, g, next);
+    }
+    for (int64_t i = 0; i < c->n && !status; i++)
         c->t[i] += added;
+    return status;
 }
 
 /* An error if a gradient is missing, or a count is none. */
@@ -238,11 +230,11 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
         status = check_tensors(c);
     if (!status)
         status = set_hyper(c, hyper, stride);
-    if (status)
-        return status;
-    run(c, phase, phase > 0, phase == 0);
-    c->due = (phase + 1) % s->phases;
-    return OPTGEN_OK;
+    if (!status)
+        status = run(c, phase, phase > 0, phase == 0);
+    if (!status)
+        c->due = (phase + 1) % s->phases;
+    return status;
 }
 
 /* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
@@ -258,14 +250,13 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
             return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);
     optgen_status status = check_due(c, 0);
     if (!status)
-        status = check_overlap(c, c->memory, c->memory_bytes, out);
+        status = check_memory(c, c->memory, c->memory_bytes, out);
     if (!status)
         status = set_hyper(c, hyper, 0);
     if (status)
         return status;
     set_pointers(c, s->phases, out);
-    run(c, s->phases, 0, 0);
-    return OPTGEN_OK;
+    return run(c, s->phases, 0, 0);
 }
 
 /* Has the next steps read other gradients, of the same shapes. */
@@ -283,7 +274,7 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
         c->members[i].grad_before = c->members[i].grad;
         c->members[i].grad = grads[i];
     }
-    const optgen_status status = check_overlap(c, c->memory, c->memory_bytes, NULL);
+    const optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
     for (int64_t i = 0; status && i < c->n; i++)
         c->members[i].grad = c->members[i].grad_before;
     set_all_pointers(c);

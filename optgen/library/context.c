@@ -2,6 +2,8 @@
 
 /* ---------------------------------------------------------------- states */
 
+enum { CHUNK_BYTES = 1 << 20 };
+
 static int64_t items_of(const buffer *b, const member *m)
 {
     const int64_t entries = b->entries ? b->entries : 1;
@@ -43,38 +45,94 @@ static float from_bfloat16(uint16_t bits)
     return x;
 }
 
-/* Copies the weights of a tensor into a state. */
-static void start_with_weights(const context *c, const buffer *b, void *to, int64_t items, const member *m)
+/* The buffer of a state in the kernels of a tensor; NULL if it has none. */
+static const buffer *buffer_of(const context *c, int64_t i, int32_t number)
 {
-    if (b->bytes == bytes_of(c->dtype)) {
-        memcpy(to, m->data, (size_t)items * (size_t)b->bytes);
-        return;
+    for (int32_t section = 0; section < c->spec->sections; section++) {
+        const kernel *const k = kernel_of(c, section, &c->members[i]);
+        for (int32_t j = 0; j < k->n_buffers; j++)
+            if (k->buffers[j].role == ROLE_STATE && k->buffers[j].start != START_NONE && k->buffers[j].number == number)
+                return &k->buffers[j];
     }
-    for (int64_t k = 0; k < items; k++) { /* a float32 of 16 bits: the library has no others */
-        uint16_t bits;
-        memcpy(&bits, (const char *)m->data + 2 * k, sizeof bits);
-        ((float *)to)[k] = c->dtype == OPTGEN_FLOAT16 ? from_half(bits) : from_bfloat16(bits);
-    }
+    return NULL;
 }
 
-/* Fills a state, whose memory is 0. */
-static void start(const context *c, const buffer *b, void *to, int64_t items, int64_t i)
+/* Copies to a state, and from it, some bytes that begin at an address in it. */
+static optgen_status write_state(const context *c, const buffer *b, void *to, const void *from, int64_t bytes)
+{
+    if (!b->is_host)
+        return copy_to(c, to, from, bytes);
+    memcpy(to, from, (size_t)bytes);
+    return OPTGEN_OK;
+}
+
+static optgen_status read_state(const context *c, const buffer *b, void *to, const void *from, int64_t bytes)
+{
+    if (!b->is_host)
+        return copy_from(c, to, from, bytes);
+    memcpy(to, from, (size_t)bytes);
+    return OPTGEN_OK;
+}
+
+/* Has a chunk hold `count` weights of a tensor, from number `first` on, as items of a state. */
+static optgen_status chunk_of_weights(const context *c, const buffer *b, const member *m, int64_t first, int64_t count,
+                                      char *chunk)
+{
+    const int32_t bytes = bytes_of(c->dtype);
+    char *const weights = chunk + (b->bytes == bytes ? 0 : b->bytes * count);
+    const optgen_status status = copy_from(c, weights, (const char *)m->data + first * bytes, count * bytes);
+    for (int64_t k = 0; b->bytes != bytes && !status && k < count; k++) {
+        uint16_t bits; /* of a float32 of 16 bits: the library has no others */
+        memcpy(&bits, weights + 2 * k, sizeof bits);
+        ((float *)chunk)[k] = c->dtype == OPTGEN_FLOAT16 ? from_half(bits) : from_bfloat16(bits);
+    }
+    return status;
+}
+
+/* Fills a state of a tensor, chunk by chunk. Its memory is 0. */
+static optgen_status start(const context *c, const buffer *b, int64_t i, char *chunk)
 {
     const member *const m = &c->members[i];
-    if (b->start == START_WEIGHT) {
-        start_with_weights(c, b, to, items, m);
-        return;
-    }
+    const int64_t items = items_of(b, m), most = items < CHUNK_BYTES / 8 ? items : CHUNK_BYTES / 8;
     const double hyper = b->start == START_HYPER ? c->hyper[i * c->spec->n_hypers + b->number_of_hyper] : 0;
     const float rounded = (float)hyper;
     const void *const item = b->start == START_ITEM ? (const void *)b->item : b->bytes == 4 ? (const void *)&rounded
                                                                                             : (const void *)&hyper;
-    for (int64_t k = 0; b->start != START_ZERO && k < items; k++)
-        memcpy((char *)to + k * b->bytes, item, (size_t)b->bytes);
+    optgen_status status = OPTGEN_OK;
+    for (int64_t k = 0; b->start != START_WEIGHT && k < most; k++)
+        memcpy(chunk + k * b->bytes, item, (size_t)b->bytes);
+    for (int64_t first = 0; first < items && !status; first += most) {
+        const int64_t count = items - first < most ? items - first : most;
+        if (b->start == START_WEIGHT)
+            status = chunk_of_weights(c, b, m, first, count, chunk);
+        if (!status)
+            status = write_state(c, b, (char *)m->states[b->number] + first * b->bytes, chunk, count * b->bytes);
+    }
+    return status;
 }
 
-/* Places the states of a tensor from `at` on; where they end. They are made if `made`. */
-static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shared, int made)
+/* Fills all states, whose memory is 0, with what they start as. */
+static optgen_status start_states(const context *c)
+{
+    char *const chunk = malloc(CHUNK_BYTES);
+    optgen_status status = chunk ? OPTGEN_OK : no_memory(c->spec);
+    for (int64_t i = 0; i < c->n; i++)
+        for (int32_t k = 0; k < c->spec->n_states && !status; k++) {
+            const buffer *const b = buffer_of(c, i, k);
+            if (b && b->start != START_ZERO && (b->kind != KIND_SHARED || i == 0))
+                status = start(c, b, i, chunk);
+        }
+    free(chunk);
+    return status;
+}
+
+/* Where memory of the device and of the host ends that is given to states and workspaces. */
+typedef struct {
+    uintptr_t device, host;
+} ends;
+
+/* Places the states of a tensor from `at` on. They are made if `made`. */
+static void lay_out_tensor(context *c, int64_t i, ends *at, void **shared, int made)
 {
     const spec *const s = c->spec;
     member *const m = &c->members[i];
@@ -91,24 +149,22 @@ static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shar
                 m->states[b->number] = shared[b->number];
                 continue;
             }
-            at = placed(at, bytes, b, m->data, bytes_of(c->dtype), made);
-            m->states[b->number] = (void *)at;
+            uintptr_t *const end = b->is_host ? &at->host : &at->device;
+            *end = placed(*end, bytes, b, m->data, bytes_of(c->dtype), made);
+            m->states[b->number] = (void *)*end;
             if (b->kind == KIND_SHARED)
-                shared[b->number] = (void *)at;
-            if (made)
-                start(c, b, (void *)at, items, i);
-            at += (uintptr_t)bytes + 1; /* so that no two states have one address */
-            if (at > (uintptr_t)MOST_BYTES && !made)
-                at = (uintptr_t)MOST_BYTES; /* there is no such memory */
+                shared[b->number] = (void *)*end;
+            *end += (uintptr_t)bytes + 1; /* so that no two states have one address */
+            if (*end > (uintptr_t)MOST_BYTES && !made)
+                *end = (uintptr_t)MOST_BYTES; /* there is no such memory */
         }
     }
-    return at;
 }
 
 /* Places the work arrays of an update in stages from `at` on; where they end. */
 static uintptr_t lay_out_arrays(const context *c, const group *g, uintptr_t at, int made)
 {
-    const program *const p = g->program;
+    const program *const p = g->number == 0 ? g->program : NULL;
     for (int64_t j = 0; p && j < g->step.n; j++)
         for (int32_t k = 0; k < p->n_arrays; k++) {
             const buffer *const b = &p->arrays[k];
@@ -127,27 +183,44 @@ static uintptr_t lay_out_arrays(const context *c, const group *g, uintptr_t at, 
     return at;
 }
 
-/* Places all states and workspaces from `base` on; where they end. They are made if `made`. */
-static uintptr_t lay_out(context *c, uintptr_t base, int made)
+/* Places all states and workspaces from `at` on; where they end. They are made if `made`. */
+static ends lay_out(context *c, ends at, int made)
 {
     const spec *const s = c->spec;
     void *shared[MOST_STATES] = {0};
-    uintptr_t at = base;
     for (int64_t i = 0; i < c->n; i++)
-        at = lay_out_tensor(c, i, at, shared, made);
+        lay_out_tensor(c, i, &at, shared, made);
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
-        group *const own = &c->groups[g];
-        if (own->number == 0)
-            at = lay_out_arrays(c, own, at, made);
-        at += made ? (LINE - at % LINE) % LINE : LINE;
-        own->step.workspace = (double *)at;
-        at += 8 * (uintptr_t)own->kernel->levels[level()].workspace(&own->step);
+        at.device = lay_out_arrays(c, &c->groups[g], at.device, made);
+        at.device += made ? (LINE - at.device % LINE) % LINE : LINE;
+        at.device += (uintptr_t)place_workspace(&c->groups[g], at.device);
     }
     return at;
 }
 
 /* How much memory states and workspaces need, wherever it and the tensors are. */
-static int64_t memory_of(context *c) { return (int64_t)lay_out(c, 0, 0); }
+static ends memory_of(context *c) { return lay_out(c, (ends){0, 0}, 0); }
+
+/* Makes the memory of states and workspaces, or takes the caller's, and has states there, as they start. */
+static optgen_status make_states(context *c, const request *r)
+{
+    const ends needed = memory_of(c);
+    const int64_t bytes = (int64_t)needed.device;
+    if (r->memory && r->memory_bytes < bytes)
+        return fail(OPTGEN_NO_MEMORY, "%s: options.memory_bytes is %lld, and %lld are needed", c->spec->name,
+                    (long long)r->memory_bytes, (long long)bytes);
+    optgen_status status = r->memory ? clear(c, r->memory, bytes) : allocate(c, bytes);
+    if (status)
+        return status;
+    c->memory = r->memory ? r->memory : c->block;
+    c->memory_bytes = bytes;
+    c->host_bytes = (int64_t)needed.host;
+    c->host = calloc(1, needed.host + 1);
+    if (!c->host)
+        return no_memory(c->spec);
+    lay_out(c, (ends){(uintptr_t)c->memory, (uintptr_t)c->host}, 1);
+    return start_states(c);
+}
 
 /* ---------------------------------------------------------------- groups: the tensors of one kernel */
 
@@ -175,7 +248,7 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
     g->step.cols = cols;
     g->step.id = order;
     g->step.seed = c->seed;
-    return 1;
+    return open_group(g);
 }
 
 /* Makes the groups of the kernels of an update in stages: the first one has the order and the arrays of all. */
@@ -263,6 +336,7 @@ static void set_pointers(context *c, int32_t section, void *const *out)
                                                          : places[of->role];
             }
         }
+        take_pointers(own);
     }
 }
 
@@ -274,9 +348,11 @@ static void set_all_pointers(context *c)
 
 /* ---------------------------------------------------------------- the whole */
 
-static void give_back(context *c)
+static optgen_status give_back(context *c)
 {
+    const optgen_status status = close_device(c);
     for (int64_t g = 0; c->first_group && c->groups && g < c->first_group[c->spec->sections]; g++) {
+        close_group(&c->groups[g]);
         if (c->groups[g].number == 0) { /* the others have those of the first one */
             free(c->groups[g].order);
             free(c->groups[g].arrays);
@@ -287,13 +363,12 @@ static void give_back(context *c)
     }
     for (int64_t i = 0; i < c->n; i++)
         free(c->members[i].shape);
-    if (c->own_pool)
-        pool_destroy(c->own_pool);
     free(c->groups);
     free(c->first_group);
-    free(c->block);
+    free(c->host);
     free(c->members);
     free(c);
+    return status;
 }
 
 static optgen_status check_request(const spec *s, const void *tensors, int64_t n, const request *r, const double *hyper)
@@ -308,10 +383,8 @@ static optgen_status check_request(const spec *s, const void *tensors, int64_t n
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,
                     level_names[0]);
-    if (r->threads < 0 || r->threads > MOST_THREADS)
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.threads must be from 0 to %d, not %d", s->name, MOST_THREADS,
-                    (int)r->threads);
-    return check_hyper(s, hyper, 0);
+    const optgen_status status = check_device(s, r);
+    return status ? status : check_hyper(s, hyper, 0);
 }
 
 /* A context whose tensors are checked, and have their kernels; without states, which `lay_out` makes. NULL and an error
@@ -350,13 +423,15 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
         *status = take(c, (const tensor *)((const char *)tensors + (size_t)i * stride), i, hyper, is_sized);
     }
     if (!*status && !is_sized)
-        *status = check_overlap(c, r->memory, r->memory_bytes, NULL);
+        *status = open_device(c, r);
+    if (!*status && !is_sized)
+        *status = check_memory(c, r->memory, r->memory_bytes, NULL);
     if (!*status)
         *status = make_groups(c);
     if (!*status) {
         fill_hyper(c); /* the sizes of workspaces follow from those of tensors, which are there too */
         return c;
     }
-    give_back(c);
+    (void)give_back(c);
     return NULL;
 }

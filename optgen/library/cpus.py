@@ -13,7 +13,7 @@ _LEVEL_2 = ("sse3", "ssse3", "cx16", "sse4.1", "sse4.2", "popcnt", "sahf")
 _LEVEL_3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _LEVEL_4 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 FEATURES = (*_LEVEL_2, *_LEVEL_3, *_LEVEL_4, "avx512vbmi")
-"""The features that a library looks for, in the order of the bits in `feature_places` of support.c."""
+"""The features that a library looks for, in the order of the bits in `feature_places` of platform.c."""
 LEVELS = {
     "x86-64": (),
     "x86-64-v2": _LEVEL_2,

@@ -24,9 +24,9 @@ static optgen_status overlap(const spec *s, const range *a, const range *b)
                 (long long)one->tensor, one->field, (long long)other->tensor, other->field);
 }
 
-/* An error if something that a step writes overlaps with what else it has. `memory` is that of states; `out`, which may
-   be NULL, are the weights to evaluate with. */
-static optgen_status check_overlap(const context *c, const void *memory, int64_t memory_bytes, void *const *out)
+/* An error if something that a step writes overlaps with what else it has, or kernels cannot reach it. `memory` is that
+   of states; `out`, which may be NULL, are the weights to evaluate with. */
+static optgen_status check_memory(const context *c, const void *memory, int64_t memory_bytes, void *const *out)
 {
     const spec *const s = c->spec;
     const int64_t each = 3 + s->n_inputs;
@@ -34,23 +34,27 @@ static optgen_status check_overlap(const context *c, const void *memory, int64_t
     if (!ranges)
         return no_memory(s);
     int64_t count = 0;
-    for (int64_t i = 0; i < c->n; i++) {
+    optgen_status status = OPTGEN_OK;
+    for (int64_t i = 0; i < c->n && !status; i++) {
         const member *const m = &c->members[i];
         const uintptr_t bytes = (uintptr_t)(m->size * bytes_of(c->dtype));
-        for (int64_t k = 0; bytes && k < each; k++) {
+        for (int64_t k = 0; bytes && k < each && !status; k++) {
             const void *const places[] = {m->data, m->grad, out ? out[i] : NULL};
             const char *const fields[] = {"data", "grad", "out"};
             const void *const p = k < 3 ? places[k] : c->inputs[i * s->n_inputs + k - 3];
             const char *const field = k < 3 ? fields[k] : s->inputs[k - 3];
-            if (p)
-                ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + bytes, i, field, k == 0 || k == 2};
+            if (!p)
+                continue;
+            status = check_place(c, p, i, field);
+            ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + bytes, i, field, k == 0 || k == 2};
         }
     }
+    if (memory && !status)
+        status = check_place(c, memory, -1, "");
     if (memory && memory_bytes > 0)
         ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uintptr_t)memory_bytes, -1, "", 1};
     qsort(ranges, (size_t)count, sizeof(range), compare_ranges);
     range any = {0, 0, 0, "", 0}, written = any; /* those that reach furthest */
-    optgen_status status = OPTGEN_OK;
     for (int64_t k = 0; k < count && !status; k++) {
         const range now = ranges[k], before = now.is_written ? any : written;
         if (now.begin < before.end)

@@ -27,18 +27,6 @@ static int32_t shape_of(const context *c, const buffer *b, int64_t i, int64_t *s
     return n;
 }
 
-/* The buffer of a state in the kernels of a tensor; NULL if it has none. */
-static const buffer *buffer_of(const context *c, int64_t i, int32_t number)
-{
-    for (int32_t section = 0; section < c->spec->sections; section++) {
-        const kernel *const k = kernel_of(c, section, &c->members[i]);
-        for (int32_t j = 0; j < k->n_buffers; j++)
-            if (k->buffers[j].role == ROLE_STATE && k->buffers[j].start != START_NONE && k->buffers[j].number == number)
-                return &k->buffers[j];
-    }
-    return NULL;
-}
-
 /* ---------------------------------------------------------------- text that grows */
 
 typedef struct {
@@ -101,7 +89,22 @@ static text header_of(const context *c)
     return found;
 }
 
-static int write_all(const context *c, FILE *file, const text *header)
+/* Writes a state, chunk by chunk. 0, and why in errno or in `status`, if that fails. */
+static int write_array(const context *c, FILE *file, int64_t i, int32_t k, char *chunk, optgen_status *status)
+{
+    const member *const m = &c->members[i];
+    const buffer *const b = buffer_of(c, i, k);
+    const int64_t bytes = m->state_bytes[k];
+    int is_written = 1;
+    for (int64_t at = 0; at < bytes && is_written; at += CHUNK_BYTES) {
+        const int64_t count = bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES;
+        *status = read_state(c, b, chunk, (const char *)m->states[k] + at, count);
+        is_written = !*status && fwrite(chunk, 1, (size_t)count, file) == (size_t)count;
+    }
+    return is_written;
+}
+
+static int write_all(const context *c, FILE *file, const text *header, char *chunk, optgen_status *status)
 {
     unsigned char length[8];
     for (int k = 0; k < 8; k++)
@@ -109,25 +112,26 @@ static int write_all(const context *c, FILE *file, const text *header)
     int is_written = fwrite(length, 1, 8, file) == 8 && fwrite(header->at, 1, header->used, file) == header->used;
     is_written = is_written && fwrite(c->t, 8, (size_t)c->n, file) == (size_t)c->n;
     for (int64_t i = 0; i < c->n; i++)
-        for (int32_t k = 0; k < c->spec->n_states && is_written; k++) {
-            const size_t bytes = (size_t)c->members[i].state_bytes[k];
+        for (int32_t k = 0; k < c->spec->n_states && is_written; k++)
             if (c->members[i].states[k])
-                is_written = fwrite(c->members[i].states[k], 1, bytes, file) == bytes;
-        }
+                is_written = write_array(c, file, i, k, chunk, status);
     return is_written && fflush(file) == 0;
 }
 
-/* Writes a file under a name that no other has, and then gives it its own. 0, and why in errno, if that fails. */
-static int replace_file(const context *c, const char *path, const text *header, char *temporary)
+/* Writes a file under a name that no other has, and then gives it its own. 0, and why in errno or in `status`, if that
+   fails. */
+static int replace_file(const context *c, const char *path, const text *header, char *temporary, optgen_status *status)
 {
     FILE *const file = fopen(temporary, "wbx");
     if (!file)
         return 0;
-    int is_written = write_all(c, file, header);
+    char *const chunk = malloc(CHUNK_BYTES);
+    int is_written = chunk && write_all(c, file, header, chunk, status);
 #if defined(__unix__) || defined(__APPLE__)
     is_written = is_written && fsync(fileno(file)) == 0;
 #endif
     int why = errno;
+    free(chunk);
     if (fclose(file) && is_written) {
         is_written = 0;
         why = errno;
@@ -175,7 +179,7 @@ static optgen_status save(const spec *s, void *address, const char *path)
         process = (long)getpid();
 #endif
         snprintf(temporary, room, "%s.%ld.%u.new", path, process, atomic_fetch_add(&number, 1));
-        if (!replace_file(c, path, &header, temporary))
+        if (!replace_file(c, path, &header, temporary, &status) && !status)
             status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written: %s", s->name, path, strerror(errno));
     } else {
         status = no_memory(s);
@@ -245,8 +249,10 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
             e = wanted(s, f, name, file_dtypes[b->file_dtype], shape, shape_of(c, b, i, shape), bytes);
             if (!e)
                 return OPTGEN_BAD_FILE;
-            if (is_copied)
-                memcpy(c->members[i].states[k], f->data + e->begin, (size_t)bytes);
+            const optgen_status status =
+                is_copied ? write_state(c, b, c->members[i].states[k], f->data + e->begin, bytes) : OPTGEN_OK;
+            if (status)
+                return status;
         }
     return OPTGEN_OK;
 }

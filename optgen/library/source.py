@@ -29,8 +29,8 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-SHARED = ("tables", "support", "tensors", "overlap", "context", "calls", "safetensors", "saved")
-"""The files of this folder that all libraries share, in order."""
+FILES = ("tables", "support", "tensors", "cpu", "overlap", "context", "calls", "safetensors", "saved")
+"""The files of this folder that follow `platform` and the pool, in order: `support` and `cpu` are the device's."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
     Kind.ROW: "KIND_ROW",
@@ -72,8 +72,9 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         f'#include "{library}.h"\n',
         STEP,
         _definitions(built, cpus, dtypes),
+        (HERE / "platform.c").read_text(),
         _pool(),
-        *((HERE / f"{name}.c").read_text() for name in SHARED),
+        *((HERE / f"{name}.c").read_text() for name in FILES),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
         *(_tables(b, dtypes) for b in built),
@@ -117,21 +118,11 @@ _PRELUDE = """\
 #pragma STDC FP_CONTRACT OFF
 #endif
 """
-_SPIN_HINT = """\
-static inline void optgen_spin_hint(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-"""
 
 
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
-    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
+    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", "")
     text = text.replace("void *step", "const void *step").replace("void *_Atomic step", "const void *_Atomic step")
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 
@@ -241,8 +232,8 @@ def _kernel(
     yield _buffers(built, kernel, name, places)
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(map(number, native.hyper)) or '0'}}};"
     levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
-    counts = f"{len(native.buffers)}, {len(native.hyper)}"
-    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, NULL, {counts}, {{{levels}}}}};"
+    counts = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}"
+    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, .levels = {{{levels}}}}};"
 
 
 def _buffers(built: BuiltSpec, made: Made, name: str, places: Mapping[str, int]) -> str:
@@ -267,8 +258,8 @@ def _program(built: BuiltSpec, made: LibraryProgram, name: str) -> Iterator[str]
     counts = f"{len(rows)}, {program.n_calls}, {len(arrays)}"
     yield f"static const program {name}_program = {{{name}_stages, {name}_arrays, {counts}}};"
     yield _buffers(built, made, name, {})
-    own = f"{name}_buffers, NULL, &{name}_program, {len(made.buffers)}, 0, {{{{NULL, NULL}}}}"
-    yield f"static const kernel {name} = {{{own}}};"
+    own = f".program = &{name}_program, .n_buffers = {len(made.buffers)}"
+    yield f"static const kernel {name} = {{{name}_buffers, {own}}};"
 
 
 def _stages(steps: Sequence[Step], turns: Sequence[str], name: str, rows: list[str], numbers: Iterator[int]) -> None:

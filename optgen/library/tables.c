@@ -20,8 +20,14 @@ typedef struct {
     int32_t start;            /* what a state starts as */
     int32_t number_of_hyper;  /* START_HYPER */
     int32_t file_dtype;       /* its number in `file_dtypes` */
+    int32_t is_host;          /* it stays in the memory of the host, where that is not the device's */
     unsigned char item[8];    /* START_ITEM: its bytes */
 } buffer;
+
+/* What the file of the device defines, cpu.c: that of a context, of a kernel, and of a group. */
+typedef struct device device;
+typedef struct device_code device_code;
+typedef struct device_table device_table;
 
 typedef struct {
     void (*step)(const optgen_step *step);
@@ -34,6 +40,7 @@ typedef struct {
     const struct program *program; /* of an update in stages, which has no code itself; else NULL */
     int32_t n_buffers, n_hyper;
     code levels[LEVELS];
+    const device_code *on_device; /* what else there is of it, or NULL */
 } kernel;
 
 /* A step of an update in stages: a kernel, or a loop. The first turn of a loop has the stages from bodies[0] on, turns of
@@ -119,6 +126,7 @@ typedef struct {
     int64_t *order, *numbers; /* of tensors; their sizes, columns and counts */
     double *hyper;
     void **buffers;
+    device_table *on_device; /* or NULL */
 } group;
 
 typedef struct context {
@@ -138,5 +146,43 @@ typedef struct context {
     void *block;          /* states that are not in the caller's memory */
     void *memory;         /* of states, the caller's or `block` */
     int64_t memory_bytes;
-    pool *own_pool;
+    char *host;           /* states that stay in the memory of the host */
+    int64_t host_bytes;
+    device *device;       /* NULL: not open */
 } context;
+
+/* ---------------------------------------------------------------- what a device does: cpu.c */
+
+/* An error if options are wrong, for which no device is needed. */
+static optgen_status check_device(const spec *s, const request *r);
+
+/* That of a context. Closing it waits for what it has to do, and frees all memory there. */
+static optgen_status open_device(context *c, const request *r);
+static optgen_status close_device(context *c);
+
+/* An error if kernels cannot reach memory: a field of tensors[i], or options.memory for i = -1. */
+static optgen_status check_place(const context *c, const void *place, int64_t i, const char *field);
+
+/* What a group has beside its context. 0: there is no memory. */
+static int open_group(group *g);
+static void close_group(group *g);
+
+/* Gives a group its workspace, at this address; how many bytes that has. It follows from shapes alone. */
+static int64_t place_workspace(group *g, uintptr_t at);
+
+/* Makes c->block, of zeros; has all memory at an address be zeros. */
+static optgen_status allocate(context *c, int64_t bytes);
+static optgen_status clear(context *c, void *memory, int64_t bytes);
+
+/* Copies to memory of the device, and from it, after all that it has to do; returns when that is done. */
+static optgen_status copy_to(const context *c, void *to, const void *from, int64_t bytes);
+static optgen_status copy_from(const context *c, void *to, const void *from, int64_t bytes);
+
+/* Gets groups ready, whose memory is there. */
+static optgen_status ready_device(context *c, const request *r);
+
+/* Takes over the addresses in g->buffers. */
+static void take_pointers(group *g);
+
+/* Runs the kernels of groups. After an error nothing has changed, unless it says so. */
+static optgen_status run_groups(context *c, group *first, const group *end);
