@@ -34,6 +34,7 @@ class Options(ctypes.Structure):
         ("pool", ctypes.c_void_p),
         ("memory", ctypes.c_void_p),
         ("memory_bytes", ctypes.c_int64),
+        ("row_sparse", ctypes.c_void_p),
         *((flag["field"], ctypes.c_int32) for flag in adam["flags"]),
     ]
 

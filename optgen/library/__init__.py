@@ -3,6 +3,7 @@
     c_text      how names, texts and numbers are written in C
     cpus        the CPUs that kernels are made for, several in one library
     specs       the specs of a library, and the variants of each that are built
+    stages      updates of several kernels, with loops between them
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
     header      the header: typed structures and functions

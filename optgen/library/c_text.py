@@ -7,7 +7,7 @@ import math
 from optgen.model import Flag
 
 _TENSOR_FIELDS = ("data", "grad", "shape", "rank")
-OPTION_FIELDS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes")
+OPTION_FIELDS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes", "row_sparse")
 """Those that all options have, before the flags."""
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield compl

@@ -271,14 +271,58 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
         if (s->reads_grad && c->members[i].size && !grads[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: grads[%lld] is NULL", s->name, (long long)i);
     for (int64_t i = 0; i < c->n; i++) {
-        c->members[i].grad_before = c->members[i].grad;
-        c->members[i].grad = grads[i];
+        member *const m = &c->members[i];
+        m->grad_before = m->grad;
+        m->present_before = m->present;
+        m->grad = grads[i];
+        m->present = -1;
     }
-    const optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
-    for (int64_t i = 0; status && i < c->n; i++)
+    optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
+    if (!status)
+        status = set_index(c);
+    for (int64_t i = 0; status && i < c->n; i++) {
         c->members[i].grad = c->members[i].grad_before;
+        c->members[i].present = c->members[i].present_before;
+    }
     set_all_pointers(c);
     return status;
+}
+
+/* Has the next steps read a gradient of some rows of tensor i. */
+static optgen_status set_rows(const spec *s, void *address, int64_t i, const void *values, const int64_t *rows, int64_t count)
+{
+    context *const c = context_at(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (i < 0 || i >= c->n)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: there is no tensor %lld of %lld", s->name, (long long)i, (long long)c->n);
+    member *const m = &c->members[i];
+    if (!m->is_sparse)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.row_sparse did not say that tensors[%lld] has such gradients", s->name,
+                    (long long)i);
+    optgen_status status = check_rows(s, m, i, values, rows, count);
+    if (status)
+        return status;
+    const member before = *m;
+    m->grad = count && m->size ? values : m->data; /* of no rows nothing is read */
+    m->index = rows;
+    m->present = count;
+    status = count && m->size ? check_memory(c, c->memory, c->memory_bytes, NULL) : OPTGEN_OK;
+    if (!status && !is_lazy(c, m)) {
+        status = fill_copy(c, m, values, rows, count);
+        m->grad = m->copy;
+        m->present = -1;
+    }
+    if (!status)
+        status = set_index(c);
+    if (status) {
+        char *const copy = m->copy;
+        *m = before;
+        m->copy = copy;
+        return status;
+    }
+    set_all_pointers(c);
+    return OPTGEN_OK;
 }
 
 /* Where a state of a tensor is, and how many bytes it has. */

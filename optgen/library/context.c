@@ -248,6 +248,12 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
     g->step.cols = cols;
     g->step.id = order;
     g->step.seed = c->seed;
+    if (c->has_sparse) {
+        g->index = calloc((size_t)n + 1, sizeof(int64_t *));
+        g->present = calloc((size_t)n + 1, sizeof(int64_t));
+        if (!g->index || !g->present)
+            return 0;
+    }
     return open_group(g);
 }
 
@@ -358,11 +364,16 @@ static optgen_status give_back(context *c)
             free(c->groups[g].arrays);
         }
         free(c->groups[g].numbers);
+        free((void *)c->groups[g].index);
+        free(c->groups[g].present);
+        free(c->groups[g].more);
         free(c->groups[g].hyper);
         free(c->groups[g].buffers);
     }
-    for (int64_t i = 0; i < c->n; i++)
+    for (int64_t i = 0; i < c->n; i++) {
         free(c->members[i].shape);
+        free(c->members[i].copy);
+    }
     free(c->groups);
     free(c->first_group);
     free(c->host);
@@ -418,6 +429,8 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
     void **const state_places = (void **)(state_bytes + states);
     c->inputs = (const void **)(state_places + states);
     for (int64_t i = 0; i < n && !*status; i++) {
+        c->members[i].is_sparse = r->row_sparse && r->row_sparse[i];
+        c->has_sparse |= c->members[i].is_sparse;
         c->members[i].states = state_places + i * s->n_states;
         c->members[i].state_bytes = state_bytes + i * s->n_states;
         *status = take(c, (const tensor *)((const char *)tensors + (size_t)i * stride), i, hyper, is_sized);

@@ -150,6 +150,11 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     yield "void *", "pool", "its first argument"
     yield "void *", "memory", f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it"
     yield "int64_t", "memory_bytes", "its size"
+    yield (
+        "const uint8_t *",
+        "row_sparse",
+        "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none",
+    )
     for flag in m.chosen_flags:
         choice = f"one of {m.prefix.upper()}_{flag.name.upper()}_..." if flag.choices else "0 or 1"
         yield "int32_t", field(flag.name), ", ".join([*([flag.doc] if flag.doc else []), choice])
@@ -211,6 +216,8 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     about = "Has the next steps read n other gradients, of the same shapes."
     arguments = f"{context}, const void *const *grads"
     yield status("set_gradients", arguments, about, "set_gradients(SPEC, context, grads)")
+    arguments = f"{context}, int64_t i, const void *values, const int64_t *rows, int64_t count"
+    yield status("set_rows", arguments, _ROWS, "set_rows(SPEC, context, i, values, rows, count)")
     about = (
         f"Where a state of tensor i is, and its bytes. States: {', '.join(s.name for s in m.spec.states) or 'none'}."
     )
@@ -225,6 +232,10 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     yield status("destroy", context, "Frees a context; does nothing for NULL.", "destroy(SPEC, context)")
 
 
+_ROWS = """\
+Has the next steps read a gradient of tensor i that has `count` rows of its first axis: `values` are these rows, and
+   `rows` their numbers, which ascend. A spec that computes each row by itself leaves the other ones as they are; for
+   the rest of specs they have a gradient of zero. options.row_sparse must have named the tensor."""
 _CREATE = """\
 Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, at any alignment, and must be there while a step reads them. A gradient may be NULL until

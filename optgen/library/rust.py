@@ -14,6 +14,7 @@ _TYPES = {
     "void *": "*mut c_void",
     "const void *": "*const c_void",
     "const int64_t *": "*const i64",
+    "const uint8_t *": "*const u8",
     "int64_t": "i64",
     "double": "f64",
     "uint32_t": "u32",
@@ -177,7 +178,8 @@ def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
         elif c_type == "optgen_parallel_for":
             yield c_name, "None"
         else:
-            yield c_name, "std::ptr::null_mut()" if c_type.endswith("*") else set_here.get(c_name, "0")
+            null = "std::ptr::null()" if c_type.startswith("const") else "std::ptr::null_mut()"
+            yield c_name, null if c_type.endswith("*") else set_here.get(c_name, "0")
 
 
 def _real(x: float | None) -> str:
@@ -218,6 +220,7 @@ def _context(m: LibrarySpec, name: str) -> str:
         f"fn {p}_counts({own}) -> *mut i64;",
         f"fn {p}_state({own}, {state}) {status}",
         f"fn {p}_set_gradients({own}, grads: *const *const c_void) {status}",
+        f"fn {p}_set_rows({own}, i: i64, values: *const c_void, rows: *const i64, count: i64) {status}",
         f"fn {p}_save({own}, path: *const c_char) {status}",
         f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
@@ -294,6 +297,15 @@ impl NAME {
     pub unsafe fn set_gradients(&mut self, grads: &[*const c_void]) -> Result<(), Error> {
         count_of(grads.len(), self.tensors)?;
         checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
+    }
+
+    /// Has the next steps read a gradient of some rows of tensor i, which `row_sparse` of the options has named. The
+    /// numbers of rows ascend.
+    ///
+    /// # Safety
+    /// As for `new`, of the numbers too.
+    pub unsafe fn set_rows(&mut self, i: usize, values: *const c_void, rows: &[i64]) -> Result<(), Error> {
+        checked(unsafe { PREFIX_set_rows(self.address, i as i64, values, rows.as_ptr(), rows.len() as i64) })
     }
 
     /// The bytes of a state of tensor i, which may be changed.

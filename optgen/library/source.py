@@ -29,7 +29,7 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-FILES = ("tables", "support", "tensors", "cpu", "overlap", "context", "calls", "safetensors", "saved")
+FILES = ("tables", "support", "tensors", "cpu", "overlap", "context", "sparse", "calls", "safetensors", "saved")
 """The files of this folder that follow `platform` and the pool, in order: `support` and `cpu` are the device's."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
@@ -185,9 +185,7 @@ static inline double max_of(double x, double y) { return isnan(x) || isnan(y) ? 
 
 def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
-    lines = [
-        f"static inline void use_of_{m.prefix}(void) {{ (void)divided, (void)min_of, (void)max_of, (void)evaluate; }}"
-    ]
+    lines: list[str] = []
     tables: dict[str, str] = {}
     for made in built.kernels.values():
         if (key := _key(made)) not in tables:
@@ -232,7 +230,7 @@ def _kernel(
     yield _buffers(built, kernel, name, places)
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(map(number, native.hyper)) or '0'}}};"
     levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
-    counts = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}"
+    counts = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}, .is_lazy = {int(native.lazy)}"
     yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, .levels = {{{levels}}}}};"
 
 

@@ -69,9 +69,10 @@ class LibrarySpec:
 
     @fact
     def variants(self) -> tuple[Flags, ...]:
-        """Every combination of flags that can occur, of dense gradients, without the phase."""
-        dense = (flags for flags in self.spec.variants() if not flags.get("sparse"))
-        return tuple(dict(x) for x in dict.fromkeys(tuple((k, v) for k, v in f.items() if k != PHASE) for f in dense))
+        """Every combination of flags that can occur, without the phase. Of specs that treat row-sparse gradients in
+        another way, `sparse` is one of them."""
+        found = (tuple((k, v) for k, v in flags.items() if k != PHASE) for flags in self.spec.variants())
+        return tuple(dict(x) for x in dict.fromkeys(found))
 
     def is_built(self, flags: Flags) -> bool:
         """Whether a combination of flags is built."""

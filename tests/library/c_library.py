@@ -47,7 +47,9 @@ class CSpec:
         tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
         self.Hyper = _structure("Hyper", doubles)
         self.Tensor = _structure("Tensor", [*tensor, *inputs])
-        self.Options = _structure("Options", [*first, ("seed", ctypes.c_uint64), *threads, *flags])
+        self.Options = _structure(
+            "Options", [*first, ("seed", ctypes.c_uint64), *threads, ("row_sparse", ADDRESS), *flags]
+        )
 
     def hyper(self, **values: float) -> Any:
         given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
@@ -91,6 +93,12 @@ class Context:
 
     def step(self, hyper: Any, phase: str = "") -> None:
         self.spec.must(f"step_{phase}" if phase else "step", self.address, ctypes.byref(hyper))
+
+    def set_rows(self, i: int, values: Array, rows: Array) -> None:
+        """Have the next steps read a gradient of some rows."""
+        self.spec.must(
+            "set_rows", self.address, COUNT(i), ADDRESS(values.ctypes.data), ADDRESS(rows.ctypes.data), COUNT(len(rows))
+        )
 
     def evaluate(self, hyper: Any, out: Sequence[Array]) -> None:
         places = (ADDRESS * self.n)(*(x.ctypes.data for x in out))
