@@ -24,9 +24,11 @@ _SYMBOL = "optgen_library_kernel"
 
 @dataclass(frozen=True)
 class LibraryKernel:
-    """A kernel for each CPU of a library, in their order. Kernels of the same text have the same symbols."""
+    """A kernel for each CPU of a library, in their order, and their LLVM IR. Kernels of the same text have the same
+    symbols."""
 
     natives: tuple[NativeKernel, ...]
+    texts: tuple[str, ...]
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -65,7 +67,8 @@ def made(
     a program can have several libraries. `values` are those of params."""
 
     def kernel(section: KernelStage | None) -> LibraryKernel:
-        return LibraryKernel(tuple(_native(library, cpu, optimizer, variant, section) for cpu in cpus))
+        natives, texts = zip(*(_native(library, cpu, optimizer, variant, section) for cpu in cpus), strict=True)
+        return LibraryKernel(natives, texts)
 
     if not is_staged(optimizer, variant):
         return kernel(None)
@@ -76,8 +79,8 @@ def made(
 
 def _native(
     library: str, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
-) -> NativeKernel:
-    """The kernel of a variant, or of a stage of it."""
+) -> tuple[NativeKernel, str]:
+    """The kernel of a variant, or of a stage of it, and its LLVM IR."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
     of = (library, optimizer.source.text, chosen, repr(section))
     key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features)
@@ -87,11 +90,14 @@ def _native(
         planned = pipeline.plan(whole)
         text = pipeline.lower(planned, _SYMBOL, own)
         symbol = f"{library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
-        code = target.compile_ir(_hidden(text).replace(_SYMBOL, symbol), own).object
-        return symbol.encode() + b"\n" + compiled.pack_native(planned, code)
+        named = _hidden(text).replace(_SYMBOL, symbol)
+        code = compiled.pack_native(planned, target.compile_ir(named, own).object)
+        return f"{symbol} {len(code)}\n".encode() + code + named.encode()
 
-    symbol, _, entry = cache.get(key, make).partition(b"\n")
-    return compiled.unpack_native(symbol.decode(), variant.dtype, entry)
+    head, _, entry = cache.get(key, make).partition(b"\n")
+    symbol, size = head.decode().split()
+    code, text = entry[: int(size)], entry[int(size) :].decode()
+    return compiled.unpack_native(symbol, variant.dtype, code), text
 
 
 def _hidden(text: str) -> str:

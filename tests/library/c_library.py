@@ -15,6 +15,8 @@ from optgen.cli import main
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 ADDRESS, COUNT = ctypes.c_void_p, ctypes.c_int64
+TYPES = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": COUNT, "uint64_t": ctypes.c_uint64}
+"""Those of fields of structures; all others are addresses."""
 
 
 class CLibrary:
@@ -40,15 +42,10 @@ class CSpec:
         self.library, self.entry, self.prefix = library, entry, entry["prefix"]
         self.inputs = [x["name"] for x in entry["inputs"]]
         doubles = [(h["field"], ctypes.c_double) for h in entry["hyper"]]
-        inputs = [(x["field"], ADDRESS) for x in entry["inputs"]]
-        flags = [(f["field"], ctypes.c_int32) for f in entry["flags"]]
-        threads = [("parallel", ADDRESS), ("pool", ADDRESS), ("memory", ADDRESS), ("memory_bytes", COUNT)]
-        first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int), ("threads", ctypes.c_int32)]
-        tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
         self.Hyper = _structure("Hyper", doubles)
-        self.Tensor = _structure("Tensor", [*tensor, *inputs])
-        self.Options = _structure(
-            "Options", [*first, ("seed", ctypes.c_uint64), *threads, ("row_sparse", ADDRESS), *flags]
+        self.Tensor, self.Options = (
+            _structure(name, [(x["field"], TYPES.get(x["type"], ADDRESS)) for x in entry[name]])
+            for name in ("tensor", "options")
         )
 
     def hyper(self, **values: float) -> Any:
