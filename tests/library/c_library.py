@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 
 from optgen.cli import main
 
+ROOT = Path(__file__).parents[2]
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 ADDRESS, COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -19,11 +21,19 @@ TYPES = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": COUN
 """Those of fields of structures; all others are addresses."""
 
 
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    """That of a manifest, of docs/schema."""
+    text = json.loads((ROOT / "docs" / "schema" / name).read_text())
+    jsonschema.Draft202012Validator.check_schema(text)
+    return jsonschema.Draft202012Validator(text)
+
+
 class CLibrary:
-    """A library in a folder. `spec` is what it has of one spec, by the beginning of its functions' names."""
+    """A library in a folder, whose manifest is as its schema says. `spec` is what it has of one spec, by the beginning of its functions' names."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name, self.manifest = name, json.loads((folder / f"{name}.json").read_text())
+        schema("library.json").validate(self.manifest)
         self.code = ctypes.CDLL(str(folder / f"lib{name}.so"))
 
     def spec(self, prefix: str) -> CSpec:
