@@ -29,7 +29,8 @@ def schema(name: str) -> jsonschema.Draft202012Validator:
 
 
 class CLibrary:
-    """A library in a folder, whose manifest is as its schema says. `spec` is what it has of one spec, by the beginning of its functions' names."""
+    """A library in a folder, whose manifest is as its schema says. `spec` is what it has of one spec, by the beginning
+    of its functions' names."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name, self.manifest = name, json.loads((folder / f"{name}.json").read_text())
