@@ -3,7 +3,14 @@
 /* ---------------------------------------------------------------- contexts that are there */
 
 static atomic_flag registry_lock = ATOMIC_FLAG_INIT;
-static context *registry;
+enum { BUCKETS = 1024 };
+static context *registry[BUCKETS]; /* lists of those whose addresses have the same hash */
+
+static context **bucket_of(const void *address)
+{
+    const uint64_t mixed = (uint64_t)(uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15);
+    return &registry[mixed >> 32 & (BUCKETS - 1)];
+}
 
 static void lock(void)
 {
@@ -28,7 +35,7 @@ static void hold_while_forking(void)
 static context *context_at(const spec *s, const void *address, int taken)
 {
     lock();
-    context **place = &registry;
+    context **place = bucket_of(address);
     while (*place && ((const void *)*place != address || (*place)->spec != s))
         place = &(*place)->next;
     context *const c = *place;
@@ -74,8 +81,8 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
     set_all_pointers(c);
     hold_while_forking();
     lock();
-    c->next = registry;
-    registry = c;
+    c->next = *bucket_of(c);
+    *bucket_of(c) = c;
     unlock();
     *out = c;
     return OPTGEN_OK;

@@ -157,7 +157,10 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     )
     for flag in m.chosen_flags:
         choice = f"one of {m.prefix.upper()}_{flag.name.upper()}_..." if flag.choices else "0 or 1"
-        yield "int32_t", field(flag.name), ", ".join([*([flag.doc] if flag.doc else []), choice])
+        about = [*([flag.doc] if flag.doc else []), choice]
+        if flag.per_param:
+            about.append(f"for each of n tensors; NULL: {m.flag_default(flag)} for all")
+        yield "const int32_t *" if flag.per_param else "int32_t", field(flag.name), ", ".join(about)
 
 
 def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
@@ -165,8 +168,8 @@ def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
     yield "abi", f"{m.prefix.upper()}_ABI"
     yield "dtype", f"OPTGEN_{m.dtypes[0].upper()}"
     for flag in m.chosen_flags:
-        value = m.args.chosen[flag.name]
-        yield field(flag.name), str(flag.choices.index(value) if isinstance(value, str) else int(value))
+        if not flag.per_param:
+            yield field(flag.name), str(m.flag_default(flag))
 
 
 def _defaults(name: str, values: Sequence[tuple[str, str]]) -> str:

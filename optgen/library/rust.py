@@ -14,6 +14,7 @@ _TYPES = {
     "void *": "*mut c_void",
     "const void *": "*const c_void",
     "const int64_t *": "*const i64",
+    "const int32_t *": "*const i32",
     "const uint8_t *": "*const u8",
     "int64_t": "i64",
     "double": "f64",

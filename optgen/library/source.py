@@ -23,7 +23,7 @@ from optgen.library.header import DTYPES, functions
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import KernelStep, Step
-from optgen.model import Kind, flags_text
+from optgen.model import Flag, Kind, flags_text
 from optgen.spec_identity import identity
 from optgen.threads import pool
 
@@ -135,7 +135,6 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
         "MOST_STATES": max(len(b.states) for b in built) + 1,
         "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
         "MOST_HYPERS": max(len(m.hyper_defaults) for m in specs) + 1,
-        "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
         "MOST_TURNS": max((len(x.turns) for x in programs), default=0) + 1,
         "STEP_FIELDS": len(STEP_FIELDS),
         "LINE": buffers.CACHE_LINE_BYTES,
@@ -394,8 +393,12 @@ def _functions(m: LibrarySpec) -> str:
     """The functions of the header. Those that read options hand them on with flags in an array."""
     p, table = m.prefix, f"&table_{m.prefix}_spec"
     passed = f"{table}, tensors, sizeof({p}_tensor), n, &asked, (const double *)hyper"
-    begin = ["    request asked;", f"    int32_t flags[{len(m.chosen_flags) + 1}];"]
-    asked = f"request_of_{p}(&asked, flags, options)"
+    begin = [
+        "    request asked;",
+        f"    int32_t flags[{len(m.chosen_flags) + 1}];",
+        f"    const int32_t *each[{len(m.chosen_flags) + 1}];",
+    ]
+    asked = f"request_of_{p}(&asked, flags, each, options)"
     bodies = {
         f"{p}_create": [
             *begin,
@@ -419,7 +422,8 @@ def _request(m: LibrarySpec) -> list[str]:
     """The function that reads options."""
     p = m.prefix
     return [
-        f"static optgen_status request_of_{p}(request *asked, int32_t *flags, const {p}_options *options)",
+        f"static optgen_status request_of_{p}(request *asked, int32_t *flags, const int32_t **each, "
+        f"const {p}_options *options)",
         "{",
         "    if (!options)",
         f'        return fail(OPTGEN_BAD_ARGUMENT, "{p}: options is NULL");',
@@ -427,8 +431,16 @@ def _request(m: LibrarySpec) -> list[str]:
         f'        return fail(OPTGEN_BAD_ABI, "{p}: the options are of another header, or were not filled by "',
         f'                    "{p}_options_defaults()");',
         *(f"    asked->{x} = options->{x};" for x in OPTION_FIELDS if x != "abi"),
-        *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(m.chosen_flags)),
+        *(line for k, flag in enumerate(m.chosen_flags) for line in _asked_flag(m, k, flag)),
         "    asked->flags = flags;",
+        "    asked->flags_each = each;",
         "    return OPTGEN_OK;",
         "}\n",
     ]
+
+
+def _asked_flag(m: LibrarySpec, k: int, flag: Flag) -> Iterator[str]:
+    """Statements that read a flag of the options."""
+    own = f"options->{field(flag.name)}"
+    yield f"    flags[{k}] = {m.flag_default(flag) if flag.per_param else own};"
+    yield f"    each[{k}] = {own if flag.per_param else 'NULL'};"

@@ -100,7 +100,8 @@ typedef struct {
     void *pool, *memory;
     int64_t memory_bytes;
     const uint8_t *row_sparse;
-    const int32_t *flags;
+    const int32_t *flags;             /* of all tensors */
+    const int32_t *const *flags_each; /* of each tensor; NULL: as of all */
 } request;
 
 _Static_assert(sizeof(void *) == 8, "kernels have pointers of 64 bits");
@@ -147,12 +148,12 @@ typedef struct context {
     int64_t n;
     int32_t dtype;
     uint64_t seed;
-    int32_t flags[MOST_FLAGS];
     int32_t due; /* the phase */
     int32_t has_sparse;
     member *members;
     const void **inputs;  /* n x n_inputs */
     double *hyper;        /* n x n_hypers, of the last step */
+    int32_t *flags;       /* n x n_flags */
     int64_t *t;           /* updates of each tensor */
     group *groups;
     int64_t *first_group; /* of each section, and where the last one ends */

@@ -133,10 +133,11 @@ static optgen_status choose(const context *c, member *m, const double *hyper, in
 {
     const spec *const s = c->spec;
     const char *why = NULL;
+    const int32_t *const flags = c->flags + i * s->n_flags;
     member tried = *m;
-    int32_t variant = tried.variant = s->choose(hyper, c->flags, m->is_sparse, &m->of, &why);
+    int32_t variant = tried.variant = s->choose(hyper, flags, m->is_sparse, &m->of, &why);
     if (variant >= 0 && m->is_sparse && kernel_of(c, 0, &tried) && !is_lazy(c, &tried)) /* it updates all rows anyway */
-        variant = s->choose(hyper, c->flags, 0, &m->of, &why);
+        variant = s->choose(hyper, flags, 0, &m->of, &why);
     if (variant < 0)
         return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: %s", s->name, (long long)i, why);
     if (m->is_chosen && variant != m->variant)

@@ -65,7 +65,8 @@ class CSpec:
 
     def options(self, **values: Any) -> Any:
         own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
-        for flag in self.entry["flags"]:
+        types = {x["field"]: x["type"] for x in self.entry["options"]}
+        for flag in (x for x in self.entry["flags"] if types[x["field"]] == "int32_t"):
             default = flag["default"]
             own[flag["field"]] = flag["choices"].index(default) if flag["choices"] else int(default)
         return self.Options(**(own | values))
