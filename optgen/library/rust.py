@@ -69,6 +69,8 @@ pub const NOT_BUILT: i32 = 8;
 pub const NO_CONTEXT: i32 = 9;
 pub const NO_MEMORY: i32 = 10;
 pub const BAD_FILE: i32 = 11;
+pub const NO_GPU: i32 = 12;
+pub const CUDA_ERROR: i32 = 13;
 
 /// An error: its status, and what was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,7 +244,8 @@ def _context(m: LibrarySpec, name: str) -> str:
         ]
     lines += _EVALUATE.splitlines() if m.spec.evaluate else []
     lines += ["}\n", *_DROP.splitlines()]
-    return "\n".join(lines).replace("NAME", name).replace("PREFIX", p) + "\n"
+    text = "\n".join(lines).replace("STATE", _STATE_ON_GPU if m.on_gpu else _STATE)
+    return text.replace("NAME", name).replace("PREFIX", p) + "\n"
 
 
 _CONTEXT = """\
@@ -296,12 +299,7 @@ impl NAME {
         checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
     }
 
-    /// The bytes of a state of tensor i, which may be changed.
-    pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
-        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
-        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
-        Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
-    }
+STATE
 
     /// Writes counts and states to a file (safetensors), which is replaced when it is complete.
     pub fn save(&mut self, path: &CStr) -> Result<(), Error> {
@@ -313,6 +311,20 @@ impl NAME {
         checked(unsafe { PREFIX_load(self.address, path.as_ptr()) })
     }
 """
+_STATE = """\
+    /// The bytes of a state of tensor i, which may be changed.
+    pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
+        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
+        Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
+    }"""
+_STATE_ON_GPU = """\
+    /// The address of a state of tensor i, and its bytes.
+    pub fn state(&mut self, i: usize, name: &CStr) -> Result<(*mut c_void, usize), Error> {
+        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
+        Ok((data, bytes as usize))
+    }"""
 _EVALUATE = """
     /// Writes the weights to evaluate with, one for each tensor.
     ///

@@ -42,12 +42,17 @@ class CSpec:
         doubles = [(h["field"], ctypes.c_double) for h in entry["hyper"]]
         inputs = [(x["field"], ADDRESS) for x in entry["inputs"]]
         flags = [(f["field"], ctypes.c_int32) for f in entry["flags"]]
-        threads = [("parallel", ADDRESS), ("pool", ADDRESS), ("memory", ADDRESS), ("memory_bytes", COUNT)]
-        first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int), ("threads", ctypes.c_int32)]
+        first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int)]
+        memory = [("memory", ADDRESS), ("memory_bytes", COUNT)]
+        seed = ("seed", ctypes.c_uint64)
+        self.on_gpu = library.manifest["gpus"] is not None
+        device = [("threads", ctypes.c_int32), seed, ("parallel", ADDRESS), ("pool", ADDRESS)]
+        if self.on_gpu:
+            device = [("device", ctypes.c_int32), seed, ("stream", ADDRESS)]
         tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
         self.Hyper = _structure("Hyper", doubles)
         self.Tensor = _structure("Tensor", [*tensor, *inputs])
-        self.Options = _structure("Options", [*first, ("seed", ctypes.c_uint64), *threads, *flags])
+        self.Options = _structure("Options", [*first, *device, *memory, *flags])
 
     def hyper(self, **values: float) -> Any:
         given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
@@ -55,6 +60,7 @@ class CSpec:
 
     def options(self, **values: Any) -> Any:
         own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
+        own |= {"device": -1} if self.on_gpu else {}
         for flag in self.entry["flags"]:
             default = flag["default"]
             own[flag["field"]] = flag["choices"].index(default) if flag["choices"] else int(default)
