@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,26 @@ class Context:
 def build(folder: Path, *arguments: str) -> None:
     """`optgen build`, into a folder."""
     assert main(["build", *arguments, "-o", str(folder)]) == 0
+
+
+SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def compiled(folder: Path, source: Path, library: str, more: Sequence[str] = ()) -> Path:
+    """A program with the source of the library in a folder, checked as it runs if the compiler can do that."""
+    program = folder / source.stem
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", str(folder), *_sanitized(folder)]
+    sources = [str(source), str(folder / f"{library}.c"), *map(str, folder.glob("kernels/*.o"))]
+    command = ["cc", *strict, *sources, *more, "-lm", "-pthread", "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def _sanitized(folder: Path) -> list[str]:
+    (folder / "nothing.c").write_text("int main(void) { return 0; }\n")
+    command = ["cc", *SANITIZED, str(folder / "nothing.c"), "-o", str(folder / "nothing")]
+    return [] if subprocess.run(command, capture_output=True, check=False).returncode else SANITIZED
 
 
 def _structure(name: str, fields: Sequence[tuple[str, Any]]) -> Any:

@@ -32,7 +32,7 @@ static int n_blocks, n_pinned, n_events, n_modules, n_retained, n_recorded, n_wa
 
 void hand_launches_to(launcher to) { launch_function = to; }
 
-/* Has the function of a name fail with a status, after so many calls of it that do not. */
+/* Has a call of the function of a name fail with a status, after so many that do not. */
 void refuse(const char *name, int after, int status)
 {
     snprintf(refused, sizeof refused, "%s", name);
@@ -92,7 +92,7 @@ int release(uint64_t address)
 
 static int fails(const char *name)
 {
-    return strcmp(refused, name) == 0 && refused_after-- <= 0 ? refused_status : 0;
+    return strcmp(refused, name) == 0 && refused_after-- == 0 ? refused_status : 0;
 }
 
 #define BEGIN                           \
