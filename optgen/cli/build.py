@@ -49,7 +49,9 @@ def register(commands: Commands) -> None:
         "  optgen build --kernels adam mine.opt -o out    bare kernels, to out/adam and out/mine: object files,\n"
         "                                             C headers, LLVM IR and manifests\n"
         "  optgen build --kernels                     those of all specs, to generated/ of a checkout\n"
-        "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
+        "  optgen build adam --target cuda -o out     out/libadam_cuda.a, out/libadam_cuda.so, out/adam_cuda.h:\n"
+        "                                             for GPUs; it needs neither a GPU nor NVIDIA's toolkit\n"
+        "  optgen build --kernels --target cuda       PTX, for programs that launch it themselves\n",
     )
     parser.add_argument(
         "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come along)"
@@ -73,7 +75,9 @@ def register(commands: Commands) -> None:
 
 
 def build(args: argparse.Namespace) -> int:
-    if args.kernels or args.target == "cuda" or args.arch:
+    if args.arch and args.target != "cuda":
+        raise Usage("--arch is for --target cuda")
+    if args.kernels:
         if library.given(args):
             raise Usage(f"{library.given(args)[0]} is for libraries, and not for bare kernels")
         return _kernels(args)
@@ -121,8 +125,6 @@ def _kernels(args: argparse.Namespace) -> int:
 def _target(args: argparse.Namespace) -> TargetProducts:
     from optgen import emit
 
-    if args.arch and args.target != "cuda":
-        raise Usage("--arch is for --target cuda")
     return emit.CudaProducts(common.arch(args)) if args.target == "cuda" else emit.CpuProducts()
 
 

@@ -1,4 +1,4 @@
-"""The command build, where it makes a library in C of its specs."""
+"""The command build, where it makes a library in C of its specs, for CPUs or for GPUs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from optgen import specfiles
 from optgen.cli import workers
-from optgen.cli.common import Usage, read, settings, shown, source_named, write
+from optgen.cli.common import Usage, arch, read, settings, shown, source_named, write
 
 if TYPE_CHECKING:
     from optgen.library.files import Library
+    from optgen.library.gpus import GpuTarget
     from optgen.library.specs import LibrarySpec
     from optgen.model import Optimizer
 
@@ -40,6 +41,11 @@ def register(parser: argparse.ArgumentParser) -> None:
         "(default: this one)",
     )
     own.add_argument(
+        "--cubin",
+        action="store_true",
+        help="with --target cuda: binary code for GPUs of --arch, too, made by ptxas of the CUDA toolkit",
+    )
+    own.add_argument(
         "--set",
         action="append",
         default=[],
@@ -54,7 +60,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def given(args: argparse.Namespace) -> list[str]:
     """The options of libraries that are there."""
-    return [f"--{x}" for x in ("name", "cpu", "triple", "set", "master", "storage") if getattr(args, x)]
+    return [f"--{x}" for x in ("name", "cpu", "triple", "cubin", "set", "master", "storage") if getattr(args, x)]
 
 
 def build(args: argparse.Namespace) -> int:
@@ -70,6 +76,9 @@ def build(args: argparse.Namespace) -> int:
             found = files.build(library, workers.each, bar.update)
         except ValueError as error:
             raise Usage(str(error)) from None
+        except ChildProcessError as error:
+            print(f"optgen: {error}", file=sys.stderr)
+            return 1
     command = files.compiler(args.triple)
     made: dict[str, bytes] = {}
     if command is not None:
@@ -80,7 +89,7 @@ def build(args: argparse.Namespace) -> int:
             return 1
     for name, data in (found | made).items():
         _write(args.output / name, data)
-    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}_\w+\.(o|ll)")
+    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.(o|ll)|\.ptx|\.cubin)")
     for old in (args.output / "kernels").iterdir():
         if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
             old.unlink()
@@ -88,8 +97,7 @@ def build(args: argparse.Namespace) -> int:
         what = f"no C compiler for {args.triple}" if args.triple else "no C compiler"
         print(f"optgen: {shown(args.output)} has no library, as there is {what}: set CC to one", file=sys.stderr)
         return 1
-    made_for = ", ".join(cpu.name for cpu in library.cpus)
-    print(f"{shown(args.output)}: {', '.join([*made, f'{library.name}.h'])}, for {made_for}")
+    print(f"{shown(args.output)}: {', '.join([*made, f'{library.name}.h'])}, for {library.made_for()}")
     return 0
 
 
@@ -112,7 +120,8 @@ def _library(args: argparse.Namespace) -> Library:
     for prefix in prefixes:
         if prefixes.count(prefix) > 1:
             raise Usage(f"two specs are named {prefix!r}; their functions would have the same names")
-    name = args.name or prefixes[0]
+    gpu = _gpu(args)
+    name = args.name or specs[0].prefix
     if len(specs) > 1 and not args.name:
         raise Usage(f"--name NAME: what a library of {len(specs)} specs is called")
     if not (name.isidentifier() and name.isascii()):
@@ -120,9 +129,27 @@ def _library(args: argparse.Namespace) -> Library:
     if name in _HEADERS.split():
         raise Usage(f"--name {name}: C has a header or a library of this name; choose another one with --name")
     try:
-        return Library(name, specs, cpus.cpus(args.cpu, args.triple))
+        return Library(name, specs, cpus.cpus(args.cpu, args.triple), gpu)
     except ValueError as error:
         raise Usage(str(error)) from None
+
+
+def _gpu(args: argparse.Namespace) -> GpuTarget | None:
+    """The GPUs that it is for; None for CPUs."""
+    from optgen.library.gpus import GpuTarget, assembler
+
+    if args.target != "cuda":
+        if args.cubin:
+            raise Usage("--cubin is for --target cuda")
+        return None
+    if args.triple and "apple" in args.triple:
+        raise Usage(f"--triple {args.triple}: there is no CUDA for it")
+    if args.cubin and assembler() is None:
+        raise Usage(
+            "--cubin needs ptxas of the CUDA toolkit, which is not on the PATH; without it there is PTX, which "
+            "the driver compiles"
+        )
+    return GpuTarget(arch(args), args.cubin)
 
 
 def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:
@@ -132,10 +159,11 @@ def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -
     if everywhere and len(args.storage) > 1:
         raise Usage("--storage: one for all states, or STATE=STORAGE for each")
     chosen = everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
-    how = {"master": args.master, "every_flag": args.all}
+    how = {"master": args.master, "every_flag": args.all, "on_gpu": args.target == "cuda"}
     given = [x.removeprefix(f"{prefix}.") for x in args.set if _set_for(x) in ("", prefix)]
     try:
-        return library_spec(prefix, optimizer, settings(given), list(dict.fromkeys(args.dtype)), chosen, **how)
+        own = f"{prefix}_cuda" if args.target == "cuda" else prefix
+        return library_spec(own, optimizer, settings(given), list(dict.fromkeys(args.dtype)), chosen, **how)
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
 

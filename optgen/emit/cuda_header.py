@@ -228,7 +228,7 @@ def cuda_header(optimizer: Optimizer, built: BuiltKernel, module: GpuModule, arc
         table(),
         names(optimizer, built),
         "/* The functions of the PTX, in order. */",
-        _launches(symbol, module.launches),
+        launches(symbol, module.launches),
         f"static const optgen_kernel {symbol}_cuda = {{",
         f"    {symbol}_launches, {len(module.launches)}, {', '.join(str(int(x)) for x in astuple(module.counts))}",
         "};\n",
@@ -277,8 +277,9 @@ def _name(word: str, key: str) -> str:
     return f"OPTGEN_{word}_{key.upper().replace(' ', '_')}"
 
 
-def _launches(symbol: str, launches: Sequence[Launch]) -> str:
+def launches(symbol: str, own: Sequence[Launch]) -> str:
+    """The array `SYMBOL_launches`."""
     rows = [
-        f'    {{"{x.name}", {_name("UNIT", x.unit)}, {x.length}, {x.per_block}, {int(x.folds)}}},' for x in launches
+        f'    {{"{x.name}", {_name("UNIT", x.unit)}, {x.length}, {x.per_block}, {int(x.folds)}}},' for x in own
     ] or ["    {0, 0, 0, 0, 0}, /* none: C has no empty arrays */"]
     return "\n".join([f"static const optgen_launch {symbol}_launches[] = {{", *rows, "};\n"])

@@ -7,8 +7,22 @@ import math
 from optgen.model import Flag
 
 _TENSOR_FIELDS = ("data", "grad", "shape", "rank")
-OPTION_FIELDS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes", "row_sparse")
-"""Those that all options have, before the flags."""
+OPTION_FIELDS = (
+    *(
+        "abi",
+        "dtype",
+        "threads",
+        "device",
+        "seed",
+        "parallel",
+        "pool",
+        "stream",
+        "memory",
+        "memory_bytes",
+        "row_sparse",
+    ),
+)
+"""Those that options have before the flags, on one device or another."""
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield compl
 concept const consteval constexpr constinit const_cast continue decltype default delete do double dynamic_cast else enum

@@ -254,7 +254,7 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
         if (!g->index || !g->present)
             return 0;
     }
-    return open_group(g);
+    return open_group(c, g);
 }
 
 /* Makes the groups of the kernels of an update in stages: the first one has the order and the arrays of all. */
@@ -357,7 +357,7 @@ static void set_all_pointers(context *c)
 static optgen_status give_back(context *c)
 {
     const optgen_status status = close_device(c);
-    for (int64_t g = 0; c->first_group && c->groups && g < c->first_group[c->spec->sections]; g++) {
+    for (int64_t g = 0; g < group_count(c); g++) {
         close_group(&c->groups[g]);
         if (c->groups[g].number == 0) { /* the others have those of the first one */
             free(c->groups[g].order);

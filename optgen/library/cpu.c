@@ -34,9 +34,9 @@ static optgen_status check_place(const context *c, const void *place, int64_t i,
     return OPTGEN_OK;
 }
 
-static int open_group(group *g)
+static int open_group(const context *c, group *g)
 {
-    (void)g;
+    (void)c, (void)g;
     return 1;
 }
 

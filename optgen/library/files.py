@@ -21,8 +21,9 @@ from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
+from optgen.library.gpus import GpuTarget
 from optgen.library.header import ABI, abi, header, option_fields, tensor_fields
-from optgen.library.kernels import Made, made
+from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
 from optgen.library.specs import LibrarySpec
@@ -34,11 +35,18 @@ FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden",
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its name, its specs, and the CPUs that it is for, from the oldest on."""
+    """A library: its name, its specs, and the CPUs that it is for, from the oldest on; with `gpu`, the CPUs beside the
+    GPUs that it is for."""
 
     name: str
     specs: Sequence[LibrarySpec]
     cpus: Sequence[LibraryCpu]
+    gpu: GpuTarget | None = None
+
+    def made_for(self) -> str:
+        """What it is for, in words."""
+        names = ", ".join(cpu.name for cpu in self.cpus)
+        return f"{self.gpu.arch} and later GPUs, beside {names}" if self.gpu else names
 
     def jobs(self) -> list[tuple[LibrarySpec, tuple[str, bool, int, int], Variant]]:
         """The kernels: their spec, their place in its tables, and the variant."""
@@ -58,26 +66,29 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     jobs = library.jobs()
     kernels: dict[str, dict[tuple[str, bool, int, int], Made]] = {m.prefix: {} for m in library.specs}
     work = [(m.spec, variant, m.args.values) for m, _, variant in jobs]
-    with each(partial(made, library.name, library.cpus), work) as results:
+    with each(partial(made, Maker(library.name, library.cpus, library.gpu)), work) as results:
         for (m, place, _), kernel in zip(jobs, results, strict=True):
             kernels[m.prefix][place] = kernel
             advance()
     built = [BuiltSpec(m, kernels[m.prefix]) for m in library.specs]
     every = [kernel for own in kernels.values() for one in own.values() for kernel in one.kernels]
     natives = {native.symbol: native for kernel in every for native in kernel.natives}
-    names = ", ".join(cpu.name for cpu in library.cpus)
+    codes = {kernel.gpu.symbol: kernel.gpu for kernel in every if kernel.gpu}
+    libraries = ["m", *(["dl"] if library.gpu else [])]
     files = {
-        f"{library.name}.h": header(library.name, library.specs, f"For {names}.").encode(),
-        f"{library.name}.c": source(library.name, built, library.cpus).encode(),
+        f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
-        f"{library.name}.pc": _pkg_config(library.name).encode(),
-        f"{library.name}Config.cmake": _cmake(library.name).encode(),
+        f"{library.name}.pc": _pkg_config(library.name, libraries).encode(),
+        f"{library.name}Config.cmake": _cmake(library.name, libraries).encode(),
         f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
     texts = {native.symbol: x for kernel in every for native, x in zip(kernel.natives, kernel.texts, strict=True)}
-    objects = {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
-    return files | objects | {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
+    files |= {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
+    files |= {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
+    files |= {f"kernels/{symbol}.ptx": code.ptx for symbol, code in codes.items()}
+    return files | {f"kernels/{symbol}.cubin": code.cubin for symbol, code in codes.items() if code.cubin}
 
 
 def compiler(triple: str | None) -> list[str] | None:
@@ -102,7 +113,8 @@ def compile_c(name: str, files: Mapping[str, bytes], command: Sequence[str], tri
         objects = [f"{name}.o", *(x for x in files if x.endswith(".o"))]
         _run([*command, *FLAGS, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
         _run([*(shlex.split(os.environ.get("AR", "")) or ["ar"]), "rcs", f"lib{name}.a", *objects], folder)
-        _run([*command, "-shared", named, "-pthread", "-o", shared, *objects, "-lm"], folder)
+        linked = ["-lm", *([] if is_apple else ["-ldl"])]
+        _run([*command, "-shared", named, "-pthread", "-o", shared, *objects, *linked], folder)
         return {made: (folder / made).read_bytes() for made in (f"lib{name}.a", shared)}
 
 
@@ -123,6 +135,7 @@ def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
         "optgen": __version__,
         "llvm": llvm_version(),
         "cpus": [cpu.name for cpu in library.cpus],
+        "gpus": library.gpu and {"arch": library.gpu.arch, "cubin": library.gpu.cubin},
         "specs": [_described(b) for b in built],
     }
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -155,14 +168,14 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
     }
 
 
-def _pkg_config(name: str) -> str:
+def _pkg_config(name: str, libraries: Sequence[str]) -> str:
     return f"""\
 prefix=${{pcfiledir}}
 
 Name: {name}
 Description: optimizers compiled by optgen
 Version: {__version__}
-Libs: ${{prefix}}/lib{name}.a -lm -pthread
+Libs: ${{prefix}}/lib{name}.a {" ".join(f"-l{x}" for x in libraries)} -pthread
 Cflags: -I${{prefix}}
 """
 
@@ -178,7 +191,7 @@ endif()
 """
 
 
-def _cmake(name: str) -> str:
+def _cmake(name: str, libraries: Sequence[str]) -> str:
     return f"""\
 # find_package({name} CONFIG REQUIRED PATHS FOLDER), then target_link_libraries(program {name}::{name}).
 include(CMakeFindDependencyMacro)
@@ -188,6 +201,6 @@ if(NOT TARGET {name}::{name})
   set_target_properties({name}::{name} PROPERTIES
     IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/lib{name}.a"
     INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;{";".join(libraries)}")
 endif()
 """

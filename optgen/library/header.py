@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from optgen.emit.header import PARALLEL_FOR, framed, safe
 from optgen.library.c_text import choice_name, field, real
 from optgen.library.specs import LibrarySpec
-from optgen.model import PHASE
+from optgen.model import PHASE, Kind
 from optgen.symbolic.unicode import unicode
 
 ABI = 1
@@ -40,7 +40,9 @@ typedef enum optgen_status {{
     OPTGEN_NOT_BUILT,    /* the library was built without this dtype or these flags */
     OPTGEN_NO_CONTEXT,   /* NULL, destroyed, or of another spec */
     OPTGEN_NO_MEMORY,
-    OPTGEN_BAD_FILE      /* it cannot be read or written, is damaged, or has other states */
+    OPTGEN_BAD_FILE,     /* it cannot be read or written, is damaged, or has other states */
+    OPTGEN_NO_GPU,       /* there is no GPU, no driver for it, or an older one than the library is for */
+    OPTGEN_CUDA_ERROR    /* of the driver, in whose words the text is */
 }} optgen_status;
 
 /* The elements of tensors, gradients and inputs. 16-bit floats are uint16_t with their bits. */
@@ -49,8 +51,7 @@ typedef enum optgen_dtype {{ OPTGEN_FLOAT32, OPTGEN_FLOAT64, OPTGEN_FLOAT16, OPT
 #elif OPTGEN_ABI != {ABI}
 #error "these headers are of libraries that different versions of optgen built: build them by the same one"
 #endif
-
-{PARALLEL_FOR}"""
+"""
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 """In the order of optgen_dtype."""
 
@@ -67,11 +68,13 @@ def abi(m: LibrarySpec) -> int:
 def header(library: str, specs: Sequence[LibrarySpec], made: str) -> str:
     """The text of `LIBRARY.h`; `made` says what the kernels are for."""
     about = f"/* {library}: {', '.join(m.spec.name for m in specs)}. {made} */"
+    on_gpu = any(m.on_gpu for m in specs)
     parts = [
         SHARED,
+        "" if on_gpu else PARALLEL_FOR,
         "/* What was wrong in the last call of this thread that returned an error. */",
         f"OPTGEN_API const char *{library}_error(void);\n",
-        "/* The CPU whose kernels are taken here, of those that the library was built for; NULL: none of them. */",
+        _CPU_OF_GPUS if on_gpu else _CPU,
         f"OPTGEN_API const char *{library}_cpu(void);\n",
         *(part for m in specs for part in _of_spec(m)),
     ]
@@ -88,7 +91,8 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
             about = safe(flag.doc) or "one of these"
             names = [f"    {p.upper()}_{choice_name(flag, k)}," for k in range(len(flag.choices))]
             yield "\n".join([f"/* options.{field(flag.name)}: {about} */", "enum {", *names, "};\n"])
-    yield _structure("A parameter and its gradient, in C order without gaps.", f"{p}_tensor", tensor_fields(m))
+    where = ", in memory of the GPU, aligned to their elements" if m.on_gpu else ""
+    yield _structure(f"A parameter and its gradient, in C order without gaps{where}.", f"{p}_tensor", tensor_fields(m))
     yield _structure("The hyper-parameters of a step. NaN: unset.", f"{p}_hyper", hyper_fields(m))
     yield _structure(
         f"What a context is made with. Fill it by {p}_options_defaults().", f"{p}_options", option_fields(m)
@@ -144,17 +148,33 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     """The same of options."""
     yield "uint32_t", "abi", "that of the header"
     yield "int32_t", "dtype", f"an optgen_dtype, of parameters; built: {', '.join(m.dtypes)}"
-    yield "int32_t", "threads", "that share the work of large steps; 0: as many as there are CPUs, or as OpenMP says"
-    yield "uint64_t", "seed", "of random draws"
-    yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
-    yield "void *", "pool", "its first argument"
-    yield "void *", "memory", f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it"
+    if m.on_gpu:
+        yield (
+            "int32_t",
+            "device",
+            "-1: the CUDA context of the thread, or if it has none GPU 0; else the number of a GPU",
+        )
+        yield "uint64_t", "seed", "of random draws"
+        yield "void *", "stream", "a CUstream or cudaStream_t, in which steps are queued; NULL: the default stream"
+    else:
+        yield (
+            "int32_t",
+            "threads",
+            "that share the work of large steps; 0: as many as there are CPUs, or as OpenMP says",
+        )
+        yield "uint64_t", "seed", "of random draws"
+        yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
+        yield "void *", "pool", "its first argument"
+    where = " of the GPU" if m.on_gpu else ""
+    yield "void *", "memory", f"for states, {m.prefix}_memory_bytes() bytes{where}; NULL: the library allocates it"
     yield "int64_t", "memory_bytes", "its size"
-    yield (
-        "const uint8_t *",
-        "row_sparse",
-        "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none",
-    )
+    if not m.on_gpu:
+        about = "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none"
+        yield "const uint8_t *", "row_sparse", about
+    yield from _flag_fields(m)
+
+
+def _flag_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     for flag in m.chosen_flags:
         choice = f"one of {m.prefix.upper()}_{flag.name.upper()}_..." if flag.choices else "0 or 1"
         about = [*([flag.doc] if flag.doc else []), choice]
@@ -163,10 +183,17 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
         yield "const int32_t *" if flag.per_param else "int32_t", field(flag.name), ", ".join(about)
 
 
+def option_names(m: LibrarySpec) -> list[str]:
+    """The options before the flags."""
+    return [name for _, name, _ in option_fields(m)][: -len(m.chosen_flags) or None]
+
+
 def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
     """The options that are not 0, and what they are."""
     yield "abi", f"{m.prefix.upper()}_ABI"
     yield "dtype", f"OPTGEN_{m.dtypes[0].upper()}"
+    if m.on_gpu:
+        yield "device", "-1"
     for flag in m.chosen_flags:
         if not flag.per_param:
             yield field(flag.name), str(m.flag_default(flag))
@@ -201,29 +228,31 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
 
     p, context = m.prefix, f"{m.prefix}_context *context"
     given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
-    yield status("create", f"{p}_context **context, {given}", _CREATE.replace("PREFIX", p))
+    memory = _GPU_MEMORY if m.on_gpu else _MEMORY
+    yield status("create", f"{p}_context **context, {given}", _CREATE.replace("MEMORY", memory).replace("PREFIX", p))
     about = "How many bytes options.memory must have: it follows from shapes alone. -1 after an error."
     yield CFunction(f"{p}_memory_bytes", f"int64_t {p}_memory_bytes({given})", about)
     for k, phase in enumerate(m.phases):
         name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
-        about = f"{what}: updates all tensors. After an error nothing has changed."
+        about = f"{what}: updates all tensors. {_after_errors(m)}"
         call = "step(SPEC, context, (const double *)hyper"
         yield status(name, f"{context}, const {p}_hyper *hyper", about, f"{call}, 0, {k})")
         about = "The same, with n hyper-parameters: those of each tensor."
         yield status(f"{name}_each", f"{context}, const {p}_hyper *hypers", about, f"{call}s, {stride}, {k})")
     if m.spec.evaluate:
-        about = "Writes the weights to evaluate with to out[i], one for each tensor; nothing else changes."
+        queued = ", in the order of the stream" if m.on_gpu else ""
+        about = f"Writes the weights to evaluate with to out[i], one for each tensor{queued}; nothing else changes."
         arguments = f"{context}, const {p}_hyper *hyper, void *const *out"
         yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)hyper, out)")
     about = "Has the next steps read n other gradients, of the same shapes."
     arguments = f"{context}, const void *const *grads"
     yield status("set_gradients", arguments, about, "set_gradients(SPEC, context, grads)")
-    arguments = f"{context}, int64_t i, const void *values, const int64_t *rows, int64_t count"
-    yield status("set_rows", arguments, _ROWS, "set_rows(SPEC, context, i, values, rows, count)")
-    about = (
-        f"Where a state of tensor i is, and its bytes. States: {', '.join(s.name for s in m.spec.states) or 'none'}."
-    )
+    if not m.on_gpu:
+        arguments = f"{context}, int64_t i, const void *values, const int64_t *rows, int64_t count"
+        yield status("set_rows", arguments, _ROWS, "set_rows(SPEC, context, i, values, rows, count)")
+    names = ", ".join(s.name for s in m.spec.states) or "none"
+    about = f"Where a state of tensor i is, and its bytes{_place_of_states(m)}. States: {names}."
     arguments = f"{context}, int64_t i, const char *name, void **data, int64_t *bytes"
     yield status("state", arguments, about, "state(SPEC, context, i, name, data, bytes)")
     about = "Writes counts and states to a file (safetensors), which is replaced when the new one is complete."
@@ -232,7 +261,22 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     yield status("load", f"{context}, const char *path", about, "load(SPEC, context, path)")
     about = "The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error."
     yield CFunction(f"{p}_counts", f"int64_t *{p}_counts({context})", about, "counts(SPEC, context)")
-    yield status("destroy", context, "Frees a context; does nothing for NULL.", "destroy(SPEC, context)")
+    about = "Waits for what is queued, and frees" if m.on_gpu else "Frees"
+    yield status("destroy", context, f"{about} a context; does nothing for NULL.", "destroy(SPEC, context)")
+
+
+def _after_errors(m: LibrarySpec) -> str:
+    if m.on_gpu:
+        return "It is queued\n   in the stream. After an error nothing has changed, unless its text says so."
+    return "After an error nothing has changed."
+
+
+def _place_of_states(m: LibrarySpec) -> str:
+    """What is said of the memory of states."""
+    if not m.on_gpu:
+        return ""
+    own = [s.name for s in m.spec.states if s.kind is Kind.HOST]
+    return " on the GPU" + (f" (of {', '.join(own)}: in the memory of the host)" if own else "")
 
 
 _ROWS = """\
@@ -241,5 +285,10 @@ Has the next steps read a gradient of tensor i that has `count` rows of its firs
    the rest of specs they have a gradient of zero. options.row_sparse must have named the tensor."""
 _CREATE = """\
 Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
-   program's memory, at any alignment, and must be there while a step reads them. A gradient may be NULL until
+   program's memory, MEMORY, and must be there while a step reads them. A gradient may be NULL until
    PREFIX_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time."""
+_MEMORY = "at any alignment"
+_GPU_MEMORY = "of the GPU"
+_CPU = "/* The CPU whose kernels are taken here, of those that the library was built for; NULL: none of them. */"
+_CPU_OF_GPUS = """\
+/* The CPU whose code computes the numbers of a step here, of those that the library was built for; NULL: none. */"""

@@ -1,4 +1,4 @@
-"""The kernels of a library as object code, for each of its CPUs."""
+"""The kernels of a library as object code, for each of its CPUs, and as code of GPUs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from optgen import compiled, pipeline
 from optgen.backends import target
 from optgen.compiled import NativeKernel
-from optgen.ir import Buffer, Variant
+from optgen.ir import Buffer, Kernel, Variant
 from optgen.ir.buffers import buffers
 from optgen.library.cpus import LibraryCpu
+from optgen.library.gpus import GpuCode, GpuTarget, gpu_code
 from optgen.library.stages import Program, is_staged, program
 from optgen.model import Optimizer
 from optgen.objectcode import cache
@@ -25,10 +26,11 @@ _SYMBOL = "optgen_library_kernel"
 @dataclass(frozen=True)
 class LibraryKernel:
     """A kernel for each CPU of a library, in their order, and their LLVM IR. Kernels of the same text have the same
-    symbols."""
+    symbols. With `gpu`, these are the parts of the host."""
 
     natives: tuple[NativeKernel, ...]
     texts: tuple[str, ...]
+    gpu: GpuCode | None = None
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -60,15 +62,24 @@ class LibraryProgram:
 Made = LibraryKernel | LibraryProgram
 
 
-def made(
-    library: str, cpus: Sequence[LibraryCpu], optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]
-) -> Made:
-    """A variant for all CPUs, from the cache where it was made before. `library` begins the symbols of kernels, so that
-    a program can have several libraries. `values` are those of params."""
+@dataclass(frozen=True)
+class Maker:
+    """What makes the kernels of a library, for all its CPUs; for GPUs if there is `gpu`. `library` begins the symbols
+    of kernels, so that a program can have several libraries."""
+
+    library: str
+    cpus: Sequence[LibraryCpu]
+    gpu: GpuTarget | None
+
+
+def made(maker: Maker, optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> Made:
+    """A variant, from the cache where it was made before. `values` are those of params."""
 
     def kernel(section: KernelStage | None) -> LibraryKernel:
-        natives, texts = zip(*(_native(library, cpu, optimizer, variant, section) for cpu in cpus), strict=True)
-        return LibraryKernel(natives, texts)
+        natives, texts = zip(*(_native(maker, cpu, optimizer, variant, section) for cpu in maker.cpus), strict=True)
+        if maker.gpu is None:
+            return LibraryKernel(natives, texts)
+        return LibraryKernel(natives, texts, gpu_code(maker.library, maker.gpu, _planned(optimizer, variant, section)))
 
     if not is_staged(optimizer, variant):
         return kernel(None)
@@ -77,21 +88,26 @@ def made(
     return LibraryProgram(variant.dtype, found, tuple(map(kernel, found.kernels)), tuple(own))
 
 
+def _planned(optimizer: Optimizer, variant: Variant, section: KernelStage | None) -> Kernel:
+    whole = pipeline.build_section(optimizer, variant, section) if section else pipeline.build(optimizer, variant)
+    return pipeline.plan(whole)
+
+
 def _native(
-    library: str, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
+    maker: Maker, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
 ) -> tuple[NativeKernel, str]:
-    """The kernel of a variant, or of a stage of it, and its LLVM IR."""
+    """The kernel of a variant, or of a stage of it, or the part of the host; and its LLVM IR."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
-    of = (library, optimizer.source.text, chosen, repr(section))
+    of = ("host" if maker.gpu else "", maker.library, optimizer.source.text, chosen, repr(section))
     key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features)
 
     def make() -> bytes:
-        whole = pipeline.build_section(optimizer, variant, section) if section else pipeline.build(optimizer, variant)
-        planned = pipeline.plan(whole)
-        text = pipeline.lower(planned, _SYMBOL, own)
-        symbol = f"{library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
+        planned = _planned(optimizer, variant, section)
+        text = (pipeline.lower_host if maker.gpu else pipeline.lower)(planned, _SYMBOL, own)
+        symbol = f"{maker.library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
+        how = ("registers",) if maker.gpu else ()
         named = _hidden(text).replace(_SYMBOL, symbol)
-        code = compiled.pack_native(planned, target.compile_ir(named, own).object)
+        code = compiled.pack_native(planned, target.compile_ir(named, own, *how).object)
         return f"{symbol} {len(code)}\n".encode() + code + named.encode()
 
     head, _, entry = cache.get(key, make).partition(b"\n")

@@ -71,6 +71,8 @@ pub const NOT_BUILT: i32 = 8;
 pub const NO_CONTEXT: i32 = 9;
 pub const NO_MEMORY: i32 = 10;
 pub const BAD_FILE: i32 = 11;
+pub const NO_GPU: i32 = 12;
+pub const CUDA_ERROR: i32 = 13;
 
 /// An error: its status, and what was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,11 +223,13 @@ def _context(m: LibrarySpec, name: str) -> str:
         f"fn {p}_counts({own}) -> *mut i64;",
         f"fn {p}_state({own}, {state}) {status}",
         f"fn {p}_set_gradients({own}, grads: *const *const c_void) {status}",
-        f"fn {p}_set_rows({own}, i: i64, values: *const c_void, rows: *const i64, count: i64) {status}",
         f"fn {p}_save({own}, path: *const c_char) {status}",
         f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
     ]
+    if not m.on_gpu:
+        rows = "i: i64, values: *const c_void, rows: *const i64, count: i64"
+        declared.append(f"fn {p}_set_rows({own}, {rows}) {status}")
     if m.spec.evaluate:
         declared.append(f"fn {p}_evaluate({own}, {hyper}, out: *const *mut c_void) {status}")
     lines = ['unsafe extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
@@ -246,7 +250,9 @@ def _context(m: LibrarySpec, name: str) -> str:
         ]
     lines += _EVALUATE.splitlines() if m.spec.evaluate else []
     lines += ["}\n", *_DROP.splitlines()]
-    return "\n".join(lines).replace("NAME", name).replace("PREFIX", p) + "\n"
+    text = "\n".join(lines).replace("STATE", _STATE_ON_GPU if m.on_gpu else _STATE)
+    text = text.replace("ROWS\n", "" if m.on_gpu else _ROWS)
+    return text.replace("NAME", name).replace("PREFIX", p) + "\n"
 
 
 _CONTEXT = """\
@@ -300,21 +306,8 @@ impl NAME {
         checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
     }
 
-    /// Has the next steps read a gradient of some rows of tensor i, which `row_sparse` of the options has named. The
-    /// numbers of rows ascend.
-    ///
-    /// # Safety
-    /// As for `new`, of the numbers too.
-    pub unsafe fn set_rows(&mut self, i: usize, values: *const c_void, rows: &[i64]) -> Result<(), Error> {
-        checked(unsafe { PREFIX_set_rows(self.address, i as i64, values, rows.as_ptr(), rows.len() as i64) })
-    }
-
-    /// The bytes of a state of tensor i, which may be changed.
-    pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
-        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
-        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
-        Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
-    }
+ROWS
+STATE
 
     /// Writes counts and states to a file (safetensors), which is replaced when it is complete.
     pub fn save(&mut self, path: &CStr) -> Result<(), Error> {
@@ -326,6 +319,30 @@ impl NAME {
         checked(unsafe { PREFIX_load(self.address, path.as_ptr()) })
     }
 """
+_ROWS = """
+    /// Has the next steps read a gradient of some rows of tensor i, which `row_sparse` of the options has named. The
+    /// numbers of rows ascend.
+    ///
+    /// # Safety
+    /// As for `new`, of the numbers too.
+    pub unsafe fn set_rows(&mut self, i: usize, values: *const c_void, rows: &[i64]) -> Result<(), Error> {
+        checked(unsafe { PREFIX_set_rows(self.address, i as i64, values, rows.as_ptr(), rows.len() as i64) })
+    }
+"""
+_STATE = """\
+    /// The bytes of a state of tensor i, which may be changed.
+    pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
+        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
+        Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
+    }"""
+_STATE_ON_GPU = """\
+    /// The address of a state of tensor i, and its bytes.
+    pub fn state(&mut self, i: usize, name: &CStr) -> Result<(*mut c_void, usize), Error> {
+        let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
+        checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
+        Ok((data, bytes as usize))
+    }"""
 _EVALUATE = """
     /// Writes the weights to evaluate with, one for each tensor.
     ///

@@ -73,7 +73,7 @@ static text header_of(const context *c)
     text found = {malloc(4096), 0, 4096, 1};
     found.is_whole = found.at != NULL;
     int64_t offset = 0, shape[MOST_DIMENSIONS + 1] = {c->n};
-    put(&found, "{\"__metadata__\":{\"spec\":\"%s\",\"identity\":\"%s\"},\"t\":", s->name, s->identity);
+    put(&found, "{\"__metadata__\":{\"spec\":\"%s\",\"identity\":\"%s\"},\"t\":", s->written, s->identity);
     put_tensor(&found, "I64", shape, 1, &offset, 8 * c->n);
     for (int64_t i = 0; i < c->n; i++)
         for (int32_t k = 0; k < s->n_states; k++)

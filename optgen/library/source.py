@@ -11,15 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from optgen.backends.step_struct import STEP_FIELDS
+from optgen.emit import cuda_header
 from optgen.emit.header import STEP
 from optgen.execute import buffers, storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
-from optgen.library.c_text import OPTION_FIELDS, field, quoted, real
+from optgen.library.c_text import field, quoted, real
 from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
-from optgen.library.header import DTYPES, functions
+from optgen.library.gpus import GpuTarget, code_table
+from optgen.library.header import DTYPES, functions, option_names
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import KernelStep, Step
@@ -29,8 +31,10 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-FILES = ("tables", "support", "tensors", "cpu", "overlap", "context", "sparse", "calls", "safetensors", "saved")
-"""The files of this folder that follow `platform` and the pool, in order: `support` and `cpu` are the device's."""
+FILES = ("tables", "tensors", "DEVICE", "overlap", "context", "sparse", "calls", "safetensors", "saved")
+"""The files of this folder that follow `platform`, in order; in the place of DEVICE those of the device."""
+CPU_FILES = ("support", "cpu")
+GPU_FILES = ("driver", "cuda")
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
     Kind.ROW: "KIND_ROW",
@@ -61,20 +65,22 @@ class BuiltSpec:
         return buffer.init is not None or bool(buffer.of) or (buffer.name == "w" and self.own.master)
 
 
-def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu]) -> str:
+def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], gpu: GpuTarget | None) -> str:
     """The text of `LIBRARY.c`."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
+    names = [name for x in FILES for name in ((GPU_FILES if gpu else CPU_FILES) if x == "DEVICE" else (x,))]
     parts = [
-        f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with what is in\n"
-        "   kernels, -lm and -pthread. */\n",
+        f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with the object code\n"
+        f"   in kernels, {'-ldl, ' if gpu else ''}-lm and -pthread. */\n",
         _PRELUDE,
         f'#include "{library}.h"\n',
         STEP,
-        _definitions(built, cpus, dtypes),
+        cuda_header.table() if gpu else "",
+        _definitions(built, cpus, dtypes, gpu),
         (HERE / "platform.c").read_text(),
-        _pool(),
-        *((HERE / f"{name}.c").read_text() for name in FILES),
+        "" if gpu else _pool(),
+        *((HERE / f"{name}.c").read_text() for name in names),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
         *(_tables(b, dtypes) for b in built),
@@ -127,7 +133,9 @@ def _pool() -> str:
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 
 
-def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str]) -> str:
+def _definitions(
+    built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str], gpu: GpuTarget | None
+) -> str:
     specs = [b.own for b in built]
     programs = [x.program for b in built for x in b.kernels.values() if isinstance(x, LibraryProgram)]
     names = {
@@ -145,6 +153,7 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
         "MIN_SHARED_ELEMENTS": pool.MIN_SHARED_ELEMENTS,
         "MIN_WAKE_ELEMENTS": pool.MIN_WAKE_ELEMENTS,
         "MIN_SPLIT_ELEMENTS": pool.MIN_SPLIT_ELEMENTS,
+        **({"OLDEST_GPU": gpu.capability} if gpu else {}),
     }
     index = [dtypes.index(x) if x in dtypes else -1 for x in DTYPES]
     return "\n".join(
@@ -168,8 +177,13 @@ def _definitions(built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes:
 def _declarations(built: Sequence[BuiltSpec]) -> Iterator[str]:
     """The kernels, as C sees them."""
     kernels = [kernel for b in built for made in b.kernels.values() for kernel in made.kernels]
-    for symbol in dict.fromkeys(x for kernel in kernels for x in kernel.symbols):
-        yield f"void {symbol}(const optgen_step *step);\nint64_t {symbol}_workspace(const optgen_step *step);"
+    for symbol, gpu in {x: kernel.gpu for kernel in kernels for x in kernel.symbols}.items():
+        yield f"void {symbol}(const optgen_step *step);"
+        if gpu is None:
+            yield f"int64_t {symbol}_workspace(const optgen_step *step);"
+    for kernel in {x.gpu.symbol: x for x in kernels if x.gpu}.values():
+        assert kernel.gpu is not None
+        yield from code_table(kernel.gpu, kernel.buffers)
     yield _ARITHMETIC
 
 
@@ -211,7 +225,7 @@ def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
 
 def _key(made: Made) -> str:
     """A text that kernels and programs have in common if one table is for both."""
-    symbols = [kernel.symbols for kernel in made.kernels]
+    symbols = [(kernel.symbols, kernel.gpu and kernel.gpu.symbol) for kernel in made.kernels]
     return repr((symbols, None if isinstance(made, LibraryKernel) else made.program))
 
 
@@ -228,9 +242,10 @@ def _kernel(
 
     yield _buffers(built, kernel, name, places)
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(map(number, native.hyper)) or '0'}}};"
-    levels = ", ".join(f"{{{x}, {x}_workspace}}" for x in kernel.symbols)
-    counts = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}, .is_lazy = {int(native.lazy)}"
-    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {counts}, .levels = {{{levels}}}}};"
+    levels = ", ".join(f"{{{x}, {'NULL' if kernel.gpu else f'{x}_workspace'}}}" for x in kernel.symbols)
+    own = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}, .is_lazy = {int(native.lazy)}"
+    own += f", .levels = {{{levels}}}" + (f", .on_device = &{kernel.gpu.symbol}_code" if kernel.gpu else "")
+    yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {own}}};"
 
 
 def _buffers(built: BuiltSpec, made: Made, name: str, places: Mapping[str, int]) -> str:
@@ -301,6 +316,10 @@ def _buffer(built: BuiltSpec, b: Buffer, made: Made, places: Mapping[str, int]) 
         "bytes": _itemsize(b),
         "per": b.block or (2 if b.format.is_packed else 1),
     }
+    if m.on_gpu and b.kind is Kind.HOST:
+        if role != "ROLE_STATE":
+            raise ValueError(f"{m.prefix}: a library for GPUs has no array '{b.name}' of the host yet")
+        fields["is_host"] = 1
     if role == "ROLE_STATE":
         fields["entries"] = int(b.entries or 0) if not b.of else 0
         fields["file_dtype"] = _FILE_DTYPES.index(b.format.array_dtype)
@@ -361,6 +380,7 @@ def _spec(built: BuiltSpec) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
     fields = {
         "name": quoted(m.prefix),
+        "written": quoted(m.written),
         "identity": quoted("-".join(str(x) for x in identity(m.spec).values())),
         "hypers": f"{p}_hypers",
         "inputs": f"{p}_inputs",
@@ -430,7 +450,8 @@ def _request(m: LibrarySpec) -> list[str]:
         f"    if (options->abi != {p.upper()}_ABI)",
         f'        return fail(OPTGEN_BAD_ABI, "{p}: the options are of another header, or were not filled by "',
         f'                    "{p}_options_defaults()");',
-        *(f"    asked->{x} = options->{x};" for x in OPTION_FIELDS if x != "abi"),
+        "    memset(asked, 0, sizeof *asked);",
+        *(f"    asked->{x} = options->{x};" for x in option_names(m) if x != "abi"),
         *(line for k, flag in enumerate(m.chosen_flags) for line in _asked_flag(m, k, flag)),
         "    asked->flags = flags;",
         "    asked->flags_each = each;",

@@ -19,9 +19,9 @@ from optgen.model import PHASE, Flag, Flags, Kind, Optimizer
 
 @dataclass(frozen=True)
 class LibrarySpec:
-    """A spec of a library. `prefix` begins the names of its functions. `args` has the values of its params, which are
-    the defaults of the header, and the flags that were set. With `every_flag`, all flags are built. `storage` is that
-    of the elementwise states of parameters with enough elements, by name."""
+    """A spec of a library, for CPUs or for GPUs. `prefix` begins the names of its functions. `args` has the values of
+    its params, which are the defaults of the header, and the flags that were set. With `every_flag`, all flags are
+    built. `storage` is that of the elementwise states of parameters with enough elements, by name."""
 
     prefix: str
     spec: Optimizer
@@ -30,6 +30,12 @@ class LibrarySpec:
     storage: Mapping[str, str]
     master: bool
     every_flag: bool
+    on_gpu: bool = False
+
+    @property
+    def written(self) -> str:
+        """What files of states call it, the same on all devices."""
+        return self.prefix.removesuffix("_cuda") if self.on_gpu else self.prefix
 
     @fact
     def phases(self) -> tuple[str, ...]:
@@ -121,11 +127,12 @@ def library_spec(
     *,
     master: bool,
     every_flag: bool,
+    on_gpu: bool = False,
 ) -> LibrarySpec:
     """A spec with the params and flags that were given for it. Raises TypeError and ValueError as `optgen.load`, and
     ValueError for a spec that a library cannot have."""
     args = arguments.resolve(spec, given)
-    found = LibrarySpec(prefix, spec, args, dtypes, {}, master, every_flag)
+    found = LibrarySpec(prefix, spec, args, dtypes, {}, master, every_flag, on_gpu)
     for dtype in dtypes:
         arguments.check_dtype(dtype, master)
         found = replace(found, storage=arguments.storages(spec, dtype, storage))

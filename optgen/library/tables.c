@@ -24,14 +24,14 @@ typedef struct {
     unsigned char item[8];    /* START_ITEM: its bytes */
 } buffer;
 
-/* What the file of the device defines, cpu.c: that of a context, of a kernel, and of a group. */
+/* What the file of the device defines, cpu.c or cuda.c: that of a context, of a kernel, and of a group. */
 typedef struct device device;
 typedef struct device_code device_code;
 typedef struct device_table device_table;
 
 typedef struct {
     void (*step)(const optgen_step *step);
-    int64_t (*workspace)(const optgen_step *step);
+    int64_t (*workspace)(const optgen_step *step); /* NULL for GPUs, where `step` is the part of the host */
 } code;
 
 typedef struct {
@@ -71,7 +71,8 @@ typedef struct {
 } dimensions;
 
 typedef struct {
-    const char *name, *identity; /* `identity`: of its version and states, for files */
+    const char *name;               /* what its functions begin with */
+    const char *written, *identity; /* for files: its name, and that of its version and states */
     const hyper_info *hypers;
     const char *const *inputs, *const *states, *const *variants_text;
     const kernel *const *kernels; /* [dtype][small][section][variant]; NULL: not built */
@@ -94,10 +95,10 @@ typedef struct {
 
 /* The options of any spec. */
 typedef struct {
-    int32_t dtype, threads;
+    int32_t dtype, threads, device;
     uint64_t seed;
     optgen_parallel_for parallel;
-    void *pool, *memory;
+    void *pool, *stream, *memory;
     int64_t memory_bytes;
     const uint8_t *row_sparse;
     const int32_t *flags;             /* of all tensors */
@@ -165,7 +166,12 @@ typedef struct context {
     device *device;       /* NULL: not open */
 } context;
 
-/* ---------------------------------------------------------------- what a device does: cpu.c */
+static inline int64_t group_count(const context *c)
+{
+    return c->groups && c->first_group ? c->first_group[c->spec->sections] : 0;
+}
+
+/* ---------------------------------------------------------------- what a device does: cpu.c, cuda.c */
 
 /* An error if options are wrong, for which no device is needed. */
 static optgen_status check_device(const spec *s, const request *r);
@@ -181,7 +187,7 @@ static int64_t workspace_bytes(const group *g);
 static optgen_status check_place(const context *c, const void *place, int64_t i, const char *field);
 
 /* What a group has beside its context. 0: there is no memory. */
-static int open_group(group *g);
+static int open_group(const context *c, group *g);
 static void close_group(group *g);
 
 /* Gives a group its workspace, at this address; how many bytes that has. It follows from shapes alone. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class CSpec:
             _structure(name, [(x["field"], TYPES.get(x["type"], ADDRESS)) for x in entry[name]])
             for name in ("tensor", "options")
         )
+        self.on_gpu = library.manifest["gpus"] is not None
 
     def hyper(self, **values: float) -> Any:
         given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
@@ -65,6 +67,7 @@ class CSpec:
 
     def options(self, **values: Any) -> Any:
         own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
+        own |= {"device": -1} if self.on_gpu else {}
         types = {x["field"]: x["type"] for x in self.entry["options"]}
         for flag in (x for x in self.entry["flags"] if types[x["field"]] == "int32_t"):
             default = flag["default"]
@@ -130,6 +133,26 @@ class Context:
 def build(folder: Path, *arguments: str) -> None:
     """`optgen build`, into a folder."""
     assert main(["build", *arguments, "-o", str(folder)]) == 0
+
+
+SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+
+def compiled(folder: Path, source: Path, library: str, more: Sequence[str] = ()) -> Path:
+    """A program with the source of the library in a folder, checked as it runs if the compiler can do that."""
+    program = folder / source.stem
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", str(folder), *_sanitized(folder)]
+    sources = [str(source), str(folder / f"{library}.c"), *map(str, folder.glob("kernels/*.o"))]
+    command = ["cc", *strict, *sources, *more, "-lm", "-pthread", "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def _sanitized(folder: Path) -> list[str]:
+    (folder / "nothing.c").write_text("int main(void) { return 0; }\n")
+    command = ["cc", *SANITIZED, str(folder / "nothing.c"), "-o", str(folder / "nothing")]
+    return [] if subprocess.run(command, capture_output=True, check=False).returncode else SANITIZED
 
 
 def _structure(name: str, fields: Sequence[tuple[str, Any]]) -> Any:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import optgen
 from optgen import RowSparse
 from optgen.cli.common import settings
 from optgen.cli.library import prefix_of
 from optgen.execute.buffers import numpy_dtype
-from tests.library.c_library import Array, CLibrary, Context, CSpec, build
+from tests.library.c_library import CLibrary, Context, build
+from tests.library.trajectory import compare
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -50,44 +50,8 @@ def test_a_context_steps_as_python_does(spec: str, arguments: tuple[str, ...], t
     if "--cpu" in arguments and platform.machine() != "x86_64":
         pytest.skip("a level of x86-64")
     build(tmp_path, spec, "--cpu", "native", "--name", "own", *arguments)
-    chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
-    dtype = chosen.get("--dtype", "float32")
     own = CLibrary(tmp_path, "own").spec(prefix_of(spec))
-    given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
-    rule = optgen.load(spec, dtype, master="--master" in arguments, storage=chosen.get("--storage"), **given)
-    rng = np.random.default_rng(0)
-    element = numpy_dtype(dtype)
-
-    def arrays() -> list[Array]:
-        return [rng.normal(size=shape).astype(element) for shape in SHAPES]
-
-    weights, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.inputs}
-    others = [w.copy() for w in weights]
-    hyper = own.hyper()
-    context = Context(own, weights, grads, inputs, hyper, seed=3)
-    more: dict[str, Any] = {"inputs": inputs} if inputs else {}
-    bound = rule.bind(others, grads, **more)
-    bound.seed = 3
-    for number in range(STEPS):
-        hyper.lr = rate = 0.01 / (1 + number)
-        for phase in own.entry["phases"] or [""]:
-            for g, new in zip(grads, arrays(), strict=True):
-                g[...] = new
-            context.step(hyper, phase)
-            (getattr(bound, phase) if phase else bound)(lr=rate)
-        assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
-    for name, kept in bound.state.arrays.items():
-        for i, x in enumerate(kept):
-            assert x is None or context.state(i, name) == np.asarray(x).tobytes(), (name, i)
-    assert context.counts() == [STEPS] * len(SHAPES)
-    check_files(own, context, bound.state, tmp_path)
-    if own.entry["evaluate"]:
-        out = [np.empty_like(w) for w in weights]
-        context.evaluate(hyper, out)
-        expected = rule.evaluate(others, bound.state)
-        assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]
-        assert context.counts() == [STEPS] * len(SHAPES)
-    context.destroy()
+    compare(own, spec, arguments, SHAPES, STEPS, tmp_path)
 
 
 def test_openmp_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,29 +61,6 @@ def test_openmp_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         pytest.skip("the C compiler has no OpenMP")
     monkeypatch.setenv("CC", "cc -fopenmp -DOPTGEN_OPENMP")
     test_a_context_steps_as_python_does("lamb", (), tmp_path)
-
-
-def check_files(own: CSpec, context: Context, state: optgen.State, folder: Path) -> None:
-    """A file that C wrote has what Python has; one that Python wrote gives C the same again."""
-    expected = {"t": state.t}
-    for name, kept in state.arrays.items():
-        expected |= {f"{name}.{i}": x for i, x in enumerate(kept) if x is not None}
-    path = folder / "c.safetensors"
-    own.must("save", context.address, str(path).encode())
-    found = load_file(path)
-    assert found.keys() == expected.keys()
-    for name, x in found.items():
-        assert (x.dtype, x.shape, x.tobytes()) == (expected[name].dtype, expected[name].shape, expected[name].tobytes())
-    before = {name: x.copy() for name, x in expected.items()}
-    save_file({name: np.zeros_like(x) for name, x in before.items()}, folder / "zeros.safetensors")
-    save_file(before, folder / "python.safetensors")
-    own.must("load", context.address, str(folder / "zeros.safetensors").encode())
-    assert context.counts() == [0] * context.n
-    own.must("load", context.address, str(folder / "python.safetensors").encode())
-    own.must("save", context.address, str(path).encode())
-    assert {name: x.tobytes() for name, x in load_file(path).items()} == {
-        name: x.tobytes() for name, x in before.items()
-    }
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,14 @@ AddressSanitizer where the compiler has it."""
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.library.c_library import build
+from tests.library.c_library import build, compiled
 from tests.process import run
 
-CC = shutil.which("cc")
-pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 SPEC = """\
 optimizer Mine "a spec with all that can be wrong"
@@ -43,34 +41,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-
-
-def has_sanitizers(folder: Path) -> bool:
-    (folder / "nothing.c").write_text("int main(void) { return 0; }\n")
-    command = [str(CC), *SANITIZED, str(folder / "nothing.c"), "-o", str(folder / "nothing")]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def compiled(folder: Path, source: Path) -> Path:
-    """A program with the source of the library, checked as it runs."""
-    sanitized, program = SANITIZED if has_sanitizers(folder) else [], folder / source.stem
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", str(folder)]
-    sources = [str(source), str(folder / "both.c"), *map(str, folder.glob("kernels/*.o"))]
-    assert CC is not None
-    command = [CC, *strict, *sanitized, *sources, "-lm", "-pthread", "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return program
-
-
 def test_bad_calls_are_refused_in_words(folder: Path) -> None:
-    done = run([compiled(folder, HERE / "bad_calls.c")], timeout=60)
+    done = run([compiled(folder, HERE / "bad_calls.c", "both")], timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().endswith("calls, all as they should be")
 
 
 def test_damaged_files_do_no_harm(folder: Path) -> None:
-    done = run([compiled(folder, HERE / "damaged_files.c"), str(folder)], timeout=120)
+    done = run([compiled(folder, HERE / "damaged_files.c", "both"), str(folder)], timeout=120)
     assert done.returncode == 0, done.stderr
     assert 0 < int(done.stdout.split()[0]) < 3000  # what is damaged may be a number of a state
