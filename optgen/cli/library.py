@@ -36,8 +36,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     own.add_argument(
         "--triple",
-        help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos or arm64-apple-macos "
-        "(default: this one)",
+        help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos, arm64-apple-macos, "
+        "x86_64-pc-windows-gnu or x86_64-pc-windows-msvc (default: this one)",
     )
     own.add_argument(
         "--set",
@@ -70,17 +70,17 @@ def build(args: argparse.Namespace) -> int:
             found = files.build(library, workers.each, bar.update)
         except ValueError as error:
             raise Usage(str(error)) from None
-    command = files.compiler(args.triple)
+    command = library.system.command()
     made: dict[str, bytes] = {}
     if command is not None:
         try:
-            made = files.compile_c(library.name, found, command, args.triple)
+            made = files.compile_c(library, found, command)
         except ChildProcessError as error:
             print(f"optgen: {error}", file=sys.stderr)
             return 1
     for name, data in (found | made).items():
         _write(args.output / name, data)
-    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}_\w+\.o")
+    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}_\w+\.(o|obj)")
     for old in (args.output / "kernels").iterdir():
         if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
             old.unlink()
@@ -100,7 +100,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _library(args: argparse.Namespace) -> Library:
     """What is asked for; Usage for what cannot be."""
-    from optgen.library import cpus
+    from optgen.library import cpus, systems
     from optgen.library.files import Library
 
     optimizers = [read(source_named(spec)) for spec in args.spec]
@@ -120,7 +120,8 @@ def _library(args: argparse.Namespace) -> Library:
     if name in _HEADERS.split():
         raise Usage(f"--name {name}: C has a header or a library of this name; choose another one with --name")
     try:
-        return Library(name, specs, cpus.cpus(args.cpu, args.triple))
+        system = systems.system(args.triple)
+        return Library(name, specs, cpus.cpus(args.cpu, args.triple), system)
     except ValueError as error:
         raise Usage(str(error)) from None
 

@@ -2,6 +2,7 @@
 
     c_text      how names, texts and numbers are written in C
     cpus        the CPUs that kernels are made for, several in one library
+    systems     the systems: names of files, and the commands that make libraries
     specs       the specs of a library, and the variants of each that are built
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
@@ -10,6 +11,6 @@
     source      the source: tables of what was built, and the functions of the header
     files       what is written, and compiled where there is a C compiler
 
-The source of a library is one C file. It begins with what all of them share: the pool of `optgen/threads/pool.c`,
-and the C files of this folder, in the order of `source.SHARED`.
+The source of a library is one C file. It begins with what all of them share: `system.c`, the pool of
+`optgen/threads/pool.c`, and the C files of this folder in the order of `source.SHARED`.
 """

@@ -13,7 +13,7 @@ _LEVEL_2 = ("sse3", "ssse3", "cx16", "sse4.1", "sse4.2", "popcnt", "sahf")
 _LEVEL_3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _LEVEL_4 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 FEATURES = (*_LEVEL_2, *_LEVEL_3, *_LEVEL_4, "avx512vbmi")
-"""The features that a library looks for, in the order of the bits in `feature_places` of support.c."""
+"""The features that a library looks for, in the order of the bits in `feature_places` of cpu.c."""
 LEVELS = {
     "x86-64": (),
     "x86-64-v2": _LEVEL_2,
@@ -23,8 +23,6 @@ LEVELS = {
 """The levels of x86-64, from the oldest on, and the features that each has."""
 ARMS = ("generic", "apple-m1", "cortex-a72", "neoverse-n1", "neoverse-v1", "neoverse-v2")
 """The 64-bit Arms that kernels are made for. A library has those of one, which all later ones of its kind can run."""
-TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu", "x86_64-apple-macos", "arm64-apple-macos")
-"""The systems that libraries are made for."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,7 @@ class LibraryCpu:
 
 def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
     """The CPUs of a list with commas, from that with the fewest features on; for None three levels of x86-64, or a
-    generic Arm. `triple` is one of TRIPLES, or None for this system. ValueError for what is none."""
-    if triple not in (None, *TRIPLES):
-        raise ValueError(f"--triple {triple}: it is one of {', '.join(TRIPLES)}")
+    generic Arm. `triple` is one of `systems.TRIPLES`, or None for this system. ValueError for what is none."""
     is_x86 = (triple or target.host().triple).startswith("x86_64")
     text = names or ("x86-64,x86-64-v3,x86-64-v4" if is_x86 else "generic")
     found = [_cpu(name, triple, is_x86=is_x86) for name in dict.fromkeys(x.strip() for x in text.split(","))]

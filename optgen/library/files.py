@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,19 +22,20 @@ from optgen.library.kernels import LibraryKernel, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
 from optgen.library.specs import LibrarySpec
+from optgen.library.systems import System
 
 Each = Callable[..., Any]
 """Calls a function for each of many arguments, in several processes: `optgen.cli.workers.each`."""
-FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its name, its specs, and the CPUs that it is for, from the oldest on."""
+    """A library: its name, its specs, the CPUs that it is for, from the oldest on, and their system."""
 
     name: str
     specs: Sequence[LibrarySpec]
     cpus: Sequence[LibraryCpu]
+    system: System
 
     def jobs(self) -> list[tuple[LibrarySpec, tuple[str, bool, int, int], Variant]]:
         """The kernels: their spec, their place in its tables, and the variant."""
@@ -70,36 +67,25 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
         f"{library.name}.c": source(library.name, built, library.cpus).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
-        f"{library.name}.pc": _pkg_config(library.name).encode(),
-        f"{library.name}Config.cmake": _cmake(library.name).encode(),
+        f"{library.name}.pc": _pkg_config(library.name, library.system).encode(),
+        f"{library.name}Config.cmake": _cmake(library.name, library.system).encode(),
         f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
-    return files | {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
+    return files | {f"kernels/{symbol}.{library.system.obj}": native.object for symbol, native in natives.items()}
 
 
-def compiler(triple: str | None) -> list[str] | None:
-    """The command of the C compiler for a system, by default this one: $CC, or `cc`; for another one, `TRIPLE-gcc`.
-    None where there is none."""
-    command = shlex.split(os.environ.get("CC", "")) or [f"{triple}-gcc" if triple else "cc"]
-    return command if shutil.which(command[0]) else None
-
-
-def compile_c(name: str, files: Mapping[str, bytes], command: Sequence[str], triple: str | None) -> dict[str, bytes]:
-    """`libNAME.a` and `libNAME.so`, of the source and the kernels among the files of a library. ChildProcessError, with
-    what the compiler said, if it fails."""
-    is_apple = "apple" in (triple or sys.platform.replace("darwin", "apple"))
-    shared = f"lib{name}.dylib" if is_apple else f"lib{name}.so"
-    named = f"-Wl,-install_name,@rpath/{shared}" if is_apple else f"-Wl,-soname,{shared}"
+def compile_c(library: Library, files: Mapping[str, bytes], compiler: Sequence[str]) -> dict[str, bytes]:
+    """The files that a C compiler makes of the source and the kernels among the files of a library. ChildProcessError,
+    with what was said, if a command fails."""
+    kernels = [path for path in files if path.startswith("kernels/")]
     with tempfile.TemporaryDirectory(prefix="optgen-build-") as temporary:
         folder = Path(temporary)
         (folder / "kernels").mkdir()
         for path, data in files.items():
             (folder / path).write_bytes(data)
-        objects = [f"{name}.o", *(x for x in files if x.endswith(".o"))]
-        _run([*command, *FLAGS, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
-        _run([*(shlex.split(os.environ.get("AR", "")) or ["ar"]), "rcs", f"lib{name}.a", *objects], folder)
-        _run([*command, "-shared", named, "-pthread", "-o", shared, *objects, "-lm"], folder)
-        return {made: (folder / made).read_bytes() for made in (f"lib{name}.a", shared)}
+        for command in library.system.commands(library.name, compiler, kernels):
+            _run(command, folder)
+        return {made: (folder / made).read_bytes() for made in library.system.made(library.name)}
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -108,7 +94,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
     except FileNotFoundError:
         raise ChildProcessError(f"{command[0]} is not installed") from None
     if done.returncode:
-        raise ChildProcessError(f"{command[0]} failed:\n{done.stderr.strip()}")
+        raise ChildProcessError(f"{command[0]} failed:\n{(done.stderr or done.stdout).strip()}")
 
 
 def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
@@ -149,14 +135,14 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
     }
 
 
-def _pkg_config(name: str) -> str:
+def _pkg_config(name: str, system: System) -> str:
     return f"""\
 prefix=${{pcfiledir}}
 
 Name: {name}
 Description: optimizers compiled by optgen
 Version: {__version__}
-Libs: ${{prefix}}/lib{name}.a -lm -pthread
+Libs: {" ".join([f"${{prefix}}/{system.static.replace('NAME', name)}", *system.linked.split()])}
 Cflags: -I${{prefix}}
 """
 
@@ -172,16 +158,17 @@ endif()
 """
 
 
-def _cmake(name: str) -> str:
+def _cmake(name: str, system: System) -> str:
+    threads = "-pthread" in system.linked
+    needs = [*(["Threads::Threads"] if threads else []), *(["m"] if "-lm" in system.linked else [])]
+    found = "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n" if threads else ""
+    links = f'\n    INTERFACE_LINK_LIBRARIES "{";".join(needs)}"' if needs else ""
     return f"""\
 # find_package({name} CONFIG REQUIRED PATHS FOLDER), then target_link_libraries(program {name}::{name}).
-include(CMakeFindDependencyMacro)
-find_dependency(Threads)
-if(NOT TARGET {name}::{name})
+{found}if(NOT TARGET {name}::{name})
   add_library({name}::{name} STATIC IMPORTED)
   set_target_properties({name}::{name} PROPERTIES
-    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/lib{name}.a"
-    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{system.static.replace("NAME", name)}"
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"{links})
 endif()
 """

@@ -28,7 +28,7 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-SHARED = ("tables", "support", "tensors", "overlap", "context", "calls", "safetensors", "saved")
+SHARED = ("tables", "cpu", "threads", "tensors", "overlap", "context", "calls", "safetensors", "files", "saved")
 """The files of this folder that all libraries share, in order."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
@@ -71,6 +71,7 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu])
         f'#include "{library}.h"\n',
         STEP,
         _definitions(built, cpus, dtypes),
+        (HERE / "system.c").read_text(),
         _pool(),
         *((HERE / f"{name}.c").read_text() for name in SHARED),
         "/* ---------------------------------------------------------------- tables */\n",
@@ -98,9 +99,13 @@ _PRELUDE = """\
 #ifdef __FAST_MATH__
 #error "NaN says that a hyper-parameter is unset: compile without -ffast-math"
 #endif
+#if defined(_MSC_VER) && !defined(__clang__)
+#error "this needs C11's atomics: compile by clang-cl, which comes with Visual Studio, or by MinGW's gcc"
+#endif
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* of Linux: the CPUs that a process may use */
 #endif
+#define _CRT_SECURE_NO_WARNINGS 1 /* of Windows: fine for functions of C */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -130,7 +135,8 @@ static inline void optgen_spin_hint(void)
 
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
-    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
+    text = re.sub(r"#if __STDC_HOSTED__.*?#endif\n", "", POOL.read_text(), count=1, flags=re.DOTALL)  # system.c has it
+    text = text.replace("void optgen_spin_hint(void);\n", _SPIN_HINT)
     text = text.replace("void *step", "const void *step").replace("void *_Atomic step", "const void *_Atomic step")
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 

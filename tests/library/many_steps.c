@@ -5,8 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "three.h"
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#endif
 
-enum { STEPS = 200, N = 3, MOST = 9000 };
+enum { STEPS = 200, N = 3, MOST = 20000 };
 static const int64_t shapes[N][2] = {{37, 1}, {50, 90}, {MOST, 1}};
 static float data[N][MOST], grad[N][MOST];
 
@@ -28,9 +32,10 @@ static void fill(float (*arrays)[MOST], uint32_t *state)
     do {                                                                                     \
         spec##_tensor tensors[N];                                                            \
         spec##_context *context = NULL;                                                      \
-        const spec##_options options = spec##_options_defaults();                            \
+        spec##_options options = spec##_options_defaults();                                  \
         const spec##_hyper hyper = spec##_hyper_defaults();                                  \
         uint32_t state = 1;                                                                  \
+        options.threads = 2;                                                                 \
         fill(data, &state);                                                                  \
         for (int i = 0; i < N; i++) {                                                        \
             const spec##_tensor tensor = {data[i], grad[i], shapes[i], 2};                   \
@@ -51,6 +56,9 @@ static void fill(float (*arrays)[MOST], uint32_t *state)
 
 int main(void)
 {
+#if defined(_WIN32)
+    (void)_setmode(_fileno(stdout), _O_BINARY); /* bytes 10 stay as they are */
+#endif
     RUN(adam);
     RUN(lamb);
     RUN(adafactor);
