@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from optgen import __version__
 from optgen.backends.target import llvm_version
+from optgen.compiled import NativeKernel
 from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.c_text import field
@@ -51,7 +53,8 @@ class Library:
 
 
 def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[str, bytes]:
-    """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel."""
+    """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel.
+    ValueError for what a library cannot have."""
     jobs = library.jobs()
     kernels: dict[str, dict[tuple[str, bool, int, int], LibraryKernel]] = {m.prefix: {} for m in library.specs}
     work = [(m.spec, variant) for m, _, variant in jobs]
@@ -61,6 +64,7 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
             advance()
     built = [BuiltSpec(m, kernels[m.prefix]) for m in library.specs]
     natives = {n.symbol: n for own in kernels.values() for kernel in own.values() for n in kernel.natives}
+    _check_halves(library, natives.values())
     names = ", ".join(cpu.name for cpu in library.cpus)
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {names}.").encode(),
@@ -72,6 +76,16 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
         f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
     return files | {f"kernels/{symbol}.{library.system.obj}": native.object for symbol, native in natives.items()}
+
+
+def _check_halves(library: Library, natives: Iterable[NativeKernel]) -> None:
+    """ValueError if kernels call functions that convert float16, and the system has none."""
+    called = re.compile(rb"__(extendhf|trunc[a-z]fhf)")
+    if not library.system.has_halves and any(called.search(native.object) for native in natives):
+        raise ValueError(
+            f"{library.system.triple} has no functions that convert float16, which CPUs before x86-64-v3 need: build "
+            "with --cpu x86-64-v3,x86-64-v4"
+        )
 
 
 def compile_c(library: Library, files: Mapping[str, bytes], compiler: Sequence[str]) -> dict[str, bytes]:

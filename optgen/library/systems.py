@@ -23,6 +23,8 @@ class System:
     `imported` is what programs link that load the shared one. One without a name is not made. `obj` ends the names of
     object files. `compiler` is the command of its usual C compiler, and `archiver` that of what makes static libraries;
     `compiler` is empty where it cannot do without more options. `linked` is what programs link, too, as GCC's options.
+    `has_halves`: the compiler's own library has the functions that convert float16 as LLVM calls them. Microsoft's has
+    none, and those of MinGW's gcc take numbers in other registers.
     """
 
     triple: str
@@ -33,6 +35,7 @@ class System:
     compiler: str = ""
     archiver: str = "ar"
     linked: str = "-lm -pthread"
+    has_halves: bool = True
 
     def command(self) -> list[str] | None:
         """The command of the C compiler: $CC, or the usual one; None where there is none."""
@@ -79,11 +82,11 @@ _SYSTEMS = (
     System("arm64-apple-macos", shared="libNAME.dylib", compiler="arm64-apple-macos-gcc"),
     System(
         "x86_64-pc-windows-gnu", shared="NAME.dll", imported="libNAME.dll.a", compiler=f"{_MINGW}-gcc",
-        archiver=f"{_MINGW}-ar", linked="-lm",
+        archiver=f"{_MINGW}-ar", linked="-lm", has_halves=False,
     ),
     System(
         "x86_64-pc-windows-msvc", static="NAME.lib", shared="NAME.dll", imported="NAME.dll.lib", obj="obj",
-        archiver="llvm-lib", linked="",
+        archiver="llvm-lib", linked="", has_halves=False,
     ),
 )  # fmt: skip
 TRIPLES = tuple(x.triple for x in _SYSTEMS)
