@@ -1,7 +1,7 @@
 /* Which instructions this CPU has. */
 
 #if defined(__x86_64__)
-/* Where CPUID says that there is a feature: the bits of a mask, in the order of `FEATURES` in optgen/library/cpus.py. */
+/* Where CPUID says that there is a feature: the bits of a mask, in the order of `X86.features` in optgen/library/cpus.py. */
 static const struct {
     uint32_t leaf;
     int32_t word, bit; /* of EAX, EBX, ECX, EDX */
@@ -25,6 +25,37 @@ static uint32_t cpu_features(void)
         if ((state & kept) == kept &&
             __get_cpuid_count(feature_places[k].leaf, 0, &words[0], &words[1], &words[2], &words[3]))
             found |= (words[feature_places[k].word] >> feature_places[k].bit & 1) << k;
+    }
+    return found;
+}
+#elif defined(__aarch64__) && defined(__linux__)
+/* The bits of AT_HWCAP by which Linux says that there is a feature, in the order of `ARM.features`. */
+static const unsigned long feature_bits[] = {
+    1ul << 9 | 1ul << 10, /* fullfp16: of numbers, and of vectors */
+    1ul << 17,            /* sha3 */
+};
+
+static uint32_t cpu_features(void)
+{
+    const unsigned long there = getauxval(AT_HWCAP);
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < sizeof feature_bits / sizeof *feature_bits; k++)
+        if ((there & feature_bits[k]) == feature_bits[k])
+            found |= 1u << k;
+    return found;
+}
+#elif defined(__aarch64__) && defined(__APPLE__)
+/* What macOS calls the features, in the order of `ARM.features`. */
+static const char *const feature_names[] = {"hw.optional.arm.FEAT_FP16", "hw.optional.arm.FEAT_SHA3"};
+
+static uint32_t cpu_features(void)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < sizeof feature_names / sizeof *feature_names; k++) {
+        int32_t is_there = 0;
+        size_t bytes = sizeof is_there;
+        if (sysctlbyname(feature_names[k], &is_there, &bytes, NULL, 0) == 0 && is_there)
+            found |= 1u << k;
     }
     return found;
 }

@@ -39,7 +39,15 @@ def made(library: str, cpus: Sequence[LibraryCpu], optimizer: Optimizer, variant
 def _native(library: str, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant) -> NativeKernel:
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
     key = cache.key(
-        "library", library, optimizer.source.text, chosen, target.llvm_version(), own.triple, own.cpu, own.features
+        "library",
+        library,
+        optimizer.source.text,
+        chosen,
+        target.llvm_version(),
+        own.triple,
+        own.cpu,
+        own.features,
+        own.tune,
     )
 
     def make() -> bytes:

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from optgen.backends import target
-from optgen.library.cpus import LEVELS
+from optgen.library.cpus import X86
 from tests.library.c_library import build
 from tests.library.many_steps import SOURCE, SPECS, expected
+from tests.process import run
 
 MODELS = {"core2duo": "x86-64", "Nehalem": "x86-64", "Haswell": "x86-64-v3"}
 """CPUs that qemu emulates, and the level that each has of those that a library has without --cpu."""
+ARMS = {"cortex-a72": "generic", "neoverse-n1": "neoverse-n1", "max": "neoverse-v2"}
+"""The same for 64-bit Arm."""
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or shutil.which("cc") is None, reason="no C compiler for x86-64"
 )
@@ -43,7 +46,7 @@ def ran(*command: str | Path) -> tuple[bytes, str]:
 
 def test_this_machine_takes_its_best_kernels(here: Path) -> None:
     own = set(target.host().required())
-    levels = [name for name in ("x86-64", "x86-64-v3", "x86-64-v4") if own.issuperset(LEVELS[name])]
+    levels = [name for name in ("x86-64", "x86-64-v3", "x86-64-v4") if own.issuperset(X86.cpus[name])]
     assert ran(here) == (expected(), levels[-1])
 
 
@@ -59,5 +62,11 @@ def test_older_machines_take_theirs(model: str, here: Path) -> None:
     shutil.which("qemu-aarch64") is None or shutil.which("aarch64-linux-gnu-gcc") is None, reason="no tools for Arm"
 )
 def test_arm(tmp_path: Path) -> None:
-    made = program(tmp_path, "aarch64-linux-gnu-gcc", "--triple", "aarch64-linux-gnu")
-    assert ran("qemu-aarch64", made) == (expected(), "generic")
+    names = ",".join(ARMS.values())
+    made = program(tmp_path, "aarch64-linux-gnu-gcc", "--triple", "aarch64-linux-gnu", "--cpu", names)
+    for model, level in ARMS.items():
+        assert ran("qemu-aarch64", "-cpu", model, made) == (expected(), level)
+    newest = program(tmp_path, "aarch64-linux-gnu-gcc", "--triple", "aarch64-linux-gnu", "--cpu", "neoverse-v2")
+    refused = run(["qemu-aarch64", "-cpu", "neoverse-n1", newest], timeout=60)
+    assert refused.returncode == 1
+    assert "this CPU lacks instructions of neoverse-v2" in refused.stderr
