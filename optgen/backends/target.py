@@ -13,8 +13,8 @@ from optgen.backends import headroom
 
 @dataclass(frozen=True)
 class CpuTarget:
-    """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`. `tune` is the name of the CPU for
-    which instructions are chosen and ordered, of those that there are; empty for `cpu`."""
+    """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`. `tune` is the name of the CPU
+    for which instructions are ordered; empty for `cpu`."""
 
     triple: str
     cpu: str

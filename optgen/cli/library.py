@@ -31,9 +31,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--cpu",
         metavar="CPUS",
-        help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; of 64-bit Arm generic, "
-        "cortex-a72, neoverse-n1, neoverse-v1, neoverse-v2, apple-m1; native (default: x86-64,x86-64-v3,x86-64-v4, or "
-        "generic)",
+        help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; of 64-bit Arm "
+        "generic, cortex-a72, neoverse-n1, neoverse-v1, neoverse-v2, apple-m1; native (default: "
+        "x86-64,x86-64-v3,x86-64-v4, or generic)",
     )
     own.add_argument(
         "--triple",

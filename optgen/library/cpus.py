@@ -43,8 +43,8 @@ ARM = Architecture(
     ("fullfp16", "sha3"),
     "generic",
 )
-"""Kernels have vectors of 128 bits, so SVE is no use to them. Of what came after ARMv8.0, LLVM uses these features, for
-tables of 16 bits and for random draws."""
+"""Kernels have vectors of 128 bits, so SVE is no use to them. Of what came after ARMv8.0, LLVM uses these features: in
+kernels of bfloat16, and for random draws."""
 
 
 @dataclass(frozen=True)
