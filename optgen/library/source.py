@@ -31,7 +31,10 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-FILES = tuple("tables features tensors DEVICE overlap context sparse calls safetensors files saved".split())
+FILES = (
+    *("tables", "features", "tensors", "DEVICE", "overlap", "context"),
+    *("sparse", "calls", "safetensors", "files", "saved"),
+)
 """The files of this folder that follow `system` and the pool, in order; in the place of DEVICE those of the device."""
 CPU_FILES = ("threads", "cpu")
 GPU_FILES = ("driver", "cuda")
