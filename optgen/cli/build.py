@@ -49,7 +49,7 @@ def register(commands: Commands) -> None:
         "  optgen build --kernels adam mine.opt -o out    bare kernels, to out/adam and out/mine: object files,\n"
         "                                             C headers, LLVM IR and manifests\n"
         "  optgen build --kernels                     those of all specs, to generated/ of a checkout\n"
-        "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
+        "  optgen build --kernels --target cuda       PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )
     parser.add_argument(
         "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come along)"

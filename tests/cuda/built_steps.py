@@ -59,6 +59,7 @@ CASES = {
     ),
     "phases": BuiltCase("extra_adam", shapes=((4, 30), (7,))),
     "draws": BuiltCase("noisysgd", shapes=((4, 30), (7,))),
+    "weights to evaluate with": BuiltCase("schedulefree_adamw", shapes=((4, 30), (7,))),
     "a history": BuiltCase("adashift", how={"n": 3}, shapes=((5, 7), (9,))),
     "float64": BuiltCase("rmsprop", ("--dtype", "float32", "float64"), "float64", shapes=((4, 30), (7,))),
 }
@@ -104,6 +105,8 @@ def check(case: BuiltCase, folder: Path, stream: Any = None) -> Any:
             getattr(of_cpu, phase)(**case.given)
     assert step.state.t.tolist() == of_cpu.state.t.tolist() == [STEPS] * len(params)
     assert all(same_bits(p.get(), w) for p, w in zip(params, weights, strict=True))
+    if of_cpu.rule.spec.evaluate:
+        assert all(same_bits(p.get(), w) for p, w in zip(step.evaluate(), of_cpu.evaluate(), strict=True))
     for (name, own), (of, array) in zip(states(step.state), states(of_cpu.state), strict=True):
         assert name == of and same_bits(own, array), name
     return step
