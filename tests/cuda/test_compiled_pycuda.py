@@ -1,5 +1,6 @@
 """PyCUDA itself, as it was compiled, over a stand-in for the driver's library, which a process of its own finds first.
-Skipped where PyCUDA is not installed."""
+Skipped where PyCUDA is not installed. To compile PyCUDA where there is no driver, link it with this library as
+`libcuda.so`: its `configure.py` has `--cudadrv-lib-dir`."""
 
 from __future__ import annotations
 
