@@ -53,15 +53,19 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="[SPEC.]NAME=VALUE",
         help="a default, or a flag, of all specs or of one",
     )
-    own.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
-    own.add_argument(
-        "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
-    )
 
 
 def given(args: argparse.Namespace) -> list[str]:
     """The options of libraries that are there."""
-    return [f"--{x}" for x in ("name", "cpu", "triple", "cubin", "set", "master", "storage") if getattr(args, x)]
+    return [f"--{x}" for x in ("name", "cpu", "triple", "cubin", "set") if getattr(args, x)]
+
+
+def storage_of(args: argparse.Namespace) -> str | dict[str, str] | None:
+    """The storage of all states, or of some by name; Usage if one is for all and others are for some."""
+    everywhere = [x for x in args.storage if "=" not in x]
+    if everywhere and len(args.storage) > 1:
+        raise Usage("--storage: one for all states, or STATE=STORAGE for each")
+    return everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
 
 
 def build(args: argparse.Namespace) -> int:
@@ -156,10 +160,7 @@ def _gpu(args: argparse.Namespace) -> GpuTarget | None:
 def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:
     from optgen.library.specs import library_spec
 
-    everywhere = [x for x in args.storage if "=" not in x]
-    if everywhere and len(args.storage) > 1:
-        raise Usage("--storage: one for all states, or STATE=STORAGE for each")
-    chosen = everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
+    chosen = storage_of(args)
     how = {"master": args.master, "every_flag": args.all, "on_gpu": args.target == "cuda"}
     given = [x.removeprefix(f"{prefix}.") for x in args.set if _set_for(x) in ("", prefix)]
     try:
