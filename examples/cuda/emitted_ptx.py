@@ -1,6 +1,6 @@
-"""Training with PyCUDA and the PTX that `optgen build adam --target cuda` writes; optgen itself only compares.
+"""Training with PyCUDA and the PTX that `optgen build --kernels` writes; optgen itself only compares.
 
-    optgen build adam --target cuda -o build
+    optgen build --kernels adam --target cuda -o build
     python examples/cuda/emitted_ptx.py build/adam
 
 The manifest says which functions there are, in which order they take what, and how large the table is that they read;

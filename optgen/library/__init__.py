@@ -2,6 +2,7 @@
 
     c_text      how names, texts and numbers are written in C
     cpus        the CPUs that kernels are made for, several in one library
+    gpus        the GPUs that a library is for, and the code that they run
     specs       the specs of a library, and the variants of each that are built
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
@@ -11,6 +12,6 @@
     files       what is written, and compiled where there is a C compiler
 
 The source of a library is one C file. It begins with what all of them share: the pool of `optgen/threads/pool.c`,
-and the C files of this folder, in the order of `source.FILES`. What depends on the device is in `cpu.c` and what stands
-before it; `tables.c` says what that has to be.
+and the C files of this folder, in the order of `source.FILES`. What depends on the device is in `support.c` and
+`cpu.c`, or in `driver.c` and `cuda.c`; `tables.c` says what that has to be.
 """

@@ -21,7 +21,7 @@ from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
-from optgen.library.gpus import GpuTarget
+from optgen.library.gpus import LibraryGpu
 from optgen.library.header import ABI, abi, header
 from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
@@ -41,7 +41,7 @@ class Library:
     name: str
     specs: Sequence[LibrarySpec]
     cpus: Sequence[LibraryCpu]
-    gpu: GpuTarget | None = None
+    gpu: LibraryGpu | None = None
 
     def made_for(self) -> str:
         """What it is for, in words."""

@@ -37,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, script: str, argument: str) -> None:
 def test_the_emitted_ptx(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["build", "adam", "--target", "cuda", "-o", str(tmp_path)]) == 0
+    assert main(["build", "--kernels", "adam", "--target", "cuda", "-o", str(tmp_path)]) == 0
     capsys.readouterr()
     run(monkeypatch, "emitted_ptx.py", str(tmp_path / "adam"))
     assert capsys.readouterr().out.endswith(SAME)
