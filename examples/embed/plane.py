@@ -20,22 +20,19 @@ class Hyper(ctypes.Structure):
     _fields_ = [(h["field"], ctypes.c_double) for h in adam["hyper"]]
 
 
+TYPES = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}
+
+
+def fields(structure):
+    return [(x["field"], TYPES.get(x["type"], ctypes.c_void_p)) for x in adam[structure]]
+
+
 class Tensor(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("data", "grad", "shape")] + [("rank", ctypes.c_int64)]
+    _fields_ = fields("tensor")
 
 
 class Options(ctypes.Structure):
-    _fields_ = [
-        ("abi", ctypes.c_uint32),
-        ("dtype", ctypes.c_int32),
-        ("threads", ctypes.c_int32),
-        ("seed", ctypes.c_uint64),
-        ("parallel", ctypes.c_void_p),
-        ("pool", ctypes.c_void_p),
-        ("memory", ctypes.c_void_p),
-        ("memory_bytes", ctypes.c_int64),
-        *((flag["field"], ctypes.c_int32) for flag in adam["flags"]),
-    ]
+    _fields_ = fields("options")
 
 
 def must(status):

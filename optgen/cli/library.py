@@ -89,7 +89,7 @@ def build(args: argparse.Namespace) -> int:
             return 1
     for name, data in (found | made).items():
         _write(args.output / name, data)
-    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.o|\.ptx|\.cubin)")
+    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.(o|ll)|\.ptx|\.cubin)")
     for old in (args.output / "kernels").iterdir():
         if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
             old.unlink()

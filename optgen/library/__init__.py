@@ -4,6 +4,7 @@
     cpus        the CPUs that kernels are made for, several in one library
     gpus        the GPUs that a library is for, and the code that they run
     specs       the specs of a library, and the variants of each that are built
+    stages      updates of several kernels, with loops between them
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
     header      the header: typed structures and functions

@@ -3,7 +3,14 @@
 /* ---------------------------------------------------------------- contexts that are there */
 
 static atomic_flag registry_lock = ATOMIC_FLAG_INIT;
-static context *registry;
+enum { BUCKETS = 1024 };
+static context *registry[BUCKETS]; /* lists of those whose addresses have the same hash */
+
+static context **bucket_of(const void *address)
+{
+    const uint64_t mixed = (uint64_t)(uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15);
+    return &registry[mixed >> 32 & (BUCKETS - 1)];
+}
 
 static void lock(void)
 {
@@ -28,7 +35,7 @@ static void hold_while_forking(void)
 static context *context_at(const spec *s, const void *address, int taken)
 {
     lock();
-    context **place = &registry;
+    context **place = bucket_of(address);
     while (*place && ((const void *)*place != address || (*place)->spec != s))
         place = &(*place)->next;
     context *const c = *place;
@@ -74,8 +81,8 @@ static optgen_status create(void **out, const spec *s, const void *tensors, size
     set_all_pointers(c);
     hold_while_forking();
     lock();
-    c->next = registry;
-    registry = c;
+    c->next = *bucket_of(c);
+    *bucket_of(c) = c;
     unlock();
     *out = c;
     return OPTGEN_OK;
@@ -271,14 +278,59 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
         if (s->reads_grad && c->members[i].size && !grads[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: grads[%lld] is NULL", s->name, (long long)i);
     for (int64_t i = 0; i < c->n; i++) {
-        c->members[i].grad_before = c->members[i].grad;
-        c->members[i].grad = grads[i];
+        member *const m = &c->members[i];
+        m->grad_before = m->grad;
+        m->present_before = m->present;
+        m->grad = grads[i];
+        m->present = -1;
     }
-    const optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
-    for (int64_t i = 0; status && i < c->n; i++)
+    optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
+    if (!status)
+        status = set_index(c);
+    for (int64_t i = 0; status && i < c->n; i++) {
         c->members[i].grad = c->members[i].grad_before;
+        c->members[i].present = c->members[i].present_before;
+    }
     set_all_pointers(c);
     return status;
+}
+
+/* Has the next steps read a gradient of some rows of tensor i. */
+static inline optgen_status set_rows(const spec *s, void *address, int64_t i, const void *values, const int64_t *rows,
+                                     int64_t count)
+{
+    context *const c = context_at(s, address, 0);
+    if (!c)
+        return OPTGEN_NO_CONTEXT;
+    if (i < 0 || i >= c->n)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: there is no tensor %lld of %lld", s->name, (long long)i, (long long)c->n);
+    member *const m = &c->members[i];
+    if (!m->is_sparse)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.row_sparse did not say that tensors[%lld] has such gradients", s->name,
+                    (long long)i);
+    optgen_status status = check_rows(s, m, i, values, rows, count);
+    if (status)
+        return status;
+    const member before = *m;
+    m->grad = count && m->size ? values : m->data; /* of no rows nothing is read */
+    m->index = rows;
+    m->present = count;
+    status = count && m->size ? check_memory(c, c->memory, c->memory_bytes, NULL) : OPTGEN_OK;
+    if (!status && !is_lazy(c, m)) {
+        status = fill_copy(c, m, values, rows, count);
+        m->grad = m->copy;
+        m->present = -1;
+    }
+    if (!status)
+        status = set_index(c);
+    if (status) {
+        char *const copy = m->copy;
+        *m = before;
+        m->copy = copy;
+        return status;
+    }
+    set_all_pointers(c);
+    return OPTGEN_OK;
 }
 
 /* Where a state of a tensor is, and how many bytes it has. */

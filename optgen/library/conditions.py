@@ -14,10 +14,11 @@ from optgen.truth import COMPARISONS
 def chooser(own: LibrarySpec) -> str:
     """The function `choose_PREFIX`, which finds the number of a variant."""
     lines = [
-        f"static int32_t choose_{own.prefix}(const double *h, const int32_t *f, const dimensions *of, "
-        "const char **why)",
+        f"static int32_t choose_{own.prefix}(const double *h, const int32_t *f, int32_t sparse, "
+        "const dimensions *of, const char **why)",
         "{",
-        "    (void)h, (void)f, (void)of;",
+        "    (void)h, (void)f, (void)sparse, (void)of;",
+        "    (void)differ, (void)divided, (void)min_of, (void)max_of, (void)evaluate; /* not all need them */",
     ]
     lines += [f"    {line}" for line in _body(own)]
     return "\n".join([*lines, "}", ""])
@@ -42,6 +43,9 @@ def _body(own: LibrarySpec) -> Iterator[str]:
         yield f"    *why = {quoted(require.message)};"
         yield "    return -1;"
         yield "}"
+    if spec.reads_sparse:
+        values["sparse"] = (False, True)
+        yield "const int flag_sparse = sparse;"
     terms, count = [], 1  # the place of a combination of flags, and how many there are
     for name, possible in values.items():
         terms.append((name, count))
@@ -67,7 +71,7 @@ class _Writer:
     def truth(self, expr: Expr) -> str:
         match expr:
             case Name(id="sparse"):
-                return "0"
+                return "sparse"
             case Name(id=name) if name in self._flags:
                 return f"flag_{name}"
             case IsSet(name=name):

@@ -248,6 +248,12 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
     g->step.cols = cols;
     g->step.id = order;
     g->step.seed = c->seed;
+    if (c->has_sparse) {
+        g->index = calloc((size_t)n + 1, sizeof(int64_t *));
+        g->present = calloc((size_t)n + 1, sizeof(int64_t));
+        if (!g->index || !g->present)
+            return 0;
+    }
     return open_group(c, g);
 }
 
@@ -358,11 +364,16 @@ static optgen_status give_back(context *c)
             free(c->groups[g].arrays);
         }
         free(c->groups[g].numbers);
+        free((void *)c->groups[g].index);
+        free(c->groups[g].present);
+        free(c->groups[g].more);
         free(c->groups[g].hyper);
         free(c->groups[g].buffers);
     }
-    for (int64_t i = 0; i < c->n; i++)
+    for (int64_t i = 0; i < c->n; i++) {
         free(c->members[i].shape);
+        free(c->members[i].copy);
+    }
     free(c->groups);
     free(c->first_group);
     free(c->host);
@@ -396,7 +407,8 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
     if (*status)
         return NULL;
     const size_t count = (size_t)n, states = count * (size_t)s->n_states;
-    const size_t each = sizeof(member) + 8 * ((size_t)s->n_hypers + 1) + sizeof(void *) * (size_t)s->n_inputs;
+    const size_t each = sizeof(member) + 8 * ((size_t)s->n_hypers + 1) + sizeof(void *) * (size_t)s->n_inputs +
+                        4 * (size_t)s->n_flags;
     context *const c = calloc(1, sizeof(context));
     char *const block = calloc(1, count * each + states * (sizeof(void *) + 8) + 8);
     if (!c || !block) {
@@ -409,15 +421,20 @@ static context *planned(const spec *s, const void *tensors, size_t stride, int64
     c->n = n;
     c->dtype = r->dtype;
     c->seed = r->seed;
-    for (int32_t k = 0; k < s->n_flags; k++)
-        c->flags[k] = r->flags[k];
     c->members = (member *)block;
     c->hyper = (double *)(c->members + n);
     c->t = (int64_t *)(c->hyper + count * (size_t)s->n_hypers);
     int64_t *const state_bytes = c->t + n;
     void **const state_places = (void **)(state_bytes + states);
     c->inputs = (const void **)(state_places + states);
+    c->flags = (int32_t *)(c->inputs + n * s->n_inputs);
+    for (int64_t k = 0; k < n * s->n_flags; k++) {
+        const int32_t *const own = r->flags_each[k % s->n_flags];
+        c->flags[k] = own ? own[k / s->n_flags] : r->flags[k % s->n_flags];
+    }
     for (int64_t i = 0; i < n && !*status; i++) {
+        c->members[i].is_sparse = r->row_sparse && r->row_sparse[i];
+        c->has_sparse |= c->members[i].is_sparse;
         c->members[i].states = state_places + i * s->n_states;
         c->members[i].state_bytes = state_bytes + i * s->n_states;
         *status = take(c, (const tensor *)((const char *)tensors + (size_t)i * stride), i, hyper, is_sized);

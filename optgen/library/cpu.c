@@ -42,10 +42,13 @@ static int open_group(const context *c, group *g)
 
 static void close_group(group *g) { (void)g; }
 
+static int64_t workspace_bytes(const group *g) { return 8 * g->kernel->levels[level()].workspace(&g->step); }
+
 static int64_t place_workspace(group *g, uintptr_t at)
 {
     g->step.workspace = (double *)at;
-    return 8 * g->kernel->levels[level()].workspace(&g->step);
+    g->workspace_bytes = workspace_bytes(g);
+    return g->workspace_bytes;
 }
 
 static optgen_status allocate(context *c, int64_t bytes)

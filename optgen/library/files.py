@@ -22,7 +22,7 @@ from optgen.ir import Variant
 from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
 from optgen.library.gpus import LibraryGpu
-from optgen.library.header import ABI, abi, header
+from optgen.library.header import ABI, abi, header, option_fields, tensor_fields
 from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
@@ -84,7 +84,9 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
         f"{library.name}Config.cmake": _cmake(library.name, libraries).encode(),
         f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
+    texts = {native.symbol: x for kernel in every for native, x in zip(kernel.natives, kernel.texts, strict=True)}
     files |= {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
+    files |= {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
     files |= {f"kernels/{symbol}.ptx": code.ptx for symbol, code in codes.items()}
     return files | {f"kernels/{symbol}.cubin": code.cubin for symbol, code in codes.items() if code.cubin}
 
@@ -106,7 +108,8 @@ def compile_c(name: str, files: Mapping[str, bytes], command: Sequence[str], tri
         folder = Path(temporary)
         (folder / "kernels").mkdir()
         for path, data in files.items():
-            (folder / path).write_bytes(data)
+            if not path.endswith(".ll"):
+                (folder / path).write_bytes(data)
         objects = [f"{name}.o", *(x for x in files if x.endswith(".o"))]
         _run([*command, *FLAGS, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
         _run([*(shlex.split(os.environ.get("AR", "")) or ["ar"]), "rcs", f"lib{name}.a", *objects], folder)
@@ -149,6 +152,8 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
         "storage": dict(m.storage),
         "phases": list(spec.phases),
         "evaluate": bool(spec.evaluate),
+        "tensor": [{"field": name, "type": c_type} for c_type, name, _ in tensor_fields(m)],
+        "options": [{"field": name, "type": c_type} for c_type, name, _ in option_fields(m)],
         "hyper": [
             {"name": name, "field": field(name), "default": number(default), "doc": spec.all_params[name].doc}
             for name, default in m.hyper_defaults.items()

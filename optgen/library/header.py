@@ -168,13 +168,22 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     where = " of the GPU" if m.on_gpu else ""
     yield "void *", "memory", f"for states, {m.prefix}_memory_bytes() bytes{where}; NULL: the library allocates it"
     yield "int64_t", "memory_bytes", "its size"
+    if not m.on_gpu:
+        yield (
+            "const uint8_t *",
+            "row_sparse",
+            "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none",
+        )
     yield from _flag_fields(m)
 
 
 def _flag_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     for flag in m.chosen_flags:
         choice = f"one of {m.prefix.upper()}_{flag.name.upper()}_..." if flag.choices else "0 or 1"
-        yield "int32_t", field(flag.name), ", ".join([*([flag.doc] if flag.doc else []), choice])
+        about = [*([flag.doc] if flag.doc else []), choice]
+        if flag.per_param:
+            about.append(f"for each of n tensors; NULL: {m.flag_default(flag)} for all")
+        yield "const int32_t *" if flag.per_param else "int32_t", field(flag.name), ", ".join(about)
 
 
 def option_names(m: LibrarySpec) -> list[str]:
@@ -189,8 +198,8 @@ def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
     if m.on_gpu:
         yield "device", "-1"
     for flag in m.chosen_flags:
-        value = m.args.chosen[flag.name]
-        yield field(flag.name), str(flag.choices.index(value) if isinstance(value, str) else int(value))
+        if not flag.per_param:
+            yield field(flag.name), str(m.flag_default(flag))
 
 
 def _defaults(name: str, values: Sequence[tuple[str, str]]) -> str:
@@ -242,6 +251,9 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     about = "Has the next steps read n other gradients, of the same shapes."
     arguments = f"{context}, const void *const *grads"
     yield status("set_gradients", arguments, about, "set_gradients(SPEC, context, grads)")
+    if not m.on_gpu:
+        arguments = f"{context}, int64_t i, const void *values, const int64_t *rows, int64_t count"
+        yield status("set_rows", arguments, _ROWS, "set_rows(SPEC, context, i, values, rows, count)")
     names = ", ".join(s.name for s in m.spec.states) or "none"
     about = f"Where a state of tensor i is, and its bytes{_place_of_states(m)}. States: {names}."
     arguments = f"{context}, int64_t i, const char *name, void **data, int64_t *bytes"
@@ -272,6 +284,10 @@ def _place_of_states(m: LibrarySpec) -> str:
     return " on the GPU" + (f" (of {', '.join(own)}: in the memory of the host)" if own else "")
 
 
+_ROWS = """\
+Has the next steps read a gradient of tensor i that has `count` rows of its first axis: `values` are these rows, and
+   `rows` their numbers, which ascend. A spec that computes each row by itself leaves the other ones as they are; for
+   the rest of specs they have a gradient of zero. options.row_sparse must have named the tensor."""
 _CREATE = """\
 Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, MEMORY, and must be there while a step reads them. A gradient may be NULL until

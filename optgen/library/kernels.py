@@ -25,10 +25,11 @@ _SYMBOL = "optgen_library_kernel"
 
 @dataclass(frozen=True)
 class LibraryKernel:
-    """A kernel for each CPU of a library, in their order. Kernels of the same text have the same symbols. With `gpu`,
-    these are the parts of the host."""
+    """A kernel for each CPU of a library, in their order, and their LLVM IR. Kernels of the same text have the same
+    symbols. With `gpu`, these are the parts of the host."""
 
     natives: tuple[NativeKernel, ...]
+    texts: tuple[str, ...]
     gpu: GpuCode | None = None
 
     @property
@@ -75,10 +76,10 @@ def made(maker: Maker, optimizer: Optimizer, variant: Variant, values: Mapping[s
     """A variant, from the cache where it was made before. `values` are those of params."""
 
     def kernel(section: KernelStage | None) -> LibraryKernel:
-        natives = tuple(_native(maker, cpu, optimizer, variant, section) for cpu in maker.cpus)
+        natives, texts = zip(*(_native(maker, cpu, optimizer, variant, section) for cpu in maker.cpus), strict=True)
         if maker.gpu is None:
-            return LibraryKernel(natives)
-        return LibraryKernel(natives, gpu_code(maker.library, maker.gpu, _planned(optimizer, variant, section)))
+            return LibraryKernel(natives, texts)
+        return LibraryKernel(natives, texts, gpu_code(maker.library, maker.gpu, _planned(optimizer, variant, section)))
 
     if not is_staged(optimizer, variant):
         return kernel(None)
@@ -94,8 +95,8 @@ def _planned(optimizer: Optimizer, variant: Variant, section: KernelStage | None
 
 def _native(
     maker: Maker, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
-) -> NativeKernel:
-    """The kernel of a variant, or of a stage of it, or the part of the host."""
+) -> tuple[NativeKernel, str]:
+    """The kernel of a variant, or of a stage of it, or the part of the host, and its LLVM IR."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
     of = ("host" if maker.gpu else "", maker.library, optimizer.source.text, chosen, repr(section))
     key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features)
@@ -104,12 +105,14 @@ def _native(
         planned = _planned(optimizer, variant, section)
         text = (pipeline.lower_host if maker.gpu else pipeline.lower)(planned, _SYMBOL, own)
         symbol = f"{maker.library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
-        how = ("registers",) if maker.gpu else ()
-        code = target.compile_ir(_hidden(text).replace(_SYMBOL, symbol), own, *how).object
-        return symbol.encode() + b"\n" + compiled.pack_native(planned, code)
+        named, how = _hidden(text).replace(_SYMBOL, symbol), ("registers",) if maker.gpu else ()
+        code = compiled.pack_native(planned, target.compile_ir(named, own, *how).object)
+        return f"{symbol} {len(code)}\n".encode() + code + named.encode()
 
-    symbol, _, entry = cache.get(key, make).partition(b"\n")
-    return compiled.unpack_native(symbol.decode(), variant.dtype, entry)
+    head, _, entry = cache.get(key, make).partition(b"\n")
+    symbol, size = head.decode().split()
+    code, text = entry[: int(size)], entry[int(size) :].decode()
+    return compiled.unpack_native(symbol, variant.dtype, code), text
 
 
 def _hidden(text: str) -> str:

@@ -38,15 +38,17 @@ static optgen_status check_memory(const context *c, const void *memory, int64_t 
     for (int64_t i = 0; i < c->n && !status; i++) {
         const member *const m = &c->members[i];
         const uintptr_t bytes = (uintptr_t)(m->size * bytes_of(c->dtype));
+        /* of the gradient, which may have some rows only */
+        const uintptr_t given = m->present < 0 ? bytes : m->length ? bytes / (uintptr_t)m->length * (uintptr_t)m->present : 0;
         for (int64_t k = 0; bytes && k < each && !status; k++) {
             const void *const places[] = {m->data, m->grad, out ? out[i] : NULL};
             const char *const fields[] = {"data", "grad", "out"};
             const void *const p = k < 3 ? places[k] : c->inputs[i * s->n_inputs + k - 3];
             const char *const field = k < 3 ? fields[k] : s->inputs[k - 3];
-            if (!p)
+            if (!p || (k == 1 && !given))
                 continue;
             status = check_place(c, p, i, field);
-            ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + bytes, i, field, k == 0 || k == 2};
+            ranges[count++] = (range){(uintptr_t)p, (uintptr_t)p + (k == 1 ? given : bytes), i, field, k == 0 || k == 2};
         }
     }
     if (memory && !status)

@@ -14,6 +14,8 @@ _TYPES = {
     "void *": "*mut c_void",
     "const void *": "*const c_void",
     "const int64_t *": "*const i64",
+    "const int32_t *": "*const i32",
+    "const uint8_t *": "*const u8",
     "int64_t": "i64",
     "double": "f64",
     "uint32_t": "u32",
@@ -179,7 +181,8 @@ def _options(m: LibrarySpec) -> Iterator[tuple[str, str]]:
         elif c_type == "optgen_parallel_for":
             yield c_name, "None"
         else:
-            yield c_name, "std::ptr::null_mut()" if c_type.endswith("*") else set_here.get(c_name, "0")
+            null = "std::ptr::null()" if c_type.startswith("const") else "std::ptr::null_mut()"
+            yield c_name, null if c_type.endswith("*") else set_here.get(c_name, "0")
 
 
 def _real(x: float | None) -> str:
@@ -224,6 +227,9 @@ def _context(m: LibrarySpec, name: str) -> str:
         f"fn {p}_load({own}, path: *const c_char) {status}",
         f"fn {p}_destroy({own}) {status}",
     ]
+    if not m.on_gpu:
+        rows = "i: i64, values: *const c_void, rows: *const i64, count: i64"
+        declared.append(f"fn {p}_set_rows({own}, {rows}) {status}")
     if m.spec.evaluate:
         declared.append(f"fn {p}_evaluate({own}, {hyper}, out: *const *mut c_void) {status}")
     lines = ['unsafe extern "C" {', *(f"    {line}" for line in declared), "}\n", *_CONTEXT.splitlines()]
@@ -244,7 +250,7 @@ def _context(m: LibrarySpec, name: str) -> str:
         ]
     lines += _EVALUATE.splitlines() if m.spec.evaluate else []
     lines += ["}\n", *_DROP.splitlines()]
-    text = "\n".join(lines).replace("STATE", _STATE_ON_GPU if m.on_gpu else _STATE)
+    text = "\n".join(lines).replace("OWN", _ON_GPU if m.on_gpu else _ON_CPU)
     return text.replace("NAME", name).replace("PREFIX", p) + "\n"
 
 
@@ -299,7 +305,7 @@ impl NAME {
         checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
     }
 
-STATE
+OWN
 
     /// Writes counts and states to a file (safetensors), which is replaced when it is complete.
     pub fn save(&mut self, path: &CStr) -> Result<(), Error> {
@@ -311,14 +317,23 @@ STATE
         checked(unsafe { PREFIX_load(self.address, path.as_ptr()) })
     }
 """
-_STATE = """\
+_ON_CPU = """\
+    /// Has the next steps read a gradient of some rows of tensor i, which `row_sparse` of the options has named. The
+    /// numbers of rows ascend.
+    ///
+    /// # Safety
+    /// As for `new`, of the numbers too.
+    pub unsafe fn set_rows(&mut self, i: usize, values: *const c_void, rows: &[i64]) -> Result<(), Error> {
+        checked(unsafe { PREFIX_set_rows(self.address, i as i64, values, rows.as_ptr(), rows.len() as i64) })
+    }
+
     /// The bytes of a state of tensor i, which may be changed.
     pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
         let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
         checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
         Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
     }"""
-_STATE_ON_GPU = """\
+_ON_GPU = """\
     /// The address of a state of tensor i, and its bytes.
     pub fn state(&mut self, i: usize, name: &CStr) -> Result<(*mut c_void, usize), Error> {
         let (mut data, mut bytes) = (std::ptr::null_mut(), 0);

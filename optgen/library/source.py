@@ -25,13 +25,13 @@ from optgen.library.header import DTYPES, functions, option_names
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import KernelStep, Step
-from optgen.model import Kind, flags_text
+from optgen.model import Flag, Kind, flags_text
 from optgen.spec_identity import identity
 from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-FILES = ("tables", "tensors", "DEVICE", "overlap", "context", "calls", "safetensors", "saved")
+FILES = ("tables", "tensors", "DEVICE", "overlap", "context", "sparse", "calls", "safetensors", "saved")
 """The files of this folder that follow `platform`, in order; in the place of DEVICE those of the device."""
 CPU_FILES = ("support", "cpu")
 GPU_FILES = ("driver", "cuda")
@@ -143,7 +143,6 @@ def _definitions(
         "MOST_STATES": max(len(b.states) for b in built) + 1,
         "MOST_NAME": max((len(x) for b in built for x in b.states), default=0),
         "MOST_HYPERS": max(len(m.hyper_defaults) for m in specs) + 1,
-        "MOST_FLAGS": max(len(m.chosen_flags) for m in specs) + 1,
         "MOST_TURNS": max((len(x.turns) for x in programs), default=0) + 1,
         "STEP_FIELDS": len(STEP_FIELDS),
         "LINE": buffers.CACHE_LINE_BYTES,
@@ -199,9 +198,7 @@ static inline double max_of(double x, double y) { return isnan(x) || isnan(y) ? 
 
 def _tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     m, p = built.own, f"table_{built.own.prefix}"
-    lines = [
-        f"static inline void use_of_{m.prefix}(void) {{ (void)divided, (void)min_of, (void)max_of, (void)evaluate; }}"
-    ]
+    lines: list[str] = []
     tables: dict[str, str] = {}
     for made in built.kernels.values():
         if (key := _key(made)) not in tables:
@@ -246,8 +243,8 @@ def _kernel(
     yield _buffers(built, kernel, name, places)
     yield f"static const int32_t {name}_hyper[] = {{{', '.join(map(number, native.hyper)) or '0'}}};"
     levels = ", ".join(f"{{{x}, {'NULL' if kernel.gpu else f'{x}_workspace'}}}" for x in kernel.symbols)
-    own = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}, .levels = {{{levels}}}"
-    own += f", .on_device = &{kernel.gpu.symbol}_code" if kernel.gpu else ""
+    own = f".n_buffers = {len(native.buffers)}, .n_hyper = {len(native.hyper)}, .is_lazy = {int(native.lazy)}"
+    own += f", .levels = {{{levels}}}" + (f", .on_device = &{kernel.gpu.symbol}_code" if kernel.gpu else "")
     yield f"static const kernel {name} = {{{name}_buffers, {name}_hyper, {own}}};"
 
 
@@ -416,8 +413,12 @@ def _functions(m: LibrarySpec) -> str:
     """The functions of the header. Those that read options hand them on with flags in an array."""
     p, table = m.prefix, f"&table_{m.prefix}_spec"
     passed = f"{table}, tensors, sizeof({p}_tensor), n, &asked, (const double *)hyper"
-    begin = ["    request asked;", f"    int32_t flags[{len(m.chosen_flags) + 1}];"]
-    asked = f"request_of_{p}(&asked, flags, options)"
+    begin = [
+        "    request asked;",
+        f"    int32_t flags[{len(m.chosen_flags) + 1}];",
+        f"    const int32_t *each[{len(m.chosen_flags) + 1}];",
+    ]
+    asked = f"request_of_{p}(&asked, flags, each, options)"
     bodies = {
         f"{p}_create": [
             *begin,
@@ -441,7 +442,8 @@ def _request(m: LibrarySpec) -> list[str]:
     """The function that reads options."""
     p = m.prefix
     return [
-        f"static optgen_status request_of_{p}(request *asked, int32_t *flags, const {p}_options *options)",
+        f"static optgen_status request_of_{p}(request *asked, int32_t *flags, const int32_t **each, "
+        f"const {p}_options *options)",
         "{",
         "    if (!options)",
         f'        return fail(OPTGEN_BAD_ARGUMENT, "{p}: options is NULL");',
@@ -450,8 +452,16 @@ def _request(m: LibrarySpec) -> list[str]:
         f'                    "{p}_options_defaults()");',
         "    memset(asked, 0, sizeof *asked);",
         *(f"    asked->{x} = options->{x};" for x in option_names(m) if x != "abi"),
-        *(f"    flags[{k}] = options->{field(f.name)};" for k, f in enumerate(m.chosen_flags)),
+        *(line for k, flag in enumerate(m.chosen_flags) for line in _asked_flag(m, k, flag)),
         "    asked->flags = flags;",
+        "    asked->flags_each = each;",
         "    return OPTGEN_OK;",
         "}\n",
     ]
+
+
+def _asked_flag(m: LibrarySpec, k: int, flag: Flag) -> Iterator[str]:
+    """Statements that read a flag of the options."""
+    own = f"options->{field(flag.name)}"
+    yield f"    flags[{k}] = {m.flag_default(flag) if flag.per_param else own};"
+    yield f"    each[{k}] = {own if flag.per_param else 'NULL'};"

@@ -73,15 +73,23 @@ class LibrarySpec:
         """The flags that a program chooses, in the order of the fields of its options."""
         return tuple(f for f in self.spec.flags if f.condition is None)
 
+    def flag_default(self, flag: Flag) -> int:
+        """The value of a flag in options that a program does not set."""
+        value = self.args.chosen[flag.name]
+        return flag.choices.index(value) if isinstance(value, str) else int(value)
+
     @fact
     def variants(self) -> tuple[Flags, ...]:
-        """Every combination of flags that can occur, of dense gradients, without the phase."""
-        dense = (flags for flags in self.spec.variants() if not flags.get("sparse"))
-        return tuple(dict(x) for x in dict.fromkeys(tuple((k, v) for k, v in f.items() if k != PHASE) for f in dense))
+        """Every combination of flags that can occur, without the phase. Of specs that treat row-sparse gradients in
+        another way, `sparse` is one of them, but not for GPUs."""
+        own = (flags for flags in self.spec.variants() if not (self.on_gpu and flags.get("sparse")))
+        found = (tuple((k, v) for k, v in flags.items() if k != PHASE) for flags in own)
+        return tuple(dict(x) for x in dict.fromkeys(found))
 
     def is_built(self, flags: Flags) -> bool:
-        """Whether a combination of flags is built."""
-        return self.every_flag or all(flags[name] == x for name, x in self.args.chosen.items())
+        """Whether a combination of flags is built: those that were set, and all values of flags of each tensor."""
+        fixed = {f.name for f in self.chosen_flags if not f.per_param}
+        return self.every_flag or all(flags[name] == x for name, x in self.args.chosen.items() if name in fixed)
 
     @fact
     def small_differ(self) -> bool:

@@ -39,6 +39,7 @@ typedef struct {
     const int32_t *hyper; /* numbers of hyper-parameters, or HYPER_RANK, ... */
     const struct program *program; /* of an update in stages, which has no code itself; else NULL */
     int32_t n_buffers, n_hyper;
+    int32_t is_lazy; /* some rows can be updated without the others */
     code levels[LEVELS];
     const device_code *on_device; /* what else there is of it, or NULL */
 } kernel;
@@ -76,7 +77,8 @@ typedef struct {
     const char *const *inputs, *const *states, *const *variants_text;
     const kernel *const *kernels; /* [dtype][small][section][variant]; NULL: not built */
     /* The number of the variant for these values; -1, and why, if a requirement is not met. */
-    int32_t (*choose)(const double *hyper, const int32_t *flags, const dimensions *of, const char **why);
+    int32_t (*choose)(const double *hyper, const int32_t *flags, int32_t sparse, const dimensions *of,
+                      const char **why);
     int32_t n_hypers, n_inputs, n_states, n_flags, variants;
     int32_t phases, sections; /* of a step; phases, and one more for weights to evaluate with */
     int32_t most_kernels; /* of an update in stages; 1 if there is none */
@@ -98,7 +100,9 @@ typedef struct {
     optgen_parallel_for parallel;
     void *pool, *stream, *memory;
     int64_t memory_bytes;
-    const int32_t *flags;
+    const uint8_t *row_sparse;
+    const int32_t *flags;             /* of all tensors */
+    const int32_t *const *flags_each; /* of each tensor; NULL: as of all */
 } request;
 
 _Static_assert(sizeof(void *) == 8, "kernels have pointers of 64 bits");
@@ -112,6 +116,11 @@ typedef struct {
     int32_t variant, is_chosen;
     void *data;
     const void *grad, *grad_before;
+    int64_t length;       /* of the first axis */
+    int32_t is_sparse;    /* whether gradients may be of some rows */
+    const int64_t *index; /* the rows of the gradient */
+    int64_t present, present_before; /* how many there are; -1: it is dense */
+    char *copy;           /* of a gradient of some rows, for kernels that update all; NULL: none was needed yet */
     void **states;
     int64_t *state_bytes;
 } member;
@@ -127,6 +136,10 @@ typedef struct {
     int64_t *order, *numbers; /* of tensors; their sizes, columns and counts */
     double *hyper;
     void **buffers;
+    const int64_t **index;    /* of row-sparse gradients; NULL where there are none */
+    int64_t *present;
+    int64_t workspace_bytes;
+    double *more; /* a workspace that the memory of states has no room for; else NULL */
     device_table *on_device; /* or NULL */
 } group;
 
@@ -136,11 +149,12 @@ typedef struct context {
     int64_t n;
     int32_t dtype;
     uint64_t seed;
-    int32_t flags[MOST_FLAGS];
     int32_t due; /* the phase */
+    int32_t has_sparse;
     member *members;
     const void **inputs;  /* n x n_inputs */
     double *hyper;        /* n x n_hypers, of the last step */
+    int32_t *flags;       /* n x n_flags */
     int64_t *t;           /* updates of each tensor */
     group *groups;
     int64_t *first_group; /* of each section, and where the last one ends */
@@ -165,6 +179,9 @@ static optgen_status check_device(const spec *s, const request *r);
 /* That of a context. Closing it waits for what it has to do, and frees all memory there. */
 static optgen_status open_device(context *c, const request *r);
 static optgen_status close_device(context *c);
+
+/* How much memory the kernel of a group needs for its tensors, or for the rows of them that are updated. */
+static int64_t workspace_bytes(const group *g);
 
 /* An error if kernels cannot reach memory: a field of tensors[i], or options.memory for i = -1. */
 static optgen_status check_place(const context *c, const void *place, int64_t i, const char *field);

@@ -81,6 +81,7 @@ static optgen_status measure(const spec *s, member *m, const tensor *t, int64_t 
                    : fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld].shape is NULL", s->name, (long long)i);
     int64_t bound = 1; /* the product of all lengths but zeros */
     m->rows = m->cols = m->matrices = m->size = 1;
+    m->length = t->rank ? t->shape[0] : 1;
     const int64_t batch = s->last_two && t->rank >= 2 ? t->rank - 2 : 0;
     for (int64_t k = 0; k < t->rank; k++) {
         const int64_t length = t->shape[k];
@@ -109,12 +110,34 @@ static const kernel *kernel_of(const context *c, int32_t section, const member *
     return s->kernels[(set * s->sections + section) * s->variants + m->variant];
 }
 
+/* Whether a tensor is updated where its gradient has rows, and nowhere else. */
+static int is_lazy(const context *c, const member *m)
+{
+    return m->is_sparse && c->spec->phases == 1 && !(c->spec->last_two && m->of.rank > 2) && kernel_of(c, 0, m)->is_lazy;
+}
+
+/* An error if a tensor cannot have row-sparse gradients. */
+static optgen_status check_sparse(const spec *s, const member *m, int64_t i)
+{
+    if (m->is_sparse && m->of.rank < 1)
+        return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] is a number, which has no rows, and options.row_sparse says that "
+                    "its gradients have some", s->name, (long long)i);
+    if (m->is_sparse && s->small_differ)
+        return fail(OPTGEN_NOT_BUILT, "%s: tensors[%lld] has row-sparse gradients, and states in codes, whose blocks run on "
+                    "from row to row; build the library without --storage", s->name, (long long)i);
+    return OPTGEN_OK;
+}
+
 /* Finds the variant of a tensor, and refuses one that was not built. */
 static optgen_status choose(const context *c, member *m, const double *hyper, int64_t i)
 {
     const spec *const s = c->spec;
     const char *why = NULL;
-    const int32_t variant = s->choose(hyper, c->flags, &m->of, &why);
+    const int32_t *const flags = c->flags + i * s->n_flags;
+    member tried = *m;
+    int32_t variant = tried.variant = s->choose(hyper, flags, m->is_sparse, &m->of, &why);
+    if (variant >= 0 && m->is_sparse && kernel_of(c, 0, &tried) && !is_lazy(c, &tried)) /* it updates all rows anyway */
+        variant = s->choose(hyper, flags, 0, &m->of, &why);
     if (variant < 0)
         return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: %s", s->name, (long long)i, why);
     if (m->is_chosen && variant != m->variant)
@@ -136,9 +159,12 @@ static optgen_status take(context *c, const tensor *t, int64_t i, const double *
     const spec *const s = c->spec;
     const void *const *const inputs = (const void *const *)(t + 1);
     member *const m = &c->members[i];
-    const optgen_status status = measure(s, m, t, i);
+    optgen_status status = measure(s, m, t, i);
+    if (!status)
+        status = check_sparse(s, m, i);
     if (status)
         return status;
+    m->present = -1;
     m->data = t->data;
     m->grad = t->grad;
     if (m->size && !t->data && !is_sized)

@@ -159,10 +159,39 @@ static void stepping(void)
     failures += mine_counts(made) != NULL;
 }
 
+/* Gradients of some rows: tensors[0] may have them. */
+static void stepping_rows(void)
+{
+    static const uint8_t named[N] = {1, 0}, number[N] = {0, 1};
+    const int64_t good[2] = {0, 2}, descending[2] = {2, 0}, twice[2] = {1, 1}, beyond[2] = {0, 3}, below[1] = {-1};
+    mine_context *made = NULL;
+    CREATE(OPTGEN_BAD_SHAPE, "tensors[1] is a number", (options.row_sparse = number, tensors[1].rank = 0));
+    reset();
+    shape[0][0] = 3, shape[0][1] = 2;
+    options.row_sparse = named;
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "no tensor 2", mine_set_rows(made, 2, grad[0], good, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "row_sparse did not say", mine_set_rows(made, 1, grad[1], good, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "a gradient of 4 rows", mine_set_rows(made, 0, grad[0], good, 4));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "a gradient of -1 rows", mine_set_rows(made, 0, grad[0], good, -1));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows is NULL", mine_set_rows(made, 0, grad[0], NULL, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "values is NULL", mine_set_rows(made, 0, NULL, good, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows ascend", mine_set_rows(made, 0, grad[0], descending, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "occurs once", mine_set_rows(made, 0, grad[0], twice, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows[1] is 3", mine_set_rows(made, 0, grad[0], beyond, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows[0] is -1", mine_set_rows(made, 0, grad[0], below, 1));
+    expect(__LINE__, OPTGEN_OVERLAP, "tensors[0].grad", mine_set_rows(made, 0, data[1], good, 2));
+    expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, NULL, NULL, 0));
+    expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, grad[0], good, 2));
+    expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
+    expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_set_rows(made, 0, grad[0], good, 2));
+}
+
 int main(void)
 {
     creating();
     stepping();
+    stepping_rows();
     if (!failures)
         printf("%d calls, all as they should be\n", calls);
     return failures;

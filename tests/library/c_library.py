@@ -9,20 +9,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 
 from optgen.cli import main
 
+ROOT = Path(__file__).parents[2]
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 ADDRESS, COUNT = ctypes.c_void_p, ctypes.c_int64
+TYPES = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": COUNT, "uint64_t": ctypes.c_uint64}
+"""Those of fields of structures; all others are addresses."""
+
+
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    """That of a manifest, of docs/schema."""
+    text = json.loads((ROOT / "docs" / "schema" / name).read_text())
+    jsonschema.Draft202012Validator.check_schema(text)
+    return jsonschema.Draft202012Validator(text)
 
 
 class CLibrary:
-    """A library in a folder. `spec` is what it has of one spec, by the beginning of its functions' names."""
+    """A library in a folder, whose manifest is as its schema says. `spec` is what it has of one spec, by the beginning
+    of its functions' names."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name, self.manifest = name, json.loads((folder / f"{name}.json").read_text())
+        schema("library.json").validate(self.manifest)
         self.code = ctypes.CDLL(str(folder / f"lib{name}.so"))
 
     def spec(self, prefix: str) -> CSpec:
@@ -41,19 +54,11 @@ class CSpec:
         self.library, self.entry, self.prefix = library, entry, entry["prefix"]
         self.inputs = [x["name"] for x in entry["inputs"]]
         doubles = [(h["field"], ctypes.c_double) for h in entry["hyper"]]
-        inputs = [(x["field"], ADDRESS) for x in entry["inputs"]]
-        flags = [(f["field"], ctypes.c_int32) for f in entry["flags"]]
-        first = [("abi", ctypes.c_uint32), ("dtype", ctypes.c_int)]
-        memory = [("memory", ADDRESS), ("memory_bytes", COUNT)]
-        seed = ("seed", ctypes.c_uint64)
-        self.on_gpu = library.manifest["gpus"] is not None
-        device = [("threads", ctypes.c_int32), seed, ("parallel", ADDRESS), ("pool", ADDRESS)]
-        if self.on_gpu:
-            device = [("device", ctypes.c_int32), seed, ("stream", ADDRESS)]
-        tensor = [("data", ADDRESS), ("grad", ADDRESS), ("shape", ADDRESS), ("rank", COUNT)]
         self.Hyper = _structure("Hyper", doubles)
-        self.Tensor = _structure("Tensor", [*tensor, *inputs])
-        self.Options = _structure("Options", [*first, *device, *memory, *flags])
+        self.Tensor, self.Options = (
+            _structure(name, [(x["field"], TYPES.get(x["type"], ADDRESS)) for x in entry[name]])
+            for name in ("tensor", "options")
+        )
 
     def hyper(self, **values: float) -> Any:
         given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
@@ -61,8 +66,9 @@ class CSpec:
 
     def options(self, **values: Any) -> Any:
         own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
-        own |= {"device": -1} if self.on_gpu else {}
-        for flag in self.entry["flags"]:
+        types = {x["field"]: x["type"] for x in self.entry["options"]}
+        own |= {"device": -1} if "device" in types else {}
+        for flag in (x for x in self.entry["flags"] if types[x["field"]] == "int32_t"):
             default = flag["default"]
             own[flag["field"]] = flag["choices"].index(default) if flag["choices"] else int(default)
         return self.Options(**(own | values))
@@ -98,6 +104,12 @@ class Context:
 
     def step(self, hyper: Any, phase: str = "") -> None:
         self.spec.must(f"step_{phase}" if phase else "step", self.address, ctypes.byref(hyper))
+
+    def set_rows(self, i: int, values: Array, rows: Array) -> None:
+        """Have the next steps read a gradient of some rows."""
+        self.spec.must(
+            "set_rows", self.address, COUNT(i), ADDRESS(values.ctypes.data), ADDRESS(rows.ctypes.data), COUNT(len(rows))
+        )
 
     def evaluate(self, hyper: Any, out: Sequence[Array]) -> None:
         places = (ADDRESS * self.n)(*(x.ctypes.data for x in out))

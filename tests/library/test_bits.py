@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import platform
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import optgen
+from optgen import RowSparse
+from optgen.cli.common import settings
 from optgen.cli.library import prefix_of
-from tests.library.c_library import CLibrary, build
+from optgen.execute.buffers import numpy_dtype
+from tests.library.c_library import CLibrary, Context, build
 from tests.library.trajectory import compare
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -53,3 +61,50 @@ def test_openmp_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         pytest.skip("the C compiler has no OpenMP")
     monkeypatch.setenv("CC", "cc -fopenmp -DOPTGEN_OPENMP")
     test_a_context_steps_as_python_does("lamb", (), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments", "is_lazy"),
+    [
+        ("adam", (), True),
+        ("sgd", ("--set", "momentum=0.9"), True),
+        ("ftrl", ("--dtype", "bfloat16", "--master"), True),
+        ("lamb", (), False),
+        ("adam with sam", (), False),
+    ],
+    ids=lambda x: x if isinstance(x, str) else None,
+)
+def test_row_sparse_gradients(spec: str, arguments: tuple[str, ...], is_lazy: bool, tmp_path: Path) -> None:
+    build(tmp_path, spec, "--cpu", "native", "--name", "own", *arguments)
+    own = CLibrary(tmp_path, "own").spec(prefix_of(spec))
+    chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
+    dtype = chosen.get("--dtype", "float32")
+    given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
+    rule, element = optgen.load(spec, dtype, master="--master" in arguments, **given), numpy_dtype(dtype)
+    rng, shapes = np.random.default_rng(0), [(200, 300), (37,), (0, 3), (4, 0), (60, 5, 7)]
+    weights, dense = ([rng.normal(size=x).astype(element) for x in shapes] for _ in range(2))
+    others, hyper = [w.copy() for w in weights], own.hyper()
+    named = (ctypes.c_uint8 * 5)(1, 0, 1, 1, 1)
+    context = Context(own, weights, dense, {}, hyper, row_sparse=ctypes.addressof(named), threads=2)
+    bound = None
+    for _ in range(STEPS):
+        grads: list[Any] = list(dense)
+        kept = []
+        for i, count in ((0, int(rng.integers(0, 200))), (2, 0), (3, 2), (4, 60)):
+            rows = np.sort(rng.choice(shapes[i][0], count, replace=False)).astype(np.int64)
+            values = rng.normal(size=(count, *shapes[i][1:])).astype(element)
+            grads[i], kept = RowSparse(rows, values), [*kept, rows, values]
+            context.set_rows(i, values, rows)
+        if bound is None:
+            bound = rule.bind(others, grads)
+        bound.rebind(grads)
+        for phase in own.entry["phases"] or [""]:
+            context.step(hyper, phase)
+            (getattr(bound, phase) if phase else bound)()
+    assert rule.lazy == is_lazy
+    assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
+    assert bound is not None
+    for state, arrays in bound.state.arrays.items():
+        for i, x in enumerate(arrays):
+            assert x is None or context.state(i, state) == np.asarray(x).tobytes(), (state, i)
+    context.destroy()

@@ -1,4 +1,5 @@
-"""A library in C comes to the bits of Python on every CPU that it was built for, real or emulated."""
+"""A library in C comes to the bits of Python from every language, and on every CPU that it was built for, real or
+emulated."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ import pytest
 
 import optgen
 from optgen.backends import target
+from optgen.execute.buffers import numpy_dtype
 from optgen.library.cpus import LEVELS
 from tests.library.c_library import build
 
 HERE = Path(__file__).parent
-SPECS = ("adam", "lamb", "adafactor")
+SPECS = ("adam", "lamb", "adafactor", "lbfgs", "sgld", "adam with sam")
+CODED = ("lion", "--dtype", "bfloat16", "--master", "--storage", "int8_dynamic")
 SHAPES = ((37, 1), (50, 90), (9000, 1))
 STEPS = 200
 MODELS = {"core2duo": "x86-64", "Nehalem": "x86-64", "Haswell": "x86-64-v3"}
@@ -49,31 +52,53 @@ class Drawn:
 @pytest.fixture(scope="module")
 def expected() -> bytes:
     """The weights of Python's steps."""
-    found = b""
-    for spec in SPECS:
-        drawn = Drawn()
-        weights, grads = drawn.arrays(), [np.zeros(x, np.float32) for x in SHAPES]
-        step = optgen.load(spec).bind(weights, grads)
-        for _ in range(STEPS):
-            for g, new in zip(grads, drawn.arrays(), strict=True):
+    rules = [optgen.load(spec) for spec in SPECS]
+    return b"".join(map(weights_of, [*rules, optgen.load("lion", "bfloat16", master=True, storage="int8_dynamic")]))
+
+
+def weights_of(rule: optgen.Rule) -> bytes:
+    drawn = Drawn()
+    weights, grads = (in_dtype(x, rule.dtype) for x in (drawn.arrays(), [np.zeros(x, np.float32) for x in SHAPES]))
+    step = rule.bind(weights, grads)
+    for _ in range(STEPS):
+        for phase in rule.spec.phases or [None]:
+            for g, new in zip(grads, in_dtype(drawn.arrays(), rule.dtype), strict=True):
                 g[...] = new
-            step()
-        found += b"".join(w.tobytes() for w in weights)
-    return found
+            (getattr(step, phase) if phase else step)()
+    assert all(np.isfinite(w.astype(np.float32)).all() for w in weights)
+    return b"".join(w.tobytes() for w in weights)
 
 
-def program(folder: Path, command: str, *arguments: str) -> Path:
-    """The program, with a library of its own, made by a C compiler."""
-    build(folder, *SPECS, "--name", "three", *arguments)
-    made = folder / "many_steps"
-    source = [str(HERE / "many_steps.c"), "-I", str(folder), str(folder / "libthree.a"), "-lm", "-pthread"]
-    subprocess.run([command, "-std=c11", "-O1", *source, "-static", "-o", str(made)], check=True)
+def in_dtype(arrays: list[np.ndarray[Any, Any]], dtype: str) -> list[np.ndarray[Any, Any]]:
+    """Arrays of float32, or of bfloat16 with their upper halves."""
+    if dtype == "float32":
+        return arrays
+    return [(x.view(np.uint32) >> 16).astype(np.uint16).view(numpy_dtype(dtype)) for x in arrays]
+
+
+def libraries(folder: Path, *arguments: str) -> Path:
+    """A folder with the two libraries of the programs."""
+    build(folder, *SPECS, "--name", "several", *arguments)
+    build(folder, *CODED, "--name", "coded", *arguments)
+    return folder
+
+
+def program(folder: Path, *command: str) -> Path:
+    """The program of C, made by a compiler."""
+    made, archives = folder / "many_steps", [str(folder / f"lib{x}.a") for x in ("several", "coded")]
+    source = [str(HERE / "many_steps.c"), "-I", str(folder), "-x", "none", *archives, "-lm", "-pthread"]
+    subprocess.run([*command, "-O1", *source, "-static", "-o", str(made)], check=True)
     return made
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return program(tmp_path_factory.mktemp("here"), "cc")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return libraries(tmp_path_factory.mktemp("here"))
+
+
+@pytest.fixture(scope="module")
+def here(folder: Path) -> Path:
+    return program(folder, "cc", "-std=c11")
 
 
 def ran(*command: str | Path) -> tuple[bytes, str]:
@@ -88,6 +113,19 @@ def test_this_machine_takes_its_best_kernels(here: Path, expected: bytes) -> Non
     assert ran(here) == (expected, levels[-1])
 
 
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_cpp(folder: Path, expected: bytes) -> None:
+    assert ran(program(folder, "c++", "-std=c++17", "-x", "c++"))[0] == expected
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc")
+def test_rust(folder: Path, expected: bytes) -> None:
+    shutil.copy(HERE / "many_steps.rs", folder)
+    links = ["-L", ".", "-l", "static=several", "-l", "static=coded", "-l", "m"]
+    subprocess.run(["rustc", "--edition", "2021", "many_steps.rs", *links, "-o", "in_rust"], cwd=folder, check=True)
+    assert ran(folder / "in_rust")[0] == expected
+
+
 @pytest.mark.stress
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="no qemu-user")
 @pytest.mark.parametrize("model", MODELS)
@@ -100,5 +138,5 @@ def test_older_machines_take_theirs(model: str, here: Path, expected: bytes) -> 
     shutil.which("qemu-aarch64") is None or shutil.which("aarch64-linux-gnu-gcc") is None, reason="no tools for Arm"
 )
 def test_arm(tmp_path: Path, expected: bytes) -> None:
-    made = program(tmp_path, "aarch64-linux-gnu-gcc", "--triple", "aarch64-linux-gnu")
+    made = program(libraries(tmp_path, "--triple", "aarch64-linux-gnu"), "aarch64-linux-gnu-gcc", "-std=c11")
     assert ran("qemu-aarch64", made) == (expected, "generic")

@@ -217,3 +217,19 @@ def test_modules_of_rust_compile(edition: str, tmp_path: Path) -> None:
         [*command, "several.rs", "-o", "several.rmeta"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_flags_of_each_tensor(tmp_path: Path) -> None:
+    build(tmp_path, "lars", "--cpu", "native")
+    own, rng = CLibrary(tmp_path, "lars").spec("lars"), np.random.default_rng(0)
+    w, g = ([rng.normal(size=x).astype(np.float32) for x in ((70, 90), (37,), (5,))] for _ in range(2))
+    others, hyper, skip = [x.copy() for x in w], own.hyper(wd=0.1), (ctypes.c_int32 * 3)(0, 1, 0)
+    context = Context(own, w, g, {}, hyper, skip=ctypes.addressof(skip))
+    bound = optgen.load("lars").bind(others, g, flags={"skip": [False, True, False]})
+    for _ in range(3):
+        context.step(hyper)
+        bound(wd=0.1)
+    assert [x.tobytes() for x in w] == [x.tobytes() for x in others]
+    skip[1] = 2
+    with pytest.raises(AssertionError, match=r"options\.skip must be from 0 to 1"):
+        Context(own, w, g, {}, hyper, skip=ctypes.addressof(skip))
