@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,11 @@ class Context:
         places = (ADDRESS * self.n)(*(x.ctypes.data for x in out))
         self.spec.must("evaluate", self.address, ctypes.byref(hyper), places)
 
-    def state(self, i: int, name: str) -> bytes:
-        """The bytes of a state."""
+    def state(self, i: int, name: str, read: Callable[[int, int], bytes] = ctypes.string_at) -> bytes:
+        """The bytes of a state, which `read` gives: so many at an address."""
         place, count = ADDRESS(), COUNT()
         self.spec.must("state", self.address, COUNT(i), name.encode(), ctypes.byref(place), ctypes.byref(count))
-        return ctypes.string_at(place, count.value)
+        return read(place.value or 0, count.value)
 
     def counts(self) -> list[int]:
         found = self.spec.call("counts", self.address, result=ctypes.POINTER(ctypes.c_int64))
