@@ -39,7 +39,14 @@ LAYERS: dict[str, list[str]] = {
         "cli",
         "__main__",
     ],
-    "optgen.library": ["c_text cpus systems", "specs", "conditions kernels", "header", "rust source", "files"],
+    "optgen.library": [
+        "c_text cpus systems gpus stages",
+        "specs",
+        "conditions kernels",
+        "header",
+        "rust source",
+        "files",
+    ],
     "optgen.execute": [
         "buffers transaction",
         "garbage kernel overlap scaler storage",

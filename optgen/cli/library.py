@@ -14,7 +14,7 @@ from optgen.cli.common import Usage, arch, read, settings, shown, source_named, 
 
 if TYPE_CHECKING:
     from optgen.library.files import Library
-    from optgen.library.gpus import GpuTarget
+    from optgen.library.gpus import LibraryGpu
     from optgen.library.specs import LibrarySpec
     from optgen.model import Optimizer
 
@@ -139,9 +139,9 @@ def _library(args: argparse.Namespace) -> Library:
         raise Usage(str(error)) from None
 
 
-def _gpu(args: argparse.Namespace) -> GpuTarget | None:
+def _gpu(args: argparse.Namespace) -> LibraryGpu | None:
     """The GPUs that it is for; None for CPUs."""
-    from optgen.library.gpus import GpuTarget, assembler
+    from optgen.library.gpus import LibraryGpu, assembler
 
     if args.target != "cuda":
         if args.cubin:
@@ -154,7 +154,7 @@ def _gpu(args: argparse.Namespace) -> GpuTarget | None:
             "--cubin needs ptxas of the CUDA toolkit, which is not on the PATH; without it there is PTX, which "
             "the driver compiles"
         )
-    return GpuTarget(arch(args), args.cubin)
+    return LibraryGpu(arch(args), args.cubin)
 
 
 def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:

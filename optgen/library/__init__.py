@@ -3,8 +3,9 @@
     c_text      how names, texts and numbers are written in C
     cpus        the CPUs that kernels are made for, several in one library
     systems     the systems: names of files, and the commands that make libraries
-    specs       the specs of a library, and the variants of each that are built
+    gpus        the GPUs that a library is for, and the code that they run
     stages      updates of several kernels, with loops between them
+    specs       the specs of a library, and the variants of each that are built
     kernels     their kernels as object code
     conditions  the flags that follow from parameters, as C
     header      the header: typed structures and functions

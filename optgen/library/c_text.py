@@ -8,19 +8,8 @@ from optgen.model import Flag
 
 _TENSOR_FIELDS = ("data", "grad", "shape", "rank")
 OPTION_FIELDS = (
-    *(
-        "abi",
-        "dtype",
-        "threads",
-        "device",
-        "seed",
-        "parallel",
-        "pool",
-        "stream",
-        "memory",
-        "memory_bytes",
-        "row_sparse",
-    ),
+    *("abi", "dtype", "threads", "device", "seed", "parallel", "pool", "stream", "memory", "memory_bytes"),
+    "row_sparse",
 )
 """Those that options have before the flags, on one device or another."""
 _KEYWORDS = """

@@ -296,7 +296,8 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
 }
 
 /* Has the next steps read a gradient of some rows of tensor i. */
-static inline optgen_status set_rows(const spec *s, void *address, int64_t i, const void *values, const int64_t *rows, int64_t count)
+static inline optgen_status set_rows(const spec *s, void *address, int64_t i, const void *values, const int64_t *rows,
+                                     int64_t count)
 {
     context *const c = context_at(s, address, 0);
     if (!c)

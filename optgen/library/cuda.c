@@ -276,15 +276,15 @@ static void close_group(group *g)
 
 static int64_t workspace_bytes(const group *g)
 {
-    (void)g;
-    return 0; /* that of the rows of row-sparse gradients, which there are none of */
+    const device_table *const t = g->on_device;
+    return 8 * (t->words + optgen_table_plan(t->code->table, t->image, t->address + 8 * (uint64_t)t->words));
 }
 
 static int64_t place_workspace(group *g, uintptr_t at)
 {
-    device_table *const t = g->on_device;
-    t->address = at;
-    return 8 * (t->words + optgen_table_plan(t->code->table, t->image, at + 8 * (uint64_t)t->words));
+    g->on_device->address = at;
+    g->workspace_bytes = workspace_bytes(g);
+    return g->workspace_bytes;
 }
 
 /* Whether accesses of 16 bytes (and 4 elements) can begin at element -lead of a tensor in all buffers, whose addresses

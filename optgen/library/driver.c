@@ -2,6 +2,9 @@
    the driver. Functions are those of cuda.h, with their handles as pointers. */
 
 #if defined(_WIN32)
+#if !defined(WIN32_LEAN_AND_MEAN)
+#define WIN32_LEAN_AND_MEAN /* the rest of windows.h defines words as `small` */
+#endif
 #include <windows.h>
 #else
 #include <dlfcn.h>

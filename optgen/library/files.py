@@ -19,7 +19,7 @@ from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.c_text import field
 from optgen.library.cpus import LibraryCpu
-from optgen.library.gpus import GpuTarget
+from optgen.library.gpus import LibraryGpu
 from optgen.library.header import ABI, abi, header, option_fields, tensor_fields
 from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
@@ -40,7 +40,7 @@ class Library:
     specs: Sequence[LibrarySpec]
     cpus: Sequence[LibraryCpu]
     system: System
-    gpu: GpuTarget | None = None
+    gpu: LibraryGpu | None = None
 
     def made_for(self) -> str:
         """What it is for, in words."""

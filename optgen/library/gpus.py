@@ -26,7 +26,7 @@ _SYMBOL = "optgen_library_launch"
 
 
 @dataclass(frozen=True)
-class GpuTarget:
+class LibraryGpu:
     """GPUs of an architecture, as sm_80, and later ones. With `cubin`, those of this one need no compiler of the
     driver."""
 
@@ -51,7 +51,7 @@ class GpuCode:
     counts: Counts
 
 
-def gpu_code(library: str, gpu: GpuTarget, planned: Kernel) -> GpuCode:
+def gpu_code(library: str, gpu: LibraryGpu, planned: Kernel) -> GpuCode:
     """The code of a planned kernel, from the cache where it was made before. `library` begins its symbol. OSError where
     there is no ptxas and binary code is wanted, ChildProcessError if it refuses the text."""
     module = pipeline.lower_ptx(planned, _SYMBOL)

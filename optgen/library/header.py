@@ -237,7 +237,7 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     for k, phase in enumerate(m.phases):
         name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
-        about = f"{what}: updates all tensors. {_after_errors(m)}"
+        about = f"{what}: updates all tensors{_after_errors(m)}"
         call = "step(SPEC, context, (const double *)hyper"
         yield status(name, f"{context}, const {p}_hyper *hyper", about, f"{call}, 0, {k})")
         about = "The same, with n hyper-parameters: those of each tensor."
@@ -259,7 +259,9 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     yield status("state", arguments, about, "state(SPEC, context, i, name, data, bytes)")
     about = "Writes counts and states to a file (safetensors), which is replaced when the new one is complete."
     yield status("save", f"{context}, const char *path", about, "save(SPEC, context, path)")
-    about = "Reads counts and states. After an error nothing has changed."
+    about = "Reads counts and states. After an error" + (
+        " of the file nothing has changed." if m.on_gpu else " nothing has changed."
+    )
     yield status("load", f"{context}, const char *path", about, "load(SPEC, context, path)")
     about = "The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error."
     yield CFunction(f"{p}_counts", f"int64_t *{p}_counts({context})", about, "counts(SPEC, context)")
@@ -269,8 +271,8 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
 
 def _after_errors(m: LibrarySpec) -> str:
     if m.on_gpu:
-        return "It is queued\n   in the stream. After an error nothing has changed, unless its text says so."
-    return "After an error nothing has changed."
+        return ". It is queued in options.stream.\n   After an error nothing has changed, unless its text says so."
+    return ". After an error nothing has changed."
 
 
 def _place_of_states(m: LibrarySpec) -> str:

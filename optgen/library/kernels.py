@@ -13,7 +13,7 @@ from optgen.compiled import NativeKernel
 from optgen.ir import Buffer, Kernel, Variant
 from optgen.ir.buffers import buffers
 from optgen.library.cpus import LibraryCpu
-from optgen.library.gpus import GpuCode, GpuTarget, gpu_code
+from optgen.library.gpus import GpuCode, LibraryGpu, gpu_code
 from optgen.library.stages import Program, is_staged, program
 from optgen.model import Optimizer
 from optgen.objectcode import cache
@@ -69,7 +69,7 @@ class Maker:
 
     library: str
     cpus: Sequence[LibraryCpu]
-    gpu: GpuTarget | None
+    gpu: LibraryGpu | None
 
 
 def made(maker: Maker, optimizer: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> Made:

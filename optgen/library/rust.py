@@ -250,8 +250,7 @@ def _context(m: LibrarySpec, name: str) -> str:
         ]
     lines += _EVALUATE.splitlines() if m.spec.evaluate else []
     lines += ["}\n", *_DROP.splitlines()]
-    text = "\n".join(lines).replace("STATE", _STATE_ON_GPU if m.on_gpu else _STATE)
-    text = text.replace("ROWS\n", "" if m.on_gpu else _ROWS)
+    text = "\n".join(lines).replace("OWN", _ON_GPU if m.on_gpu else _ON_CPU)
     return text.replace("NAME", name).replace("PREFIX", p) + "\n"
 
 
@@ -306,8 +305,7 @@ impl NAME {
         checked(unsafe { PREFIX_set_gradients(self.address, grads.as_ptr()) })
     }
 
-ROWS
-STATE
+OWN
 
     /// Writes counts and states to a file (safetensors), which is replaced when it is complete.
     pub fn save(&mut self, path: &CStr) -> Result<(), Error> {
@@ -319,7 +317,7 @@ STATE
         checked(unsafe { PREFIX_load(self.address, path.as_ptr()) })
     }
 """
-_ROWS = """
+_ON_CPU = """\
     /// Has the next steps read a gradient of some rows of tensor i, which `row_sparse` of the options has named. The
     /// numbers of rows ascend.
     ///
@@ -328,15 +326,14 @@ _ROWS = """
     pub unsafe fn set_rows(&mut self, i: usize, values: *const c_void, rows: &[i64]) -> Result<(), Error> {
         checked(unsafe { PREFIX_set_rows(self.address, i as i64, values, rows.as_ptr(), rows.len() as i64) })
     }
-"""
-_STATE = """\
+
     /// The bytes of a state of tensor i, which may be changed.
     pub fn state(&mut self, i: usize, name: &CStr) -> Result<&mut [u8], Error> {
         let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
         checked(unsafe { PREFIX_state(self.address, i as i64, name.as_ptr(), &mut data, &mut bytes) })?;
         Ok(unsafe { std::slice::from_raw_parts_mut(data as *mut u8, bytes as usize) })
     }"""
-_STATE_ON_GPU = """\
+_ON_GPU = """\
     /// The address of a state of tensor i, and its bytes.
     pub fn state(&mut self, i: usize, name: &CStr) -> Result<(*mut c_void, usize), Error> {
         let (mut data, mut bytes) = (std::ptr::null_mut(), 0);

@@ -20,7 +20,7 @@ from optgen.ir import Buffer, is_gradient
 from optgen.library.c_text import field, quoted, real
 from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
-from optgen.library.gpus import GpuTarget, code_table
+from optgen.library.gpus import LibraryGpu, code_table
 from optgen.library.header import DTYPES, functions, option_names
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
@@ -68,7 +68,7 @@ class BuiltSpec:
         return buffer.init is not None or bool(buffer.of) or (buffer.name == "w" and self.own.master)
 
 
-def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], gpu: GpuTarget | None) -> str:
+def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], gpu: LibraryGpu | None) -> str:
     """The text of `LIBRARY.c`."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
@@ -142,7 +142,7 @@ def _pool() -> str:
 
 
 def _definitions(
-    built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str], gpu: GpuTarget | None
+    built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], dtypes: Sequence[str], gpu: LibraryGpu | None
 ) -> str:
     specs = [b.own for b in built]
     programs = [x.program for b in built for x in b.kernels.values() if isinstance(x, LibraryProgram)]

@@ -81,8 +81,9 @@ class LibrarySpec:
     @fact
     def variants(self) -> tuple[Flags, ...]:
         """Every combination of flags that can occur, without the phase. Of specs that treat row-sparse gradients in
-        another way, `sparse` is one of them."""
-        found = (tuple((k, v) for k, v in flags.items() if k != PHASE) for flags in self.spec.variants())
+        another way, `sparse` is one of them, but not for GPUs."""
+        own = (flags for flags in self.spec.variants() if not (self.on_gpu and flags.get("sparse")))
+        found = (tuple((k, v) for k, v in flags.items() if k != PHASE) for flags in own)
         return tuple(dict(x) for x in dict.fromkeys(found))
 
     def is_built(self, flags: Flags) -> bool:

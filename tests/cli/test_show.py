@@ -113,6 +113,9 @@ def test_architectures(capsys: Capture) -> None:
         ("show sgd --stage llvm --arch sm_90", "--arch is for --stage ptx"),
         ("build sgd --target cuda --arch 90", "--arch 90: it is one of sm_75, sm_80,"),
         ("build sgd --arch sm_90", "--arch is for --target cuda"),
+        ("build sgd --cubin", "--cubin is for --target cuda"),
+        ("build sgd --kernels --target cuda --cubin", "--cubin is for libraries, and not for bare kernels"),
+        ("build sgd --target cuda --triple arm64-apple-macos", "--triple arm64-apple-macos: there is no CUDA for it"),
     ]:
         assert main(line.split()) == 2
         captured = capsys.readouterr()

@@ -1,4 +1,5 @@
-"""What `optgen build --target cuda` writes, beside what the CPU's build wrote, and that PTX and headers are sound."""
+"""What `optgen build --kernels --target cuda` writes, beside what the CPU's build wrote, and that PTX and headers are
+sound."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,6 @@ class CSpec:
             _structure(name, [(x["field"], TYPES.get(x["type"], ADDRESS)) for x in entry[name]])
             for name in ("tensor", "options")
         )
-        self.on_gpu = library.manifest["gpus"] is not None
 
     def hyper(self, **values: float) -> Any:
         given = {h["field"]: np.nan if h["default"] is None else float(h["default"]) for h in self.entry["hyper"]}
@@ -67,8 +66,8 @@ class CSpec:
 
     def options(self, **values: Any) -> Any:
         own = {"abi": self.entry["abi"], "dtype": DTYPES.index(self.entry["dtypes"][0])}
-        own |= {"device": -1} if self.on_gpu else {}
         types = {x["field"]: x["type"] for x in self.entry["options"]}
+        own |= {"device": -1} if "device" in types else {}
         for flag in (x for x in self.entry["flags"] if types[x["field"]] == "int32_t"):
             default = flag["default"]
             own[flag["field"]] = flag["choices"].index(default) if flag["choices"] else int(default)
@@ -116,11 +115,11 @@ class Context:
         places = (ADDRESS * self.n)(*(x.ctypes.data for x in out))
         self.spec.must("evaluate", self.address, ctypes.byref(hyper), places)
 
-    def state(self, i: int, name: str) -> bytes:
-        """The bytes of a state."""
+    def state(self, i: int, name: str, read: Callable[[int, int], bytes] = ctypes.string_at) -> bytes:
+        """The bytes of a state, which `read` gives: so many at an address."""
         place, count = ADDRESS(), COUNT()
         self.spec.must("state", self.address, COUNT(i), name.encode(), ctypes.byref(place), ctypes.byref(count))
-        return ctypes.string_at(place, count.value)
+        return read(place.value or 0, count.value)
 
     def counts(self) -> list[int]:
         found = self.spec.call("counts", self.address, result=ctypes.POINTER(ctypes.c_int64))

@@ -207,11 +207,11 @@ def test_names_that_c_has_already(name: str, said: str, tmp_path: Path, capsys: 
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc")
-@pytest.mark.parametrize("edition", ["2021", "2024"])
-def test_modules_of_rust_compile(edition: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("edition", "target"), [("2021", "cpu"), ("2024", "cpu"), ("2024", "cuda")])
+def test_modules_of_rust_compile(edition: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "odd.opt").write_text(NAMES)
     specs = [str(tmp_path / "odd.opt"), "schedulefree_sgd", "adam with sam", "rmsprop"]
-    build(tmp_path, *specs, "--name", "several", "--cpu", "native")
+    build(tmp_path, *specs, "--name", "several", "--cpu", "native", "--target", target)
     command = ["rustc", "--edition", edition, "--crate-type", "lib", "-D", "warnings", "--emit", "metadata"]
     done = subprocess.run(
         [*command, "several.rs", "-o", "several.rmeta"], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -3,6 +3,7 @@ evaluate with."""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,10 +25,11 @@ def compare(
     shapes: Sequence[tuple[int, ...]],
     steps: int,
     folder: Path,
-    place: Callable[[Array], Array] = np.copy,
+    place: Callable[[Array], Any] = np.copy,
+    read: Callable[[int, int], bytes] = ctypes.string_at,
 ) -> None:
     """Steps of random tensors, with the options that `optgen build` was given. `place` copies an array to where the
-    library has tensors."""
+    library has tensors, and `read` gives the bytes of a state there, of so many at an address."""
     chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
     dtype = chosen.get("--dtype", "float32")
     given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
@@ -35,30 +37,31 @@ def compare(
     rng = np.random.default_rng(0)
 
     def arrays() -> list[Array]:
-        return [place(rng.normal(size=shape).astype(numpy_dtype(dtype))) for shape in shapes]
+        return [rng.normal(size=shape).astype(numpy_dtype(dtype)) for shape in shapes]
 
-    weights, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.inputs}
-    others = [w.copy() for w in weights]
+    others, grads, inputs = arrays(), arrays(), {name: arrays() for name in own.inputs}
+    weights, own_grads = list(map(place, others)), list(map(place, grads))
     hyper = own.hyper()
-    context = Context(own, weights, grads, inputs, hyper, seed=3)
+    placed = {name: list(map(place, x)) for name, x in inputs.items()}
+    context = Context(own, weights, own_grads, placed, hyper, seed=3)
     more: dict[str, Any] = {"inputs": inputs} if inputs else {}
     bound = rule.bind(others, grads, **more)
     bound.seed = 3
     for number in range(steps):
         hyper.lr = rate = 0.01 / (1 + number)
         for phase in own.entry["phases"] or [""]:
-            for g in grads:
-                g[...] = rng.normal(size=g.shape).astype(g.dtype)
+            for g, there in zip(grads, own_grads, strict=True):
+                there[...] = g[...] = rng.normal(size=g.shape).astype(g.dtype)
             context.step(hyper, phase)
             (getattr(bound, phase) if phase else bound)(lr=rate)
         assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
     for name, kept in bound.state.arrays.items():
         for i, x in enumerate(kept):
-            assert x is None or _is_same(context.state(i, name), np.asarray(x)), (name, i)
+            assert x is None or _is_same(context.state(i, name, read), np.asarray(x)), (name, i)
     assert context.counts() == [steps] * len(shapes)
     _check_files(own, context, bound.state, folder)
     if own.entry["evaluate"]:
-        out = [place(np.zeros_like(w)) for w in weights]
+        out = [place(np.zeros_like(w)) for w in others]
         context.evaluate(hyper, out)
         expected = rule.evaluate(others, bound.state)
         assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]

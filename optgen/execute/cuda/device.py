@@ -41,7 +41,7 @@ class Cuda:
         if not driver.count():
             raise ValueError(
                 f"target='cuda': there is no GPU of NVIDIA here, or no driver for it ({driver.LIBRARY}); "
-                "target='cpu' computes here, and `optgen build --target cuda` writes PTX without either"
+                "target='cpu' computes here, and `optgen build --target cuda` makes libraries without either"
             )
 
     def check_dtypes(self, dtypes: Collection[str]) -> None:
