@@ -15,14 +15,14 @@ static int64_t items_of(const buffer *b, const member *m)
 
 /* Where an array begins, from `at` on; if it is not `made`, the last place where it may. Elements lie in cache lines and
    pages as those of the parameter do: a load waits for an earlier store to the same place of another page. */
-static uintptr_t placed(uintptr_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
+static uint64_t placed(uint64_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
 {
-    const uintptr_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
-    uintptr_t offset = 0;
+    const uint64_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
+    uint64_t offset = 0;
     if (!made)
         return at + unit;
     if (b->kind == KIND_ELEM && b->per == 1)
-        offset = (uintptr_t)data % PAGE / (uintptr_t)data_bytes * (uintptr_t)b->bytes;
+        offset = (uintptr_t)data % PAGE / (uint64_t)data_bytes * (uint64_t)b->bytes;
     return at + (offset - at) % unit;
 }
 
@@ -74,7 +74,7 @@ static void start(const context *c, const buffer *b, void *to, int64_t items, in
 }
 
 /* Places the states of a tensor from `at` on; where they end. They are made if `made`. */
-static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shared, int made)
+static uint64_t lay_out_tensor(context *c, int64_t i, uint64_t at, void **shared, int made)
 {
     const spec *const s = c->spec;
     member *const m = &c->members[i];
@@ -92,32 +92,33 @@ static uintptr_t lay_out_tensor(context *c, int64_t i, uintptr_t at, void **shar
                 continue;
             }
             at = placed(at, bytes, b, m->data, bytes_of(c->dtype), made);
-            m->states[b->number] = (void *)at;
+            m->states[b->number] = (void *)(uintptr_t)at;
             if (b->kind == KIND_SHARED)
-                shared[b->number] = (void *)at;
+                shared[b->number] = m->states[b->number];
             if (made)
-                start(c, b, (void *)at, items, i);
-            at += (uintptr_t)bytes + 1; /* so that no two states have one address */
-            if (at > (uintptr_t)MOST_BYTES && !made)
-                at = (uintptr_t)MOST_BYTES; /* there is no such memory */
+                start(c, b, m->states[b->number], items, i);
+            at += (uint64_t)bytes + 1; /* so that no two states have one address */
+            if (at > MOST_BYTES && !made)
+                at = MOST_BYTES; /* there is no such memory */
         }
     }
     return at;
 }
 
-/* Places all states and workspaces from `base` on; where they end. They are made if `made`. */
-static uintptr_t lay_out(context *c, uintptr_t base, int made)
+/* Places all states and workspaces from `base` on; where they end. They are made if `made`. Places have 64 bits also
+   where pointers have fewer: what is needed may be more than there can be. */
+static uint64_t lay_out(context *c, uint64_t base, int made)
 {
     const spec *const s = c->spec;
     void *shared[MOST_STATES] = {0};
-    uintptr_t at = base;
+    uint64_t at = base;
     for (int64_t i = 0; i < c->n; i++)
         at = lay_out_tensor(c, i, at, shared, made);
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
         group *const own = &c->groups[g];
         at += made ? (LINE - at % LINE) % LINE : LINE;
-        own->step.workspace = (double *)at;
-        at += 8 * (uintptr_t)own->kernel->levels[level()].workspace(&own->step);
+        own->step.workspace = (double *)(uintptr_t)at;
+        at += 8 * (uint64_t)own->kernel->levels[level()].workspace(&own->step);
     }
     return at;
 }

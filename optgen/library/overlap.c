@@ -2,7 +2,7 @@
 
 /* Memory of a tensor, or that of states, whose number is -1. */
 typedef struct {
-    uintptr_t begin, end;
+    uint64_t begin, end; /* a tensor that is not there may end beyond all memory */
     int64_t tensor;
     const char *field;
     int32_t is_written;
@@ -41,7 +41,7 @@ static optgen_status check_overlap(const context *c, const void *memory, int64_t
     int64_t count = 0;
     for (int64_t i = 0; i < c->n; i++) {
         const member *const m = &c->members[i];
-        const uintptr_t bytes = (uintptr_t)(m->size * bytes_of(c->dtype));
+        const uint64_t bytes = (uint64_t)(m->size * bytes_of(c->dtype));
         for (int64_t k = 0; bytes && k < each; k++) {
             const void *const places[] = {m->data, m->grad, out ? out[i] : NULL};
             const char *const fields[] = {"data", "grad", "out"};
@@ -52,7 +52,7 @@ static optgen_status check_overlap(const context *c, const void *memory, int64_t
         }
     }
     if (memory && memory_bytes > 0)
-        ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uintptr_t)memory_bytes, -1, "", 1};
+        ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uint64_t)memory_bytes, -1, "", 1};
     qsort(ranges, (size_t)count, sizeof(range), compare_ranges);
     range any = {0, 0, 0, "", 0}, written = any; /* those that reach furthest */
     optgen_status status = OPTGEN_OK;

@@ -5,8 +5,8 @@ enum { ROLE_DATA, ROLE_GRAD, ROLE_INPUT, ROLE_STATE, ROLE_OUT };
 enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
 enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5, HYPER_STEP = -6 };
 enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
-#define MOST_ELEMENTS (INT64_C(1) << 44)
-#define MOST_BYTES (INT64_C(1) << 60)
+#define MOST_ELEMENTS (INT64_C(1) << (sizeof(void *) == 8 ? 44 : 29))
+#define MOST_BYTES (UINT64_C(1) << 60)
 #define MOST_UPDATES (INT64_C(1) << 53) /* doubles have all whole numbers up to it */
 
 /* An array that a kernel reads or writes, one for each tensor. */
@@ -75,8 +75,13 @@ typedef struct {
     const int32_t *flags;
 } request;
 
-_Static_assert(sizeof(void *) == 8, "kernels have pointers of 64 bits");
-_Static_assert(sizeof(tensor) == 32 && sizeof(optgen_step) == 8 * STEP_FIELDS, "as kernels and programs have them");
+#if defined(__wasm32__)
+_Static_assert(sizeof(void *) == 4 && sizeof(tensor) == 24, "kernels have pointers of 32 bits");
+#else
+_Static_assert(sizeof(void *) == 8 && sizeof(tensor) == 32, "kernels have pointers of 64 bits");
+_Static_assert(sizeof(optgen_step) == 8 * STEP_FIELDS, "as kernels have it");
+#endif
+_Static_assert(sizeof(tensor) % sizeof(void *) == 0, "pointers to inputs follow");
 
 /* A tensor of a context. `states` has a place for each state of the spec, NULL where the tensor has none. */
 typedef struct {
