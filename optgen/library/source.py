@@ -28,7 +28,19 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-SHARED = ("tables", "cpu", "threads", "tensors", "overlap", "context", "calls", "safetensors", "files", "saved")
+SHARED = (
+    "tables",
+    "cpu",
+    "quota",
+    "threads",
+    "tensors",
+    "overlap",
+    "context",
+    "calls",
+    "safetensors",
+    "files",
+    "saved",
+)
 """The files of this folder that all libraries share, in order."""
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",

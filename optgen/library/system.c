@@ -58,49 +58,49 @@ static int read_clock(int32_t clock, struct timespec *time)
 
 static long process_number(void) { return (long)GetCurrentProcessId(); }
 
-static int lock_mutex(void *of)
+static inline int lock_mutex(void *of)
 {
     AcquireSRWLockExclusive(of);
     return 0;
 }
 
-static int unlock_mutex(void *of)
+static inline int unlock_mutex(void *of)
 {
     ReleaseSRWLockExclusive(of);
     return 0;
 }
 
-static int wait_on(void *of, void *locked) { return !SleepConditionVariableSRW(of, locked, INFINITE, 0); }
+static inline int wait_on(void *of, void *locked) { return !SleepConditionVariableSRW(of, locked, INFINITE, 0); }
 
-static int wake_all_on(void *of)
+static inline int wake_all_on(void *of)
 {
     WakeAllConditionVariable(of);
     return 0;
 }
 
-static void make_sleep(mutex *m, condition *c)
+static inline void make_sleep(mutex *m, condition *c)
 {
     InitializeSRWLock(m);
     InitializeConditionVariable(c);
 }
 
-static void end_sleep(mutex *m, condition *c) { (void)m, (void)c; }
+static inline void end_sleep(mutex *m, condition *c) { (void)m, (void)c; }
 
 /* Starts a thread; 0 if the system allows no more. */
-static int start_thread(thread *made, unsigned(__stdcall *begin)(void *), void *of)
+static inline int start_thread(thread *made, unsigned(__stdcall *begin)(void *), void *of)
 {
     *made = (HANDLE)_beginthreadex(NULL, 0, begin, of, 0, NULL);
     return *made != NULL;
 }
 
-static void join_thread(thread made)
+static inline void join_thread(thread made)
 {
     WaitForSingleObject(made, INFINITE);
     CloseHandle(made);
 }
 
 /* The CPUs that this process may use. */
-static int32_t cpu_count(void)
+static inline int32_t cpu_count(void)
 {
     DWORD_PTR own = 0, all;
     int32_t count = 0;
@@ -120,25 +120,25 @@ enum { FUTEX = 0, CLOCK = CLOCK_MONOTONIC };
 #endif
 
 static long process_number(void) { return (long)getpid(); }
-static int lock_mutex(void *of) { return pthread_mutex_lock(of); }
-static int unlock_mutex(void *of) { return pthread_mutex_unlock(of); }
-static int wait_on(void *of, void *locked) { return pthread_cond_wait(of, locked); }
-static int wake_all_on(void *of) { return pthread_cond_broadcast(of); }
+static inline int lock_mutex(void *of) { return pthread_mutex_lock(of); }
+static inline int unlock_mutex(void *of) { return pthread_mutex_unlock(of); }
+static inline int wait_on(void *of, void *locked) { return pthread_cond_wait(of, locked); }
+static inline int wake_all_on(void *of) { return pthread_cond_broadcast(of); }
 
-static void make_sleep(mutex *m, condition *c)
+static inline void make_sleep(mutex *m, condition *c)
 {
     pthread_mutex_init(m, NULL);
     pthread_cond_init(c, NULL);
 }
 
-static void end_sleep(mutex *m, condition *c)
+static inline void end_sleep(mutex *m, condition *c)
 {
     pthread_mutex_destroy(m);
     pthread_cond_destroy(c);
 }
 
 /* Starts a thread, which runs no handlers of the program's signals; 0 if the system allows no more. */
-static int start_thread(thread *made, void *(*begin)(void *), void *of)
+static inline int start_thread(thread *made, void *(*begin)(void *), void *of)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -148,10 +148,10 @@ static int start_thread(thread *made, void *(*begin)(void *), void *of)
     return !failed;
 }
 
-static void join_thread(thread made) { pthread_join(made, NULL); }
+static inline void join_thread(thread made) { pthread_join(made, NULL); }
 
 /* The CPUs that this process may use. */
-static int32_t cpu_count(void)
+static inline int32_t cpu_count(void)
 {
 #if defined(__linux__)
     cpu_set_t set;
