@@ -63,20 +63,27 @@ def load(
         optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     except SpecErrors as errors:
         raise errors.with_traceback(None) from None
+    how: dict[str, Any] = {"blocks_by_row": blocks_by_row, "scales_gradient": scales_gradient}
+    how["matmul"] = arguments.check_matmul(matmul)
+    return rule_for(_platform(target), optimizer, dtype, values, master=master, storage=storage, **how)
+
+
+def rule_for(
+    platform: Platform,
+    optimizer: Optimizer,
+    dtype: str,
+    values: Mapping[str, Any],
+    *,
+    master: bool,
+    storage: str | Mapping[str, str] | None,
+    **how: Any,
+) -> UpdateRule:
+    """A checked spec on a platform; arguments and errors are those of `load`."""
+    arguments.check_dtype(dtype, master)
     args = arguments.resolve(optimizer, values)
     arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(
-        optimizer,
-        args,
-        dtype,
-        master=master,
-        storage=storages,
-        target=_platform(target),
-        blocks_by_row=blocks_by_row,
-        scales_gradient=scales_gradient,
-        matmul=arguments.check_matmul(matmul),
-    )
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=platform, **how)
 
 
 def _typeset(optimizer: Optimizer) -> str:

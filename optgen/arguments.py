@@ -18,7 +18,7 @@ from optgen.diagnostics import suggest
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import PHASE, Flag, FlagValue, Kind, Optimizer, Param
+from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer, Param
 from optgen.truth import COMPARISONS
 
 _PACKAGES = ("optgen", "runtime")
@@ -176,6 +176,17 @@ def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | 
             hint = suggest(name, states) or (f"it has {', '.join(states)}" if states else "it has none")
             raise TypeError(f"{optimizer.name} has no elementwise state '{name}'; {hint}")
     return {name: check(x) for name, x in given.items()}
+
+
+def stored(optimizer: Optimizer, flags: Flags, wanted: Mapping[str, str], *, small: bool) -> dict[str, str]:
+    """The storage of each elementwise state of a variant for which one is `wanted`. For `small` parameters, and for
+    histories, it is float32 in place of codes in blocks."""
+    found: dict[str, str] = {}
+    for s in optimizer.program(flags).states:
+        if s.kind is Kind.ELEM and s.name in wanted:
+            storage = wanted[s.name]
+            found[s.name] = "float32" if (small or s.entries) and STORAGES[storage].block else storage
+    return found
 
 
 def find(optimizer: Optimizer, name: str) -> Param:

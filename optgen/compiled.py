@@ -6,6 +6,7 @@ An entry is the signature, one line of JSON, and then the code.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,15 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
     return json.dumps(signature).encode() + b"\n" + code
 
 
+def buffer(row: Mapping[str, Any]) -> Buffer:
+    """A buffer of its fields in JSON."""
+    return Buffer(**{**row, "kind": Kind(row["kind"]), "dims": tuple(row["dims"])})
+
+
 def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
-    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"]), "dims": tuple(b["dims"])}) for b in signature["buffers"])
+    buffers = tuple(map(buffer, signature["buffers"]))
     scopes = [(level.pop("kind"), level) for level in signature["levels"]]
     levels = tuple(ReductionLevel(kind, **{x: tuple(ops) for x, ops in own.items()}) for kind, own in scopes)
     return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

@@ -35,11 +35,18 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
-        "library tune torch",
+        "library pycuda tune torch",
         "cli",
         "__main__",
     ],
-    "optgen.library": ["c_text cpus gpus stages", "specs", "conditions kernels", "header", "rust source", "files"],
+    "optgen.library": [
+        "c_text cpus systems gpus stages",
+        "specs",
+        "conditions kernels",
+        "header",
+        "rust source",
+        "files",
+    ],
     "optgen.execute": [
         "buffers transaction",
         "garbage kernel overlap scaler storage",
@@ -79,7 +86,8 @@ LAYERS: dict[str, list[str]] = {
         "runner stages",
         "device",
     ],
-    "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner stages", "device"],
+    "optgen.execute.cuda": ["driver interface", "memory kernel", "table", "capturable runner stages", "device"],
+    "optgen.pycuda": ["library", "gpu", "device", "__init__"],
     "optgen.loops": [
         "language malloc",
         "compile code writes",
@@ -158,6 +166,7 @@ LIBRARIES = {
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
+    "pycuda": {"pycuda"},
     "torch": {"torch", "tune"},
 }
 """Who may import a library."""

@@ -94,6 +94,11 @@ BOX_FIELDS = (
 BOX_FIELD_INDEX = {name: k for k, name in enumerate(BOX_FIELDS)}
 
 
+def step_description() -> list[str]:
+    """The fields in order, for manifests."""
+    return [field.name for field in STEP_FIELDS]
+
+
 def c_fields() -> str:
     """The fields as C declarations, one a line, each with its meaning in a comment."""
     return "\n".join(map(_declaration, STEP_FIELDS))

@@ -13,11 +13,13 @@ from optgen.backends import headroom
 
 @dataclass(frozen=True)
 class CpuTarget:
-    """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`."""
+    """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`. `tune` is the name of the CPU
+    for which instructions are ordered; empty for `cpu`."""
 
     triple: str
     cpu: str
     features: str
+    tune: str = ""
 
     def required(self) -> tuple[str, ...]:
         """The CPU features that object code for this target may use."""

@@ -7,11 +7,11 @@ import argparse
 import sys
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optgen import __version__, specfiles
+from optgen import __version__, arguments, specfiles
 from optgen.cli import common, library, workers
 from optgen.cli.common import (
     Commands,
@@ -69,6 +69,10 @@ def register(commands: Commands) -> None:
         "--dtype", nargs="+", choices=DTYPES, default=["float32"], metavar="DTYPE", help="of parameters: "
         f"{', '.join(DTYPES)} (default: float32)"
     )  # fmt: skip
+    parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
+    parser.add_argument(
+        "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
+    )
     parser.add_argument("--target", default="cpu", choices=TARGETS, help="what to compile for (default: cpu)")
     common.add_arch(parser)
     library.register(parser)
@@ -100,7 +104,7 @@ def _kernels(args: argparse.Namespace) -> int:
     if args.output is None:
         for path in specs:
             in_checkout(f"generated/{specfiles.name_of(path)}", otherwise)
-    jobs = {path: _jobs(optimizer, args.dtype, args.all) for path, optimizer in specs.items()}
+    jobs = {path: _jobs(optimizer, args) for path, optimizer in specs.items()}
     work = [(optimizer, variant) for path, optimizer in specs.items() for variant in jobs[path]]
     # disable=None: no bar where stderr is no terminal.
     with (
@@ -110,8 +114,8 @@ def _kernels(args: argparse.Namespace) -> int:
         for path, optimizer in specs.items():
             bar.set_description(specfiles.name_of(path))
             products = []
-            for product in islice(made, len(jobs[path])):
-                products.append(product)
+            for one in islice(made, len(jobs[path])):
+                products.append(one)
                 bar.update()
             folder = output / specfiles.name_of(path)
             if products:
@@ -143,15 +147,26 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
     return specs if len(specs) == len(paths) else None
 
 
-def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Variant]:
-    """The variants to build, of the update and of the evaluation, if there is one.
+def _jobs(optimizer: Optimizer, args: argparse.Namespace) -> list[Variant]:
+    """The variants to build, of the update and of the evaluation, if there is one; Usage for what cannot be.
 
-    Flags that follow from parameters take all their values.
+    Flags that follow from parameters take all their values. Where states are in blocks of codes, small parameters have
+    kernels of their own.
     """
-    chosen = _chosen(optimizer, all_flags)
     sections = (False, True) if optimizer.evaluate else (False,)
-    each = [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
-    return [variant for variant in each if variant.evaluate or not optimizer.is_staged(variant.flags)]
+    found: list[Variant] = []
+    for dtype in dict.fromkeys(args.dtype):
+        try:
+            arguments.check_dtype(dtype, args.master)
+            wanted = arguments.storages(optimizer, dtype, library.storage_of(args))
+        except (TypeError, ValueError) as error:
+            raise Usage(str(error)) from None
+        for flags, small, evaluate in product(_chosen(optimizer, args.all), (False, True), sections):
+            storage = arguments.stored(optimizer, flags, wanted, small=small)
+            variant = Variant(flags, dtype, args.master, storage, evaluate)
+            if variant not in found and (evaluate or not optimizer.is_staged(flags)):
+                found.append(variant)
+    return found
 
 
 def _chosen(optimizer: Optimizer, all_flags: bool) -> list[Flags]:

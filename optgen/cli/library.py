@@ -32,13 +32,14 @@ def register(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--cpu",
         metavar="CPUS",
-        help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; generic, which is "
-        "64-bit Arm; native (default: x86-64,x86-64-v3,x86-64-v4, or generic)",
+        help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; of 64-bit Arm "
+        "generic, cortex-a72, neoverse-n1, neoverse-v1, neoverse-v2, apple-m1; native (default: "
+        "x86-64,x86-64-v3,x86-64-v4, or generic)",
     )
     own.add_argument(
         "--triple",
-        help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos or arm64-apple-macos "
-        "(default: this one)",
+        help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos, arm64-apple-macos, "
+        "x86_64-pc-windows-gnu or x86_64-pc-windows-msvc (default: this one)",
     )
     own.add_argument(
         "--cubin",
@@ -52,15 +53,19 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="[SPEC.]NAME=VALUE",
         help="a default, or a flag, of all specs or of one",
     )
-    own.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
-    own.add_argument(
-        "--storage", action="append", default=[], metavar="[STATE=]STORAGE", help="of states: as int8_dynamic"
-    )
 
 
 def given(args: argparse.Namespace) -> list[str]:
     """The options of libraries that are there."""
-    return [f"--{x}" for x in ("name", "cpu", "triple", "cubin", "set", "master", "storage") if getattr(args, x)]
+    return [f"--{x}" for x in ("name", "cpu", "triple", "cubin", "set") if getattr(args, x)]
+
+
+def storage_of(args: argparse.Namespace) -> str | dict[str, str] | None:
+    """The storage of all states, or of some by name; Usage if one is for all and others are for some."""
+    everywhere = [x for x in args.storage if "=" not in x]
+    if everywhere and len(args.storage) > 1:
+        raise Usage("--storage: one for all states, or STATE=STORAGE for each")
+    return everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
 
 
 def build(args: argparse.Namespace) -> int:
@@ -79,17 +84,17 @@ def build(args: argparse.Namespace) -> int:
         except ChildProcessError as error:
             print(f"optgen: {error}", file=sys.stderr)
             return 1
-    command = files.compiler(args.triple)
+    command = library.system.command()
     made: dict[str, bytes] = {}
     if command is not None:
         try:
-            made = files.compile_c(library.name, found, command, args.triple)
+            made = files.compile_c(library, found, command)
         except ChildProcessError as error:
             print(f"optgen: {error}", file=sys.stderr)
             return 1
     for name, data in (found | made).items():
         _write(args.output / name, data)
-    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.(o|ll)|\.ptx|\.cubin)")
+    ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.(o|obj|ll)|\.ptx|\.cubin)")
     for old in (args.output / "kernels").iterdir():
         if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
             old.unlink()
@@ -108,7 +113,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _library(args: argparse.Namespace) -> Library:
     """What is asked for; Usage for what cannot be."""
-    from optgen.library import cpus
+    from optgen.library import cpus, systems
     from optgen.library.files import Library
 
     optimizers = [read(source_named(spec)) for spec in args.spec]
@@ -129,7 +134,7 @@ def _library(args: argparse.Namespace) -> Library:
     if name in _HEADERS.split():
         raise Usage(f"--name {name}: C has a header or a library of this name; choose another one with --name")
     try:
-        return Library(name, specs, cpus.cpus(args.cpu, args.triple), gpu)
+        return Library(name, specs, cpus.cpus(args.cpu, args.triple), systems.system(args.triple), gpu)
     except ValueError as error:
         raise Usage(str(error)) from None
 
@@ -142,7 +147,7 @@ def _gpu(args: argparse.Namespace) -> LibraryGpu | None:
         if args.cubin:
             raise Usage("--cubin is for --target cuda")
         return None
-    if args.triple and "apple" in args.triple:
+    if args.triple and any(x in args.triple for x in ("apple", "wasm")):
         raise Usage(f"--triple {args.triple}: there is no CUDA for it")
     if args.cubin and assembler() is None:
         raise Usage(
@@ -155,10 +160,7 @@ def _gpu(args: argparse.Namespace) -> LibraryGpu | None:
 def _library_spec(prefix: str, optimizer: Optimizer, args: argparse.Namespace) -> LibrarySpec:
     from optgen.library.specs import library_spec
 
-    everywhere = [x for x in args.storage if "=" not in x]
-    if everywhere and len(args.storage) > 1:
-        raise Usage("--storage: one for all states, or STATE=STORAGE for each")
-    chosen = everywhere[0] if everywhere else dict(x.split("=", 1) for x in args.storage) or None
+    chosen = storage_of(args)
     how = {"master": args.master, "every_flag": args.all, "on_gpu": args.target == "cuda"}
     given = [x.removeprefix(f"{prefix}.") for x in args.set if _set_for(x) in ("", prefix)]
     try:

@@ -47,6 +47,7 @@ TYPES = {
     "float64": "double",
     "float16": "uint16_t, the bits of a float16,",
     "bfloat16": "uint16_t, the bits of a bfloat16,",
+    "uint8": "uint8_t",
 }
 """What C calls the elements of an array, by its NumPy dtype."""
 SHAPES = {
@@ -167,8 +168,10 @@ def _buffer(b: Buffer) -> str:
         return f"the same pointer as {b.of}"
     if b.entries:
         place = f", {b.entries} of these one after the other: update t writes number (t - 1) mod {b.entries}"
-    shape = " x ".join(b.dims) if b.dims else SHAPES[b.kind]
-    return f"{TYPES[b.format.array_dtype]} of {shape}, {access}{start}{place}"
+    shape = f"each {b.block} elements" if b.is_scale else " x ".join(b.dims) if b.dims else SHAPES[b.kind]
+    shape = "each two elements" if b.format.is_packed else shape
+    codes = f", {'two codes' if b.format.is_packed else 'a code'} of {b.storage}," if b.is_quantized else ""
+    return f"{TYPES[b.format.array_dtype]}{codes} of {shape}, {access}{start}{place}"
 
 
 def _param(param: Param) -> str:

@@ -13,10 +13,10 @@ from optgen import ir
 from optgen.expressions import Number
 from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.model import Interval, Optimizer, Param, StateDecl
+from optgen.model import Interval, Kind, Optimizer, Param, StateDecl
 from optgen.symbolic.written import expression
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format. It is raised by changes that would mislead a reader of older manifests."""
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Build:
 
 def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str:
     """The text of a manifest. `entries` are those of `entry`, one for each kernel."""
-    data = {
+    data: Json = {
         "format": FORMAT,
         "optgen": build.version,
         "llvm": build.llvm,
@@ -50,6 +50,7 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
             "name": optimizer.name,
             "title": optimizer.title,
             "cite": optimizer.cite,
+            "text": optimizer.source.text,
             "sha256": hashlib.sha256(optimizer.source.text.encode()).hexdigest(),
         },
         "params": [_param(p) for p in optimizer.all_params.values()],
@@ -68,15 +69,22 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
         "inputs": [{"name": i.name, "doc": i.doc} for i in optimizer.inputs],
         "variants": list(entries),
     }
+    data["sha256"] = digest(data)
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def digest(data: Json) -> str:
+    """A hash of a manifest but for this hash itself, by which a reader knows that nothing was changed."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
     """The entry of a kernel in the manifest. `files` are the names of its files.
 
-    `buffers` and `hyper` are in the order in which the function takes pointers and values. Costs are per element and
-    step. `lazy`: some rows of a tensor can be updated without the others. `cut`: where tensors can be cut into shards
-    that are updated separately (`optgen.ir.ShardGranularity`).
+    `storage` has the elementwise states that are not stored as the weight is. `buffers` and `hyper` are in the order in
+    which the function takes pointers and values. Costs are per element and step. `lazy`: some rows of a tensor can be
+    updated without the others. `shared`: some value depends on all tensors of a step. `cut`: where tensors can be cut
+    into shards that are updated separately (`optgen.ir.ShardGranularity`).
     """
     kernel = built.kernel
     return {
@@ -84,8 +92,11 @@ def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
         "files": dict(files),
         "flags": dict(built.variant.flags),
         "dtype": built.variant.dtype,
+        "master": built.variant.master,
+        "storage": {name: x for name, x in built.variant.storage.items() if x != built.variant.weight},
         "evaluate": built.variant.evaluate,
         "lazy": kernel.rows_independent,
+        "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.shard_granularity,
         "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),
@@ -131,10 +142,5 @@ def _state(state: StateDecl) -> Json:
 
 
 def _buffer(buffer: Buffer) -> Json:
-    return {
-        "name": buffer.name,
-        "kind": buffer.kind.value,
-        "storage": buffer.storage,
-        "written": buffer.written,
-        "init": number(buffer.init),
-    }
+    """All that `optgen.ir.Buffer` says of it."""
+    return asdict(buffer) | {"kind": buffer.kind.value, "init": number(buffer.init)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from base64 import b64decode, b64encode
@@ -10,6 +11,8 @@ from typing import TypeAlias
 
 from optgen import ir, pipeline, serial
 from optgen.backends import target
+from optgen.backends.ptx.table import description as table_description
+from optgen.backends.step_struct import step_description
 from optgen.emit.cuda_header import cuda_header
 from optgen.emit.header import header
 from optgen.emit.manifest_json import BuiltKernel, Json, entry
@@ -38,7 +41,8 @@ class CpuProducts:
 
     def description(self) -> Json:
         host = target.host()
-        return {"cpu": host.cpu, "features": list(host.required())}
+        features = list(host.required())
+        return {"triple": host.triple, "cpu": host.cpu, "features": features, "step": step_description()}
 
     def owns(self, name: str) -> bool:
         return name.endswith(self.ENDS) and not name.endswith(CudaProducts.ENDS)
@@ -65,7 +69,7 @@ class CudaProducts:
     ENDS = (".ptx", "_cuda.ll", "_cuda.h", "_host.ll", "_host.o")
 
     def description(self) -> Json:
-        return {"arch": self.arch, "host": CpuProducts().description()}
+        return {"arch": self.arch, "host": CpuProducts().description(), "table": table_description()}
 
     def owns(self, name: str) -> bool:
         return name.endswith(self.ENDS)
@@ -106,4 +110,5 @@ def made(products: TargetProducts, optimizer: Optimizer, variant: ir.Variant) ->
 
 def _product(built: BuiltKernel, files: dict[str, tuple[str, bytes]], **more: object) -> Product:
     names = {kind: name for kind, (name, _) in files.items()}
-    return Product(entry(built, names) | more, dict(files.values()))
+    hashes = {kind: hashlib.sha256(data).hexdigest() for kind, (_, data) in files.items()}
+    return Product(entry(built, names) | {"sha256": hashes} | more, dict(files.values()))

@@ -20,7 +20,7 @@ from optgen.execute.storage import row_length
 from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
+from optgen.model import PHASE, FlagValue, Optimizer, StateDecl
 from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
@@ -156,12 +156,7 @@ class KernelChoice:
     ) -> Variant:
         """The variant that is compiled for a parameter of this shape."""
         decided = self.decide(shape, flags or {}, sparse=sparse)
-        small = self._is_small(shape)
-        storage: dict[str, str] = {}
-        for s in self.spec.program(decided).states:
-            if s.kind is Kind.ELEM and s.name in self.storage:
-                wanted = self.storage[s.name]
-                storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
+        storage = arguments.stored(self.spec, decided, self.storage, small=self._is_small(shape))
         scaled = self.scales_gradient and not evaluate
         own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)

@@ -23,7 +23,7 @@ static void unlock(void) { atomic_flag_clear_explicit(&registry_lock, memory_ord
 /* So that a forked child finds the lock open. */
 static void hold_while_forking(void)
 {
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(IS_POSIX)
     static atomic_flag is_held = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&is_held))
         pthread_atfork(lock, unlock, unlock);

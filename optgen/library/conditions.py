@@ -18,7 +18,8 @@ def chooser(own: LibrarySpec) -> str:
         "const dimensions *of, const char **why)",
         "{",
         "    (void)h, (void)f, (void)sparse, (void)of;",
-        "    (void)differ, (void)divided, (void)min_of, (void)max_of, (void)evaluate; /* not all need them */",
+        "    (void)differ, (void)divided, (void)min_of, (void)max_of; /* not all need them, nor these */",
+        "    (void)evaluate, (void)set_rows;",
     ]
     lines += [f"    {line}" for line in _body(own)]
     return "\n".join([*lines, "}", ""])

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from optgen.backends import target
 from optgen.backends.target import CpuTarget
 
 _LEVEL_2 = ("sse3", "ssse3", "cx16", "sse4.1", "sse4.2", "popcnt", "sahf")
-_LEVEL_3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-_LEVEL_4 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
-FEATURES = (*_LEVEL_2, *_LEVEL_3, *_LEVEL_4, "avx512vbmi")
-"""The features that a library looks for, in the order of the bits in `feature_places` of platform.c."""
-LEVELS = {
-    "x86-64": (),
-    "x86-64-v2": _LEVEL_2,
-    "x86-64-v3": (*_LEVEL_2, *_LEVEL_3),
-    "x86-64-v4": (*_LEVEL_2, *_LEVEL_3, *_LEVEL_4),
-}
-"""The levels of x86-64, from the oldest on, and the features that each has."""
-ARMS = ("generic", "apple-m1", "cortex-a72", "neoverse-n1", "neoverse-v1", "neoverse-v2")
-"""The 64-bit Arms that kernels are made for. A library has those of one, which all later ones of its kind can run."""
-TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu", "x86_64-apple-macos", "arm64-apple-macos")
-"""The systems that libraries are made for."""
+_LEVEL_3 = (*_LEVEL_2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_LEVEL_4 = (*_LEVEL_3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_OF_EVERY_X86 = ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The CPUs of an architecture, by name, and of the features of each those that kernels may use, beyond what all
+    have. `features` are those that a library looks for, in the order of the bits of `cpu_features` in features.c.
+    `default` are the CPUs that a library has if none are named."""
+
+    cpus: Mapping[str, tuple[str, ...]]
+    features: tuple[str, ...]
+    default: str
+
+
+X86 = Architecture(
+    {"x86-64": (), "x86-64-v2": _LEVEL_2, "x86-64-v3": _LEVEL_3, "x86-64-v4": _LEVEL_4},
+    (*_LEVEL_4, "avx512vbmi"),
+    "x86-64,x86-64-v3,x86-64-v4",
+)
+ARM = Architecture(
+    {
+        "generic": (),
+        "cortex-a72": (),
+        "neoverse-n1": ("fullfp16",),
+        "neoverse-v1": ("fullfp16", "sha3"),
+        "neoverse-v2": ("fullfp16", "sha3"),
+        "apple-m1": ("fullfp16", "sha3"),
+    },
+    ("fullfp16", "sha3"),
+    "generic",
+)
+"""Kernels have vectors of 128 bits, so SVE is no use to them. Of what came after ARMv8.0, LLVM uses these features: in
+kernels of bfloat16, and for random draws."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +61,41 @@ class LibraryCpu:
         return "".join(c if c.isalnum() else "_" for c in self.name)
 
 
+def architecture(triple: str) -> Architecture:
+    """That of a triple: x86-64, or else 64-bit Arm."""
+    return X86 if triple.startswith("x86_64") else ARM
+
+
 def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
-    """The CPUs of a list with commas, from that with the fewest features on; for None three levels of x86-64, or a
-    generic Arm. `triple` is one of TRIPLES, or None for this system. ValueError for what is none."""
-    if triple not in (None, *TRIPLES):
-        raise ValueError(f"--triple {triple}: it is one of {', '.join(TRIPLES)}")
-    is_x86 = (triple or target.host().triple).startswith("x86_64")
-    text = names or ("x86-64,x86-64-v3,x86-64-v4" if is_x86 else "generic")
-    found = [_cpu(name, triple, is_x86=is_x86) for name in dict.fromkeys(x.strip() for x in text.split(","))]
+    """The CPUs of a list with commas, from that with the fewest features on; for None the usual ones. `triple` is one
+    of `systems.TRIPLES`, or None for this system. ValueError for what is none."""
+    known = architecture(triple or target.host().triple)
+    text = names or known.default
+    found = [_cpu(name, triple, known) for name in dict.fromkeys(x.strip() for x in text.split(","))]
     found.sort(key=lambda cpu: cpu.mask.bit_count())
     for one, other in itertools.pairwise(cpu.mask for cpu in found):
         if one & ~other or one == other:
             raise ValueError(
                 f"--cpu {text}: a library chooses between CPUs of which each has all that the one before has, and "
-                f"more, as {', '.join(LEVELS)}"
+                f"more, of {', '.join(known.cpus)}"
             )
     return found
 
 
-def _cpu(name: str, triple: str | None, *, is_x86: bool) -> LibraryCpu:
-    own = triple or target.host().triple
+def _cpu(name: str, triple: str | None, known: Architecture) -> LibraryCpu:
+    host = target.host()
+    own = triple or host.triple
     if name == "native" and triple is None:
-        return LibraryCpu(name, _checked(target.host()), _mask(target.host().required()))
-    if name in LEVELS and is_x86:
-        return LibraryCpu(name, CpuTarget(own, name, ",".join(f"+{x}" for x in LEVELS[name])), _mask(LEVELS[name]))
-    if name in ARMS and not is_x86:
-        return LibraryCpu(name, CpuTarget(own, name, ""), 0)
-    known = [*(LEVELS if is_x86 else ARMS), *(["native"] if triple is None else [])]
-    raise ValueError(f"--cpu {name}: for {own} it is one of {', '.join(known)}")
-
-
-def _checked(host: CpuTarget) -> CpuTarget:
-    """This machine without the features that a library does not look for, beyond those of every x86-64."""
-    if not host.triple.startswith("x86_64"):
-        return host
-    kept = {*FEATURES, "64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2"}
-    return CpuTarget(host.triple, host.cpu, ",".join(f"{'+' if x in kept else '-'}{x}" for x in host.required()))
-
-
-def _mask(features: Sequence[str]) -> int:
-    return sum(1 << k for k, name in enumerate(FEATURES) if name in features)
+        there, cpu, tune = tuple(x for x in known.features if x in host.required()), host.cpu, ""
+    elif name in known.cpus:
+        there, cpu, tune = known.cpus[name], name, ""
+    else:
+        every = [*known.cpus, *(["native"] if triple is None else [])]
+        raise ValueError(f"--cpu {name}: for {own} it is one of {', '.join(every)}")
+    if known is ARM:  # the name of a CPU would let LLVM use all that it has
+        cpu, tune = "generic", cpu
+    features = [f"+{x}" for x in there]
+    if name == "native" and known is X86:
+        features += [f"{'+' if x in _OF_EVERY_X86 else '-'}{x}" for x in host.required() if x not in there]
+    mask = sum(1 << k for k, x in enumerate(known.features) if x in there)
+    return LibraryCpu(name, CpuTarget(own, cpu, ",".join(features), tune), mask)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import shutil
+import re
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any
 
 from optgen import __version__
 from optgen.backends.target import llvm_version
+from optgen.compiled import NativeKernel
 from optgen.emit.manifest_json import number
 from optgen.ir import Variant
 from optgen.library.c_text import field
@@ -27,26 +25,32 @@ from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
 from optgen.library.source import BuiltSpec, source
 from optgen.library.specs import LibrarySpec
+from optgen.library.systems import System
 
 Each = Callable[..., Any]
 """Calls a function for each of many arguments, in several processes: `optgen.cli.workers.each`."""
-FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-pthread")
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its name, its specs, and the CPUs that it is for, from the oldest on; with `gpu`, the CPUs beside the
-    GPUs that it is for."""
+    """A library: its name, its specs, the CPUs that it is for, from the oldest on, and their system. With `gpu` these
+    are the CPUs beside the GPUs that it is for."""
 
     name: str
     specs: Sequence[LibrarySpec]
     cpus: Sequence[LibraryCpu]
+    system: System
     gpu: LibraryGpu | None = None
 
     def made_for(self) -> str:
         """What it is for, in words."""
         names = ", ".join(cpu.name for cpu in self.cpus)
         return f"{self.gpu.arch} and later GPUs, beside {names}" if self.gpu else names
+
+    def linked(self) -> list[str]:
+        """What programs link, too, as GCC's options."""
+        given = self.system.linked.split()
+        return [*given, "-ldl"] if self.gpu and "-pthread" in given else given
 
     def jobs(self) -> list[tuple[LibrarySpec, tuple[str, bool, int, int], Variant]]:
         """The kernels: their spec, their place in its tables, and the variant."""
@@ -62,7 +66,8 @@ class Library:
 
 
 def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[str, bytes]:
-    """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel."""
+    """The files of a library, by name, without those that a C compiler makes. `advance` is called for each kernel.
+    ValueError for what a library cannot have."""
     jobs = library.jobs()
     kernels: dict[str, dict[tuple[str, bool, int, int], Made]] = {m.prefix: {} for m in library.specs}
     work = [(m.spec, variant, m.args.values) for m, _, variant in jobs]
@@ -74,48 +79,46 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     every = [kernel for own in kernels.values() for one in own.values() for kernel in one.kernels]
     natives = {native.symbol: native for kernel in every for native in kernel.natives}
     codes = {kernel.gpu.symbol: kernel.gpu for kernel in every if kernel.gpu}
-    libraries = ["m", *(["dl"] if library.gpu else [])]
+    _check_halves(library, natives.values())
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
         f"{library.name}.c": source(library.name, built, library.cpus, library.gpu).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
-        f"{library.name}.pc": _pkg_config(library.name, libraries).encode(),
-        f"{library.name}Config.cmake": _cmake(library.name, libraries).encode(),
+        f"{library.name}.pc": _pkg_config(library).encode(),
+        f"{library.name}Config.cmake": _cmake(library).encode(),
         f"{library.name}ConfigVersion.cmake": _CMAKE_VERSION.encode(),
     }
     texts = {native.symbol: x for kernel in every for native, x in zip(kernel.natives, kernel.texts, strict=True)}
-    files |= {f"kernels/{symbol}.o": native.object for symbol, native in natives.items()}
+    files |= {f"kernels/{symbol}.{library.system.obj}": native.object for symbol, native in natives.items()}
     files |= {f"kernels/{symbol}.ll": text.encode() for symbol, text in texts.items()}
     files |= {f"kernels/{symbol}.ptx": code.ptx for symbol, code in codes.items()}
     return files | {f"kernels/{symbol}.cubin": code.cubin for symbol, code in codes.items() if code.cubin}
 
 
-def compiler(triple: str | None) -> list[str] | None:
-    """The command of the C compiler for a system, by default this one: $CC, or `cc`; for another one, `TRIPLE-gcc`.
-    None where there is none."""
-    command = shlex.split(os.environ.get("CC", "")) or [f"{triple}-gcc" if triple else "cc"]
-    return command if shutil.which(command[0]) else None
+def _check_halves(library: Library, natives: Iterable[NativeKernel]) -> None:
+    """ValueError if kernels call functions that convert float16, and the system has none."""
+    called = re.compile(rb"__(extendhf|trunc[a-z]fhf)")
+    if not library.system.has_halves and any(called.search(native.object) for native in natives):
+        raise ValueError(
+            f"{library.system.triple} has no functions that convert float16, which CPUs before x86-64-v3 need: build "
+            "with --cpu x86-64-v3,x86-64-v4"
+        )
 
 
-def compile_c(name: str, files: Mapping[str, bytes], command: Sequence[str], triple: str | None) -> dict[str, bytes]:
-    """`libNAME.a` and `libNAME.so`, of the source and the kernels among the files of a library. ChildProcessError, with
-    what the compiler said, if it fails."""
-    is_apple = "apple" in (triple or sys.platform.replace("darwin", "apple"))
-    shared = f"lib{name}.dylib" if is_apple else f"lib{name}.so"
-    named = f"-Wl,-install_name,@rpath/{shared}" if is_apple else f"-Wl,-soname,{shared}"
+def compile_c(library: Library, files: Mapping[str, bytes], compiler: Sequence[str]) -> dict[str, bytes]:
+    """The files that a C compiler makes of the source and the kernels among the files of a library. ChildProcessError,
+    with what was said, if a command fails."""
+    kernels = [path for path in files if path.startswith("kernels/") and path.endswith(f".{library.system.obj}")]
     with tempfile.TemporaryDirectory(prefix="optgen-build-") as temporary:
         folder = Path(temporary)
         (folder / "kernels").mkdir()
         for path, data in files.items():
-            if not path.endswith(".ll"):
+            if not path.endswith((".ll", ".ptx", ".cubin")):
                 (folder / path).write_bytes(data)
-        objects = [f"{name}.o", *(x for x in files if x.endswith(".o"))]
-        _run([*command, *FLAGS, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
-        _run([*(shlex.split(os.environ.get("AR", "")) or ["ar"]), "rcs", f"lib{name}.a", *objects], folder)
-        linked = ["-lm", *([] if is_apple else ["-ldl"])]
-        _run([*command, "-shared", named, "-pthread", "-o", shared, *objects, *linked], folder)
-        return {made: (folder / made).read_bytes() for made in (f"lib{name}.a", shared)}
+        for command in library.system.commands(library.name, compiler, kernels, library.linked()):
+            _run(command, folder)
+        return {made: (folder / made).read_bytes() for made in library.system.made(library.name)}
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -124,7 +127,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
     except FileNotFoundError:
         raise ChildProcessError(f"{command[0]} is not installed") from None
     if done.returncode:
-        raise ChildProcessError(f"{command[0]} failed:\n{done.stderr.strip()}")
+        raise ChildProcessError(f"{command[0]} failed:\n{(done.stderr or done.stdout).strip()}")
 
 
 def _manifest(library: Library, built: Sequence[BuiltSpec]) -> str:
@@ -168,14 +171,15 @@ def _described(built: BuiltSpec) -> dict[str, Any]:
     }
 
 
-def _pkg_config(name: str, libraries: Sequence[str]) -> str:
+def _pkg_config(library: Library) -> str:
+    name, system = library.name, library.system
     return f"""\
 prefix=${{pcfiledir}}
 
 Name: {name}
 Description: optimizers compiled by optgen
 Version: {__version__}
-Libs: ${{prefix}}/lib{name}.a {" ".join(f"-l{x}" for x in libraries)} -pthread
+Libs: {" ".join([f"${{prefix}}/{system.static.replace('NAME', name)}", *library.linked()])}
 Cflags: -I${{prefix}}
 """
 
@@ -191,16 +195,18 @@ endif()
 """
 
 
-def _cmake(name: str, libraries: Sequence[str]) -> str:
+def _cmake(library: Library) -> str:
+    name, system, linked = library.name, library.system, library.linked()
+    threads = "-pthread" in linked
+    needs = [*(["Threads::Threads"] if threads else []), *(x[2:] for x in linked if x.startswith("-l"))]
+    found = "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n" if threads else ""
+    links = f'\n    INTERFACE_LINK_LIBRARIES "{";".join(needs)}"' if needs else ""
     return f"""\
 # find_package({name} CONFIG REQUIRED PATHS FOLDER), then target_link_libraries(program {name}::{name}).
-include(CMakeFindDependencyMacro)
-find_dependency(Threads)
-if(NOT TARGET {name}::{name})
+{found}if(NOT TARGET {name}::{name})
   add_library({name}::{name} STATIC IMPORTED)
   set_target_properties({name}::{name} PROPERTIES
-    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/lib{name}.a"
-    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;{";".join(libraries)}")
+    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{system.static.replace("NAME", name)}"
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}"{links})
 endif()
 """

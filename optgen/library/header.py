@@ -21,7 +21,9 @@ SHARED = f"""\
 #ifndef OPTGEN_ABI
 #define OPTGEN_ABI {ABI}
 
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(OPTGEN_EXPORT) /* while a DLL is compiled; programs need nothing */
+#define OPTGEN_API __declspec(dllexport)
+#elif defined(_WIN32)
 #define OPTGEN_API
 #else
 #define OPTGEN_API __attribute__((visibility("default")))

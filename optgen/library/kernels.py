@@ -96,16 +96,17 @@ def _planned(optimizer: Optimizer, variant: Variant, section: KernelStage | None
 def _native(
     maker: Maker, cpu: LibraryCpu, optimizer: Optimizer, variant: Variant, section: KernelStage | None
 ) -> tuple[NativeKernel, str]:
-    """The kernel of a variant, or of a stage of it, or the part of the host, and its LLVM IR."""
+    """The kernel of a variant, or of a stage of it, or the part of the host; and its LLVM IR."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
     of = ("host" if maker.gpu else "", maker.library, optimizer.source.text, chosen, repr(section))
-    key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features)
+    key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features, own.tune)
 
     def make() -> bytes:
         planned = _planned(optimizer, variant, section)
         text = (pipeline.lower_host if maker.gpu else pipeline.lower)(planned, _SYMBOL, own)
         symbol = f"{maker.library}_{hashlib.sha256(text.encode()).hexdigest()[:12]}_{cpu.suffix}"
-        named, how = _hidden(text).replace(_SYMBOL, symbol), ("registers",) if maker.gpu else ()
+        how = ("registers",) if maker.gpu else ()
+        named = _hidden(text).replace(_SYMBOL, symbol)
         code = compiled.pack_native(planned, target.compile_ir(named, own, *how).object)
         return f"{symbol} {len(code)}\n".encode() + code + named.encode()
 

@@ -80,7 +80,7 @@ static int64_t workspace_bytes(const group *g)
     return 8 * (t->words + optgen_table_plan(t->code->table, t->image, t->address + 8 * (uint64_t)t->words));
 }
 
-static int64_t place_workspace(group *g, uintptr_t at)
+static int64_t place_workspace(group *g, uint64_t at)
 {
     g->on_device->address = at;
     g->workspace_bytes = workspace_bytes(g);

@@ -8,10 +8,15 @@ typedef struct {
     int32_t is_written;
 } range;
 
+/* By where they begin, then by tensors, so that an error is the same with every C library's qsort. */
 static int compare_ranges(const void *x, const void *y)
 {
     const range *const a = x, *const b = y;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    if (a->tensor != b->tensor)
+        return a->tensor < b->tensor ? -1 : 1;
+    return b->is_written - a->is_written;
 }
 
 static optgen_status overlap(const spec *s, const range *a, const range *b)

@@ -122,38 +122,23 @@ static int write_all(const context *c, FILE *file, const text *header, char *chu
    fails. */
 static int replace_file(const context *c, const char *path, const text *header, char *temporary, optgen_status *status)
 {
-    FILE *const file = fopen(temporary, "wbx");
+    FILE *const file = opened(temporary, 1);
     if (!file)
         return 0;
     char *const chunk = malloc(CHUNK_BYTES);
-    int is_written = chunk && write_all(c, file, header, chunk, status);
-#if defined(__unix__) || defined(__APPLE__)
-    is_written = is_written && fsync(fileno(file)) == 0;
-#endif
+    int is_written = chunk && write_all(c, file, header, chunk, status) && is_on_disk(file);
     int why = errno;
     free(chunk);
     if (fclose(file) && is_written) {
         is_written = 0;
         why = errno;
     }
-    if (is_written && rename(temporary, path) == 0)
+    if (is_written && move_file(temporary, path))
         return 1;
     why = is_written ? errno : why;
-    remove(temporary);
+    remove_file(temporary);
     errno = why;
     return 0;
-}
-
-/* Whether there is something of this name that is no file: a folder, a device, a pipe. */
-static int is_no_file(const char *path)
-{
-#if defined(__unix__) || defined(__APPLE__)
-    struct stat found;
-    return stat(path, &found) == 0 && !S_ISREG(found.st_mode);
-#else
-    (void)path;
-    return 0;
-#endif
 }
 
 /* Writes the counts and states of a context. A file of this name is replaced when the new one is complete. */
@@ -174,11 +159,7 @@ static optgen_status save(const spec *s, void *address, const char *path)
     char *const temporary = malloc(room);
     if (header.is_whole && temporary) {
         static atomic_uint number;
-        long process = 0;
-#if defined(__unix__) || defined(__APPLE__)
-        process = (long)getpid();
-#endif
-        snprintf(temporary, room, "%s.%ld.%u.new", path, process, atomic_fetch_add(&number, 1));
+        snprintf(temporary, room, "%s.%ld.%u.new", path, process_number(), atomic_fetch_add(&number, 1));
         if (!replace_file(c, path, &header, temporary, &status) && !status)
             status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written: %s", s->name, path, strerror(errno));
     } else {
@@ -260,12 +241,15 @@ static optgen_status copy_states(context *c, const states_file *f, int is_copied
 /* The content of a file; NULL, and why in errno, if it cannot be read. */
 static char *content_of(const char *path, int64_t *bytes)
 {
-    FILE *const file = fopen(path, "rb");
+    FILE *const file = opened(path, 0);
     char *found = NULL;
     if (!file)
         return NULL;
-    if (fseek(file, 0, SEEK_END) == 0 && (*bytes = ftell(file)) >= 0 && fseek(file, 0, SEEK_SET) == 0)
+    *bytes = bytes_of_file(file);
+    if (*bytes >= 0 && (uint64_t)*bytes < SIZE_MAX)
         found = malloc((size_t)*bytes + 1);
+    else if (*bytes >= 0)
+        errno = ENOMEM;
     if (found && fread(found, 1, (size_t)*bytes, file) != (size_t)*bytes) {
         free(found);
         found = NULL;

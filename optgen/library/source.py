@@ -31,9 +31,12 @@ from optgen.threads import pool
 
 HERE = Path(__file__).parent
 POOL = HERE.parent / "threads" / "pool.c"
-FILES = ("tables", "tensors", "DEVICE", "overlap", "context", "sparse", "calls", "safetensors", "saved")
-"""The files of this folder that follow `platform`, in order; in the place of DEVICE those of the device."""
-CPU_FILES = ("support", "cpu")
+FILES = (
+    *("tables", "features", "tensors", "DEVICE", "overlap", "context"),
+    *("sparse", "calls", "safetensors", "files", "saved"),
+)
+"""The files of this folder that follow `system` and the pool, in order; in the place of DEVICE those of the device."""
+CPU_FILES = ("threads", "cpu")
 GPU_FILES = ("driver", "cuda", "launches")
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
@@ -78,8 +81,8 @@ def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu],
         STEP,
         cuda_header.table() if gpu else "",
         _definitions(built, cpus, dtypes, gpu),
-        (HERE / "platform.c").read_text(),
-        "" if gpu else _pool(),
+        (HERE / "system.c").read_text(),
+        "" if gpu else (HERE / "system_threads.c").read_text() + _pool(),
         *((HERE / f"{name}.c").read_text() for name in names),
         "/* ---------------------------------------------------------------- tables */\n",
         *_declarations(built),
@@ -106,9 +109,13 @@ _PRELUDE = """\
 #ifdef __FAST_MATH__
 #error "NaN says that a hyper-parameter is unset: compile without -ffast-math"
 #endif
+#if defined(_MSC_VER) && !defined(__clang__)
+#error "this needs C11's atomics: compile by clang-cl, which comes with Visual Studio, or by MinGW's gcc"
+#endif
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* of Linux: the CPUs that a process may use */
 #endif
+#define _CRT_SECURE_NO_WARNINGS 1 /* of Windows: fine for functions of C */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -128,7 +135,8 @@ _PRELUDE = """\
 
 def _pool() -> str:
     """The source of the pool, whose functions are the library's own."""
-    text = POOL.read_text().replace("void optgen_spin_hint(void);\n", "")
+    text = re.sub(r"#if __STDC_HOSTED__.*?#endif\n", "", POOL.read_text(), count=1, flags=re.DOTALL)  # system.c has it
+    text = text.replace("void optgen_spin_hint(void);\n", "")
     text = text.replace("void *step", "const void *step").replace("void *_Atomic step", "const void *_Atomic step")
     return text.replace("\nvoid optgen_pool_", "\nstatic inline void optgen_pool_")
 

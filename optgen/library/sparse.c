@@ -26,7 +26,7 @@ static optgen_status set_index(context *c)
 }
 
 /* An error if rows are none of the tensor, or not in order. */
-static optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
+static inline optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
                                 int64_t count)
 {
     if (count < 0 || count > m->length || (count && !rows) || (count && m->size && !values))
@@ -46,7 +46,7 @@ static optgen_status check_rows(const spec *s, const member *m, int64_t i, const
 }
 
 /* Fills the dense copy of a gradient, for kernels that update all rows. */
-static optgen_status fill_copy(const context *c, member *m, const void *values, const int64_t *rows, int64_t count)
+static inline optgen_status fill_copy(const context *c, member *m, const void *values, const int64_t *rows, int64_t count)
 {
     const size_t all = (size_t)(m->size * bytes_of(c->dtype)), bytes = m->length ? all / (size_t)m->length : 0;
     if (!m->copy)

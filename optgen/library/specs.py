@@ -14,7 +14,7 @@ from optgen.ir.storage import STORAGES
 from optgen.lang.loops import loops_around
 from optgen.library.c_text import choice_name, field
 from optgen.library.stages import is_staged, program
-from optgen.model import PHASE, Flag, Flags, Kind, Optimizer
+from optgen.model import PHASE, Flag, Flags, Optimizer
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,7 @@ class LibrarySpec:
             yield self._variant(own, dtype, small=small, evaluate=section == len(self.phases))
 
     def _variant(self, flags: Flags, dtype: str, *, small: bool, evaluate: bool) -> Variant:
-        storage: dict[str, str] = {}
-        for s in self.spec.program(flags).states:
-            if s.kind is Kind.ELEM and s.name in self.storage:
-                wanted = self.storage[s.name]
-                storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
+        storage = arguments.stored(self.spec, flags, self.storage, small=small)
         sizes = {x: int(self.args.values[x] or 0) for x in self.spec.fixed if x in self.args.values}
         return Variant(flags, dtype, self.master, storage, evaluate, sizes=sizes)
 

@@ -12,7 +12,9 @@ import pytest
 import optgen
 from optgen import specfiles
 from optgen.backends import target
+from optgen.backends.step_struct import STEP_FIELDS
 from optgen.cli import main
+from optgen.emit.manifest_json import digest
 from optgen.ir import Variant
 from optgen.ir.cost import cost
 from optgen.pipeline import build as build_ir
@@ -64,14 +66,18 @@ def test_files_and_manifest_agree(built: Path) -> None:
 
 def test_the_manifest_says_how_to_call(built: Path) -> None:
     manifest = json.loads((built / "manifest.json").read_text())
-    assert manifest["format"] == 2 and manifest["llvm"] == target.llvm_version()
-    assert manifest["target"] == {"cpu": target.host().cpu, "features": list(target.host().required())}
+    assert manifest["format"] == 3 and manifest["llvm"] == target.llvm_version()
+    host = target.host()
+    described = {"triple": host.triple, "cpu": host.cpu, "features": list(host.required())}
+    assert manifest["target"] == described | {"step": [field.name for field in STEP_FIELDS]}
     assert manifest["spec"] == {
         "name": "Odd",
         "title": "a title that ends */ no comment",
         "cite": "/* nor does this */",
+        "text": SPEC,
         "sha256": hashlib.sha256(SPEC.encode()).hexdigest(),
     }
+    assert manifest.pop("sha256") == digest(manifest)
     params = {p["name"]: p for p in manifest["params"]}
     assert params["lr"]["interval"] == {"low": 0.0, "high": "inf", "low_open": True, "high_open": True}
     assert params["lr"]["aliases"] == ["rate"] and params["wd"]["default"] == 0.0
@@ -81,16 +87,36 @@ def test_the_manifest_says_how_to_call(built: Path) -> None:
     assert flag["choices"] == ["plain", "with-dash"] and not flag["derived"]
     dash = manifest["variants"][1]
     assert dash["flags"] == {"kind": "with-dash"} and dash["dtype"] == "float32"
-    assert dash["buffers"] == [
-        {"name": "w", "kind": "elem", "storage": "float32", "written": True, "init": None},
-        {"name": "grad", "kind": "elem", "storage": "float32", "written": False, "init": None},
-        {"name": "m", "kind": "elem", "storage": "float32", "written": True, "init": "beta"},
-        {"name": "z", "kind": "elem", "storage": "float32", "written": True, "init": "w"},
+    kept = ("name", "kind", "storage", "written", "init")
+    assert [tuple(b[key] for key in kept) for b in dash["buffers"]] == [
+        ("w", "elem", "float32", True, None),
+        ("grad", "elem", "float32", False, None),
+        ("m", "elem", "float32", True, "beta"),
+        ("z", "elem", "float32", True, "w"),
     ]
+    assert dash["sha256"]["object"] == hashlib.sha256((built / dash["files"]["object"]).read_bytes()).hexdigest()
     assert set(dash["hyper"]) == {"lr", "beta", "n", "bound", "rescale_grad", "clip_gradient"}
     kernel = plan(build_ir(optgen.parse(SPEC), Variant({"kind": "with-dash"})))
     assert dash["hyper"] == list(kernel.hyper)
     assert dash["cost"]["bytes"] == cost(kernel).bytes == 28 and dash["cost"]["sweeps"] == 1
+
+
+def test_kernels_with_masters_and_states_in_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Small parameters have kernels of their own, as their states are not in codes."""
+    line = ["build", "--kernels", "adam", "--dtype", "bfloat16", "--master", "-o", str(tmp_path)]
+    assert main([*line, "--storage", "m=int8_dynamic"]) == 0
+    variants = json.loads((tmp_path / "adam" / "manifest.json").read_text())["variants"]
+    assert [(v["dtype"], v["master"], v["storage"]) for v in variants] == [
+        ("bfloat16", True, {"m": "int8_dynamic"}),
+        ("bfloat16", True, {}),
+    ]
+    text = (tmp_path / "adam" / variants[0]["files"]["header"]).read_text()
+    assert "_buffer_m, /* uint8_t, a code of int8_dynamic, of each element, read and written, starts as 0.0 */" in text
+    assert "_buffer_m_scale, /* float of each 256 elements, read and written, starts as 0.0 */" in text
+    assert main([*line, "--storage", "int8"]) == 2
+    assert "states of bfloat16 parameters cannot be stored as 'int8'; did you mean" in capsys.readouterr().err
+    assert main(["build", "--kernels", "adam", "--master", "-o", str(tmp_path)]) == 2
+    assert "master weights are for float16 and bfloat16 parameters" in capsys.readouterr().err
 
 
 def test_the_header_says_it_too(built: Path) -> None:

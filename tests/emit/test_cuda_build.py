@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from optgen.backends import target
+from optgen.backends.ptx.table import AREAS, COLUMNS
 from optgen.cli import main, workers
 from tests.cuda.assemble import assemble, ptxas
 
@@ -78,10 +79,13 @@ def test_a_build_replaces_what_its_target_had(tmp_path: Path) -> None:
 
 def test_the_manifest_says_what_to_launch(both: Path) -> None:
     data, cpu = manifest(both), manifest(both, "manifest.json")
-    assert data.pop("target") == {"arch": "sm_80", "host": cpu.pop("target")}
+    about = data.pop("target")
+    assert about["table"]["columns"] == list(COLUMNS) and about["table"]["areas"] == list(AREAS)
+    assert (about["arch"], about["host"]) == ("sm_80", cpu.pop("target"))
+    assert data.pop("sha256") != cpu.pop("sha256")
     plain, normed = data.pop("variants")
     for ours, theirs in zip((plain, normed), cpu.pop("variants"), strict=True):
-        assert {k: v for k, v in theirs.items() if k != "files"}.items() <= ours.items()
+        assert {k: v for k, v in theirs.items() if k not in ("files", "sha256")}.items() <= ours.items()
     assert data == cpu
     (sweep,) = plain["launches"]
     assert sweep["name"] == f"{PLAIN}_0_sweep" and sweep["unit"] == "elements"

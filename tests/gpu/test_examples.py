@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -21,10 +20,9 @@ def printed(script: str, argument: Path | str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler: cc")
 def test_the_emitted_ptx_with_pycuda(tmp_path: Path) -> None:
     pytest.importorskip("pycuda")
-    assert main(["build", "--kernels", "adam", "--target", "cuda", "-o", str(tmp_path)]) == 0
+    assert main(["build", "adam", "--target", "cuda", "--kernels", "-o", str(tmp_path)]) == 0
     assert printed("emitted_ptx.py", tmp_path / "adam").endswith("the same bits as on the CPU\n")
 
 

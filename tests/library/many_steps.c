@@ -7,8 +7,12 @@
 #include <string.h>
 #include "coded.h"
 #include "several.h"
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#endif
 
-enum { STEPS = 200, N = 3, MOST = 9000 };
+enum { STEPS = 200, N = 3, MOST = 20000 };
 static const int64_t shapes[N][2] = {{37, 1}, {50, 90}, {MOST, 1}};
 static float data[N][MOST], grad[N][MOST];
 static uint16_t short_data[N][MOST], short_grad[N][MOST];
@@ -45,9 +49,10 @@ static int failed(const char *why)
     do {                                                                                               \
         spec##_tensor tensors[N];                                                                      \
         spec##_context *context = NULL;                                                                \
-        const spec##_options options = spec##_options_defaults();                                      \
+        spec##_options options = spec##_options_defaults();                                            \
         const spec##_hyper hyper = spec##_hyper_defaults();                                            \
         uint32_t state = 1;                                                                            \
+        options.threads = 2;                                                                           \
         fill(is_short, data, short_data, &state);                                                      \
         for (int i = 0; i < N; i++) {                                                                  \
             void *const own = is_short ? (void *)short_data[i] : (void *)data[i];                      \
@@ -74,6 +79,9 @@ static int failed(const char *why)
 
 int main(void)
 {
+#if defined(_WIN32)
+    (void)_setmode(_fileno(stdout), _O_BINARY); /* bytes 10 stay as they are */
+#endif
     RUN(adam, 0, adam_step, , several_error);
     RUN(lamb, 0, lamb_step, , several_error);
     RUN(adafactor, 0, adafactor_step, , several_error);

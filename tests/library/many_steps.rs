@@ -8,7 +8,7 @@ mod several;
 use std::io::Write;
 
 const STEPS: usize = 200;
-const SHAPES: [[i64; 2]; 3] = [[37, 1], [50, 90], [9000, 1]];
+const SHAPES: [[i64; 2]; 3] = [[37, 1], [50, 90], [20000, 1]];
 
 /// The tensors of a run: 32 bits of each number, or the upper 16.
 struct Arrays {

@@ -24,6 +24,7 @@ class CpuModuleBuilder(ModuleBuilder):
     def __init__(self, kernel: Kernel, symbol: str, machine: CpuTarget) -> None:
         super().__init__(kernel, symbol, lookup_style(machine))
         self.module.triple = machine.triple
+        self.tune = machine.tune
         self.float_mode = FloatMode(self.module, machine.triple)
         self.has_fma = "fma" in machine.required() or machine.triple.startswith(("aarch64", "arm64"))
         self.permutes_bytes = "avx512vbmi" in machine.required() and machine.triple.startswith("x86_64")
@@ -42,8 +43,10 @@ class CpuModuleBuilder(ModuleBuilder):
         f = ll.Function(self.module, type, name)
         f.linkage = "internal" if "." in name else "external"
         f.attributes.add("nounwind")
-        if self.machine_flushes:  # llvmlite does not know it: the mode of subnormals, which LLVM takes for IEEE's
-            set.add(f.attributes, '"denormal-fp-math"="dynamic,dynamic"')
+        if self.machine_flushes:  # the mode of subnormals, which LLVM takes for IEEE's
+            set.add(f.attributes, '"denormal-fp-math"="dynamic,dynamic"')  # llvmlite's own `add` does not know it
+        if self.tune:
+            set.add(f.attributes, f'"tune-cpu"="{self.tune}"')
         return f, ll.IRBuilder(f.append_basic_block("entry"))
 
     def cold_function(self, name: str, type: ll.FunctionType) -> tuple[ll.Function, ll.IRBuilder]:

@@ -169,6 +169,20 @@ def allows_misaligned_head(kernel: Kernel) -> bool:
     return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
 
 
+def description() -> dict[str, Any]:
+    """What programs other than this one have to know of a table, for manifests."""
+    return {
+        "columns": list(COLUMNS),
+        "areas": list(AREAS),
+        "threads": THREADS,
+        "block": BLOCK,
+        "row_block": ROW_BLOCK,
+        "lanes": LANES,
+        "fold_segment": FOLD_SEGMENT,
+        "fold_passes": MAX_FOLD_PASSES,
+    }
+
+
 @dataclass(frozen=True)
 class TableWord:
     """Word number `constant + per_tensor*n` of the table of n tensors."""

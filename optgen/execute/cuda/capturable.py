@@ -22,7 +22,7 @@ from optgen.backends.ptx.prologue_layout import (
 )
 from optgen.backends.ptx.table import SEED, THREADS
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.cuda.driver import Gpu
+from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.hyper import Values
@@ -35,8 +35,8 @@ class CapturableTable(GpuTable):
 
     def __init__(
         self,
-        gpu: Gpu,
-        stream: Callable[[], int],
+        gpu: GpuInterface,
+        stream: Callable[[], Any],
         kernel: GpuKernel,
         members: Sequence[int],
         params: Sequence[Tensor],
@@ -84,7 +84,7 @@ class CapturableTable(GpuTable):
         for k in range(len(self.kernel.native.launches)):
             self._words[self._layout.total(k).constant] = self.image[self._places.units(k).of(n) + n]
 
-    def send(self, stream: int, *, captured: bool = False) -> None:
+    def send(self, stream: Any, *, captured: bool = False) -> None:
         """Copy the image to the GPU if it is not there; where that is captured, at each replay."""
         n = len(self.members)
         self.image[SEED] = np.uint64(self.step.seed).view(np.int64)
@@ -96,7 +96,7 @@ class CapturableTable(GpuTable):
             self._ring.send(self.image, stream)
             self._sent = self.image.copy()
 
-    def launch(self, stream: int) -> None:
+    def launch(self, stream: Any) -> None:
         address = self._ring.address + 8 * self._places.end.of(len(self.members))
         self.gpu.launch(self._prologue, 1, THREADS, address, stream)
         super().launch(stream)
@@ -109,8 +109,8 @@ class CapturableRunner(Infallible):
 
     def __init__(
         self,
-        gpu: Gpu,
-        stream: Callable[[], int],
+        gpu: GpuInterface,
+        stream: Callable[[], Any],
         tables: Sequence[CapturableTable],
         counts: Tensor,
         captured: list[CapturableTable],

@@ -16,6 +16,7 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver, memory
 from optgen.execute.cuda.capturable import CapturableRunner, CapturableTable
+from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.runner import GpuRunner
@@ -65,7 +66,7 @@ class Cuda:
             )
 
         def load(section: KernelStage, number: int) -> GpuKernel:
-            return GpuKernel(variant, pipeline.ptx_section(optimizer, variant, section, number, OLDEST), _no_prologue)
+            return GpuKernel(variant, pipeline.ptx_section(optimizer, variant, section, number, OLDEST))
 
         return StagedKernel(optimizer, variant, load, folds=False)
 
@@ -91,7 +92,7 @@ class GpuDevice:
     is_capturable = False
     table_class: type[GpuTable] = GpuTable
 
-    def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
+    def __init__(self, gpu: GpuInterface, stream: Callable[[], Any]) -> None:
         self.gpu, self.stream = gpu, stream
 
     # ------------------------------------------------------------ its memory
@@ -118,26 +119,31 @@ class GpuDevice:
     def scalar(self, obj: Any, name: str) -> Tensor | None:
         return None
 
-    def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0, beside: Tensor | None = None) -> DeviceArray:
+    def new(self, shape: tuple[int, ...], dtype: str, offset: int = 0) -> Tensor:
+        """The memory of a new array, which is its `owner`. It begins `offset` bytes past a line."""
+        return memory.tensor(DeviceArray(shape, dtype, self.gpu, offset), "a new array")
+
+    def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0, beside: Tensor | None = None) -> Any:
         offset = 0 if beside is None else buffers.offset_beside(beside, dtype)
         pattern = np.array(value, numpy_dtype(dtype)).tobytes()
         if pattern[:4] == pattern[4:]:
             pattern = pattern[:4]
         if len(pattern) == 8:
             return self._put(np.full(shape, value, dtype), offset)
-        array, stream = DeviceArray(shape, dtype, self.gpu, offset), self.stream()
-        if array.size:
-            self.gpu.fill(array.address, pattern, array.nbytes // len(pattern), stream)
+        found, stream = self.new(shape, dtype, offset), self.stream()
+        if found.size:
+            self.gpu.fill(found.address, pattern, found.nbytes // len(pattern), stream)
         self.gpu.synchronize(stream)
-        return array
+        return found.owner
 
-    def put(self, array: Array) -> DeviceArray:
+    def put(self, array: Array) -> Any:
         return self._put(array, 0)
 
-    def _put(self, array: Array, offset: int) -> DeviceArray:
-        found = DeviceArray(array.shape, array.dtype.name, self.gpu, offset)
-        found.set(array, self.stream())
-        return found
+    def _put(self, array: Array, offset: int) -> Any:
+        found = self.new(array.shape, array.dtype.name, offset)
+        if found.size:
+            self.gpu.upload(found.address, np.ascontiguousarray(array), self.stream())
+        return found.owner
 
     def get(self, tensor: Tensor) -> Array:
         array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
@@ -145,25 +151,26 @@ class GpuDevice:
             self.gpu.download(array, tensor.address, self.stream())
         return array
 
-    def copy(self, tensor: Tensor, dtype: str) -> DeviceArray:
+    def copy(self, tensor: Tensor, dtype: str) -> Any:
         offset = buffers.offset_beside(tensor, dtype)
         if tensor.dtype != dtype:
             with np.errstate(all="ignore"):
                 return self._put(self.get(tensor).astype(numpy_dtype(dtype)), offset)
-        found, stream = DeviceArray(tensor.shape, dtype, self.gpu, offset), self.stream()
+        found, stream = self.new(tensor.shape, dtype, offset), self.stream()
         if tensor.size:
             self.gpu.copy(found.address, tensor.address, tensor.nbytes, stream)
         self.gpu.synchronize(stream)
-        return found
+        return found.owner
 
-    def set_rows(self, array: DeviceArray, old: Array, index: Array, rows: Tensor) -> None:
-        nbytes, stream = array.nbytes // max(array.shape[0], 1), self.stream()
+    def set_rows(self, array: Any, old: Array, index: Array, rows: Tensor) -> None:
+        into, stream = self.tensor(array, "a dense gradient"), self.stream()
+        nbytes = into.nbytes // max(into.shape[0], 1)
         if not nbytes:
             return
         for k in old:
-            self.gpu.fill(array.address + int(k) * nbytes, b"\0", nbytes, stream)
+            self.gpu.fill(into.address + int(k) * nbytes, b"\0", nbytes, stream)
         for place, k in enumerate(index):
-            self.gpu.copy(array.address + int(k) * nbytes, rows.address + place * nbytes, nbytes, stream)
+            self.gpu.copy(into.address + int(k) * nbytes, rows.address + place * nbytes, nbytes, stream)
 
     # ------------------------------------------------------------ its steps
 
@@ -203,11 +210,11 @@ class CapturableDevice(GpuDevice):
     is_capturable = True
     table_class = CapturableTable
 
-    def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
+    def __init__(self, gpu: GpuInterface, stream: Callable[[], Any]) -> None:
         super().__init__(gpu, stream)
         self._captured: list[CapturableTable] = []  # they stay as long as the step, as graphs have their addresses
 
-    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> DeviceArray:
+    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> Any:
         return self.full(shape, dtype, value)
 
     def host_tensor(self, obj: Any, name: str) -> Tensor:
@@ -220,10 +227,6 @@ class CapturableDevice(GpuDevice):
         if exchange is not None:
             raise ValueError("exchange: partial results go through the host, so such a step is not capturable")
         return CapturableRunner(self.gpu, self.stream, tables, counts, self._captured)
-
-
-def _no_prologue() -> bytes:
-    raise AssertionError("a capturable step has no sections")
 
 
 def stream_of(owner: Any) -> Callable[[], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver
+from optgen.execute.cuda.interface import GpuInterface
 
 KDL_CUDA = 2
 """kDLCUDA, DLPack's number of the device type"""
@@ -27,7 +29,7 @@ class DeviceArray:
     `__cuda_array_interface__`. `get()` copies it to a NumPy array, `set(array)` from one. It begins `offset` bytes,
     modulo LINE_BYTES, past a line."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu, offset: int = 0) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: str, gpu: GpuInterface, offset: int = 0) -> None:
         self.shape, self.dtype, self.gpu = tuple(shape), numpy_dtype(dtype), gpu
         skip = offset % LINE_BYTES
         memory = gpu.allocate(self.nbytes + skip if self.size else 0)
@@ -77,7 +79,7 @@ def tensor(obj: Any, name: str) -> Tensor:
     if buffers.is_like_pytorch(obj):
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
-        return _from_interface(obj, name)
+        return from_interface(obj, name, driver.owner)
     if hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == KDL_CUDA:
         return _from_dlpack(obj, name)
     if isinstance(obj, np.ndarray) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__"):
@@ -103,7 +105,9 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     return buffers.from_pytorch_like(obj, name, int(device.partition(":")[2] or 0) if 0 not in obj.shape else None)
 
 
-def _from_interface(obj: Any, name: str) -> Tensor:
+def from_interface(obj: Any, name: str, owner: Callable[[int], int]) -> Tensor:
+    """The memory of an object with `__cuda_array_interface__`; `owner` tells the number of the GPU that an address
+    belongs to."""
     found = obj.__cuda_array_interface__
     dtype = getattr(obj, "dtype", None)  # a typestr has no code for bfloat16
     dtype = np.dtype(found["typestr"]) if dtype is None else np.dtype(dtype)
@@ -112,7 +116,7 @@ def _from_interface(obj: Any, name: str) -> Tensor:
         buffers.check_order(name, shape, found["strides"], dtype.itemsize)
     address, readonly = found["data"]
     buffers.check_address(name, address, shape, obj)
-    gpu = driver.owner(address) if math.prod(shape) else None
+    gpu = owner(address) if math.prod(shape) else None
     return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj, gpu)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.runner import NativeCall
-from optgen.execute.cuda.driver import Gpu
+from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.transaction import Infallible
@@ -17,8 +18,8 @@ class GpuRunner(Infallible):
 
     def __init__(
         self,
-        gpu: Gpu,
-        stream: Callable[[], int],
+        gpu: GpuInterface,
+        stream: Callable[[], Any],
         tables: Sequence[GpuTable],
         counts: Tensor,
         exchange: Exchange | None,
@@ -47,11 +48,11 @@ class GpuRunner(Infallible):
     def launch(self) -> None:
         self._launch(self._stream())
 
-    def _send(self, stream: int) -> None:
+    def _send(self, stream: Any) -> None:
         self._host_part.run()
         for table in self._tables:
             table.send(stream)
 
-    def _launch(self, stream: int) -> None:
+    def _launch(self, stream: Any) -> None:
         for table in self._tables:
             table.launch(stream)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.cuda.driver import Gpu
+from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.table import GpuTable
@@ -39,7 +39,7 @@ class GpuStages(ArrayCalls):
 
     at_once = 1
 
-    def __init__(self, gpu: Gpu, stream: Callable[[], int], owner: Any) -> None:
+    def __init__(self, gpu: GpuInterface, stream: Callable[[], Any], owner: Any) -> None:
         self._gpu, self._stream = gpu, stream
         self._library = library_of(owner)
         super().__init__(sys.modules[self._library])
@@ -111,7 +111,7 @@ class _Numbers:
 class NoHalves:
     """The launches of a step that waits for results of its own, so that no graph can have it."""
 
-    def __init__(self, gpu: Gpu, stream: Callable[[], int]) -> None:
+    def __init__(self, gpu: GpuInterface, stream: Callable[[], Any]) -> None:
         self._gpu, self._stream = gpu, stream
 
     def check_not_capturing(self) -> None:

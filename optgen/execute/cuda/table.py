@@ -10,7 +10,7 @@ import numpy as np
 from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, MAX_ACCESS_BYTES, SEED, THREADS, N, TableLayout
 from optgen.execute.buffers import Array, Tensor, int64_view
 from optgen.execute.cuda import driver
-from optgen.execute.cuda.driver import Gpu
+from optgen.execute.cuda.interface import GpuInterface
 from optgen.execute.cuda.kernel import GpuKernel, LoadedLaunch
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.kernel import NOT_BY_ROW, Rows
@@ -34,8 +34,8 @@ class GpuTable(StepTable):
 
     def __init__(
         self,
-        gpu: Gpu,
-        stream: Callable[[], int],
+        gpu: GpuInterface,
+        stream: Callable[[], Any],
         kernel: GpuKernel,
         members: Sequence[int],
         *more: Any,
@@ -169,20 +169,20 @@ class GpuTable(StepTable):
         self.launch(stream)
         self.gpu.synchronize(stream)
 
-    def send(self, stream: int) -> None:
+    def send(self, stream: Any) -> None:
         """Copy the image to the GPU, before what follows in the stream."""
         self._columns["t"][:] = self.counts
         self.image[SEED] = np.uint64(self.step.seed).view(np.int64)
         self._ring.send(self.image, stream)
 
-    def launch(self, stream: int) -> None:
+    def launch(self, stream: Any) -> None:
         """Run the kernel's functions with the table that was sent last."""
         for loaded, blocks in self._plan:
             if loaded.launch.folds and self.exchange is not None:
                 self._exchange_partials(self.exchange, stream)
             self.gpu.launch(loaded.handle, blocks, THREADS, self._ring.address, stream)
 
-    def _exchange_partials(self, exchange: Exchange, stream: int) -> None:
+    def _exchange_partials(self, exchange: Exchange, stream: Any) -> None:
         """Fetch the partial results of pieces that are elsewhere, by way of the host."""
         rows = int(self._columns["blocks"].sum())
         partials = np.empty((rows, self.kernel.native.counts.stride))
@@ -200,19 +200,19 @@ def _is_streamed(buffer: Buffer) -> bool:
 class _Ring:
     """The table's place on the GPU, and a ring of slots in pinned memory from which it is filled, step by step."""
 
-    def __init__(self, gpu: Gpu, nbytes: int) -> None:
+    def __init__(self, gpu: GpuInterface, nbytes: int) -> None:
         self._gpu, self._next, self.is_captured = gpu, 0, False
         self._device = DeviceArray((nbytes,), "uint8", gpu)
         self.address = self._device.address
         self._slots = self._pinned(STEPS_IN_FLIGHT, nbytes)
-        self._events: list[int] = []
+        self._events: list[Any] = []
 
     def _pinned(self, n: int, nbytes: int) -> Array:
         address = self._gpu.pinned(n * nbytes)
         driver.release_with(self, self._gpu.free_pinned, address)
         return int64_view(address, (n, nbytes // 8))
 
-    def send(self, image: Array, stream: int) -> None:
+    def send(self, image: Array, stream: Any) -> None:
         k = self._next % STEPS_IN_FLIGHT
         if self._next >= STEPS_IN_FLIGHT:
             self._gpu.wait(self._events[k])
@@ -225,7 +225,7 @@ class _Ring:
         self._gpu.record(self._events[k], stream)
         self._next += 1
 
-    def send_captured(self, image: Array, stream: int) -> None:
+    def send_captured(self, image: Array, stream: Any) -> None:
         """Have a graph that is captured send this image whenever it is replayed, from a slot of its own."""
         (slot,) = self._pinned(1, image.nbytes)
         slot[:] = image

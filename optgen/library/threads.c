@@ -1,33 +1,4 @@
-/* The threads of a library for CPUs, which share the work of large steps. */
-
-#if defined(OPTGEN_OPENMP)
-#include <omp.h>
-#elif defined(__unix__) || defined(__APPLE__)
-#include <signal.h>
-#endif
-#if defined(__linux__)
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#endif
-
-/* ---------------------------------------------------------------- memory */
-
-enum { HUGE_BYTES = 4 << 20 };
-
-/* Zeros, in huge pages if they are many and the system has such. NULL: there is no memory. */
-static void *zeros(int64_t bytes)
-{
-    char *const found = calloc(1, (size_t)bytes);
-#if defined(__linux__)
-    const uintptr_t skipped = (PAGE - (uintptr_t)found % PAGE) % PAGE;
-    if (found && bytes >= HUGE_BYTES)
-        (void)madvise(found + skipped, (size_t)bytes - skipped, MADV_HUGEPAGE);
-#endif
-    return found;
-}
-
-/* ---------------------------------------------------------------- threads */
+/* Threads that share the work of a step. */
 
 enum { MOST_THREADS = CLAIMS / PARTS_EACH };
 
@@ -50,45 +21,38 @@ static void pool_parallel_for(void *of, optgen_task task, const void *step, int6
     for (int part = 0; part < parts; part++)
         task(step, part, parts);
 }
-#elif defined(__unix__) || defined(__APPLE__)
+#elif defined(IS_POSIX) || defined(_WIN32)
 typedef struct {
     pool *pool;
     uint32_t id;
-    pthread_t thread;
+    thread thread;
 } pool_thread;
 
 typedef struct {
     pool shared;
-    pthread_mutex_t mutex;
-    pthread_cond_t condition;
+    mutex mutex;
+    condition condition;
     void *memory;
-    pid_t process;
+    long process;
     uint32_t started;
     pool_thread workers[MOST_THREADS];
 } owned_pool;
 
+static void work_in_pool(const pool_thread *own) { optgen_pool_worker(own->pool, own->id, 0); }
+
+#if defined(_WIN32)
+static unsigned __stdcall worker(void *of)
+{
+    work_in_pool(of);
+    return 0;
+}
+#else
 static void *worker(void *of)
 {
-    const pool_thread *const own = of;
-    optgen_pool_worker(own->pool, own->id, 0);
+    work_in_pool(of);
     return NULL;
 }
-
-static int lock_mutex(void *mutex) { return pthread_mutex_lock(mutex); }
-static int unlock_mutex(void *mutex) { return pthread_mutex_unlock(mutex); }
-static int wait_on(void *condition, void *mutex) { return pthread_cond_wait(condition, mutex); }
-static int wake_all_on(void *condition) { return pthread_cond_broadcast(condition); }
-
-static int32_t cpu_count(void)
-{
-#if defined(__linux__)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
 #endif
-    const long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (int32_t)count : 1;
-}
 
 /* How many turns of a loop that waits take so long as a thread waits before it sleeps. */
 static uint32_t spins_of(int32_t clock)
@@ -101,7 +65,7 @@ static uint32_t spins_of(int32_t clock)
 }
 
 /* Whether a process was forked from that which has the threads. */
-static int is_elsewhere(const pool *of) { return ((const owned_pool *)of)->process != getpid(); }
+static int is_elsewhere(const pool *of) { return ((const owned_pool *)of)->process != process_number(); }
 
 static void pool_destroy(pool *of)
 {
@@ -111,9 +75,8 @@ static void pool_destroy(pool *of)
     atomic_store(&own->shared.stop, 1);
     optgen_pool_rouse(&own->shared);
     for (uint32_t k = 0; k < own->started; k++)
-        pthread_join(own->workers[k].thread, NULL);
-    pthread_mutex_destroy(&own->mutex);
-    pthread_cond_destroy(&own->condition);
+        join_thread(own->workers[k].thread);
+    end_sleep(&own->mutex, &own->condition);
     free(own->memory);
 }
 
@@ -128,13 +91,10 @@ static pool *pool_create(int32_t threads)
     owned_pool *const own = (owned_pool *)(((uintptr_t)memory + 63) / 64 * 64);
     pool *const shared = &own->shared;
     own->memory = memory;
-    own->process = getpid();
-    pthread_mutex_init(&own->mutex, NULL);
-    pthread_cond_init(&own->condition, NULL);
-#if defined(__linux__)
-    shared->futex = SYS_futex;
-#endif
-    shared->clock = CLOCK_MONOTONIC;
+    own->process = process_number();
+    make_sleep(&own->mutex, &own->condition);
+    shared->futex = FUTEX;
+    shared->clock = CLOCK;
     shared->lock = lock_mutex;
     shared->unlock = unlock_mutex;
     shared->wait = wait_on;
@@ -145,18 +105,14 @@ static pool *pool_create(int32_t threads)
     shared->wake = MIN_WAKE_ELEMENTS;
     shared->large = MIN_SPLIT_ELEMENTS;
     shared->spins = spins_of(shared->clock);
-    sigset_t all, before; /* no thread of the pool runs the program's handlers */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (own->started + 1 < (uint32_t)(count < MOST_THREADS ? count : MOST_THREADS)) {
         const uint32_t k = own->started;
         own->workers[k].pool = shared;
         own->workers[k].id = k + 1;
-        if (pthread_create(&own->workers[k].thread, NULL, worker, &own->workers[k]))
-            break; /* the system allows no more */
+        if (!start_thread(&own->workers[k].thread, worker, &own->workers[k]))
+            break;
         own->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&shared->threads, own->started + 1);
     return shared;
 }

@@ -1,19 +1,7 @@
-/* The beginning of the source of a library: the system, and which instructions this CPU has. The functions of a program
-   that link or load several libraries do not meet, as all but those of the header are static. */
+/* Which instructions this CPU has. */
 
 #if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
-
-/* ---------------------------------------------------------------- instructions of the CPU */
-
-#if defined(__x86_64__)
-/* Where CPUID says that there is a feature: the bits of a mask, in the order of `FEATURES` in optgen/library/cpus.py. */
+/* Where CPUID says that there is a feature: the bits of a mask, in the order of `X86.features` of cpus.py */
 static const struct {
     uint32_t leaf;
     int32_t word, bit; /* of EAX, EBX, ECX, EDX */
@@ -40,6 +28,37 @@ static uint32_t cpu_features(void)
     }
     return found;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+/* The bits of AT_HWCAP by which Linux says that there is a feature, in the order of `ARM.features`. */
+static const unsigned long feature_bits[] = {
+    1ul << 9 | 1ul << 10, /* fullfp16: of numbers, and of vectors */
+    1ul << 17,            /* sha3 */
+};
+
+static uint32_t cpu_features(void)
+{
+    const unsigned long there = getauxval(AT_HWCAP);
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < sizeof feature_bits / sizeof *feature_bits; k++)
+        if ((there & feature_bits[k]) == feature_bits[k])
+            found |= 1u << k;
+    return found;
+}
+#elif defined(__aarch64__) && defined(__APPLE__)
+/* What macOS calls the features, in the order of `ARM.features`. */
+static const char *const feature_names[] = {"hw.optional.arm.FEAT_FP16", "hw.optional.arm.FEAT_SHA3"};
+
+static uint32_t cpu_features(void)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < sizeof feature_names / sizeof *feature_names; k++) {
+        int32_t is_there = 0;
+        size_t bytes = sizeof is_there;
+        if (sysctlbyname(feature_names[k], &is_there, &bytes, NULL, 0) == 0 && is_there)
+            found |= 1u << k;
+    }
+    return found;
+}
 #else
 static uint32_t cpu_features(void) { return 0; }
 #endif
@@ -56,13 +75,4 @@ static int level(void)
         atomic_store(&kept, found);
     }
     return found;
-}
-
-static inline void optgen_spin_hint(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }
