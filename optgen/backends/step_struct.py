@@ -1,7 +1,8 @@
 """The structure that a kernel for a CPU is called with, field by field.
 
 The C header (`emit/header.py`), the ctypes structure (`execute/kernel.py`) and the loads in a CPU module
-(`cpu/step.py`) are made from this one list. Every field takes eight bytes, so field k is at byte 8*k.
+(`cpu/step.py`) are made from this one list. Every field takes eight bytes, so field k is at byte 8*k; on WebAssembly,
+where pointers take four, fields are where C has them.
 """
 
 from __future__ import annotations

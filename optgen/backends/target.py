@@ -25,6 +25,11 @@ class CpuTarget:
         """The CPU features that object code for this target may use."""
         return tuple(sorted(f[1:] for f in self.features.split(",") if f.startswith("+")))
 
+    @property
+    def is_wasm(self) -> bool:
+        """Whether it is WebAssembly with pointers of 32 bits. Those of all other targets have 64."""
+        return self.triple.startswith("wasm32")
+
 
 @functools.cache
 def _initialize() -> None:
@@ -108,6 +113,11 @@ def code_bytes(code: bytes) -> int:
     return sum(section.size() for section in llvm.ObjectFileRef.from_data(code).sections() if section.is_text())
 
 
+def data_layout(target: CpuTarget) -> str:
+    """Of a target, which the text of a module must state if its pointers do not have 64 bits."""
+    return str(_machine(target).target_data)
+
+
 Passes = Literal["all", "registers", "none"]
 """What LLVM does before it generates code. "registers": variables in memory become registers, and no more, for what
 gains nothing from the rest, such as functions in C that are called once a step, or the host's part of a step on a GPU.
@@ -156,10 +166,11 @@ def _machine(target: CpuTarget) -> llvm.TargetMachine:
     _initialize()
     if target.triple != host().triple:
         _initialize_all()
+    reloc = "static" if target.is_wasm else "pic"  # what is linked into a module is at fixed places
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu, features=features, opt=2, reloc=reloc, codemodel="small"
     )
 
 

@@ -33,13 +33,13 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--cpu",
         metavar="CPUS",
         help="with commas, the CPUs that it chooses from: x86-64, x86-64-v2, x86-64-v3, x86-64-v4; of 64-bit Arm "
-        "generic, cortex-a72, neoverse-n1, neoverse-v1, neoverse-v2, apple-m1; native (default: "
-        "x86-64,x86-64-v3,x86-64-v4, or generic)",
+        "generic, cortex-a72, neoverse-n1, neoverse-v1, neoverse-v2, apple-m1; of WebAssembly generic or simd128; "
+        "native (default: x86-64,x86-64-v3,x86-64-v4, or generic)",
     )
     own.add_argument(
         "--triple",
         help="the system that it is for: x86_64-linux-gnu, aarch64-linux-gnu, x86_64-apple-macos, arm64-apple-macos, "
-        "x86_64-pc-windows-gnu or x86_64-pc-windows-msvc (default: this one)",
+        "x86_64-pc-windows-gnu, x86_64-pc-windows-msvc or wasm32-wasi (default: this one)",
     )
     own.add_argument(
         "--cubin",

@@ -17,14 +17,14 @@ static int64_t items_of(const buffer *b, const member *m)
 
 /* Where an array begins, from `at` on; if it is not `made`, the last place where it may. Elements lie in cache lines and
    pages as those of the parameter do: a load waits for an earlier store to the same place of another page. */
-static uintptr_t placed(uintptr_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
+static uint64_t placed(uint64_t at, int64_t bytes, const buffer *b, const void *data, int32_t data_bytes, int made)
 {
-    const uintptr_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
-    uintptr_t offset = 0;
+    const uint64_t unit = bytes < PAGED_BYTES ? LINE : PAGE;
+    uint64_t offset = 0;
     if (!made)
         return at + unit;
     if (b->kind == KIND_ELEM && b->per == 1)
-        offset = (uintptr_t)data % PAGE / (uintptr_t)data_bytes * (uintptr_t)b->bytes;
+        offset = (uintptr_t)data % PAGE / (uint64_t)data_bytes * (uint64_t)b->bytes;
     return at + (offset - at) % unit;
 }
 
@@ -128,7 +128,7 @@ static optgen_status start_states(const context *c)
 
 /* Where memory of the device and of the host ends that is given to states and workspaces. */
 typedef struct {
-    uintptr_t device, host;
+    uint64_t device, host;
 } ends;
 
 /* Places the states of a tensor from `at` on. They are made if `made`. */
@@ -149,20 +149,20 @@ static void lay_out_tensor(context *c, int64_t i, ends *at, void **shared, int m
                 m->states[b->number] = shared[b->number];
                 continue;
             }
-            uintptr_t *const end = b->is_host ? &at->host : &at->device;
+            uint64_t *const end = b->is_host ? &at->host : &at->device;
             *end = placed(*end, bytes, b, m->data, bytes_of(c->dtype), made);
-            m->states[b->number] = (void *)*end;
+            m->states[b->number] = (void *)(uintptr_t)*end;
             if (b->kind == KIND_SHARED)
-                shared[b->number] = (void *)*end;
-            *end += (uintptr_t)bytes + 1; /* so that no two states have one address */
-            if (*end > (uintptr_t)MOST_BYTES && !made)
-                *end = (uintptr_t)MOST_BYTES; /* there is no such memory */
+                shared[b->number] = (void *)(uintptr_t)*end;
+            *end += (uint64_t)bytes + 1; /* so that no two states have one address */
+            if (*end > MOST_BYTES && !made)
+                *end = MOST_BYTES; /* there is no such memory */
         }
     }
 }
 
 /* Places the work arrays of an update in stages from `at` on; where they end. */
-static uintptr_t lay_out_arrays(const context *c, const group *g, uintptr_t at, int made)
+static uint64_t lay_out_arrays(const context *c, const group *g, uint64_t at, int made)
 {
     const program *const p = g->number == 0 ? g->program : NULL;
     for (int64_t j = 0; p && j < g->step.n; j++)
@@ -175,15 +175,16 @@ static uintptr_t lay_out_arrays(const context *c, const group *g, uintptr_t at, 
                 continue;
             }
             at = placed(at, items_of(b, m) * b->bytes, b, m->data, bytes_of(c->dtype), made);
-            *place = (void *)at;
-            at += (uintptr_t)(items_of(b, m) * b->bytes);
-            if (at > (uintptr_t)MOST_BYTES && !made)
-                at = (uintptr_t)MOST_BYTES; /* there is no such memory */
+            *place = (void *)(uintptr_t)at;
+            at += (uint64_t)(items_of(b, m) * b->bytes);
+            if (at > MOST_BYTES && !made)
+                at = MOST_BYTES; /* there is no such memory */
         }
     return at;
 }
 
-/* Places all states and workspaces from `at` on; where they end. They are made if `made`. */
+/* Places all states and workspaces from `at` on; where they end. They are made if `made`. Places have 64 bits also
+   where pointers have fewer: what is needed may be more than there can be. */
 static ends lay_out(context *c, ends at, int made)
 {
     const spec *const s = c->spec;
@@ -193,7 +194,7 @@ static ends lay_out(context *c, ends at, int made)
     for (int64_t g = 0; g < c->first_group[s->sections]; g++) {
         at.device = lay_out_arrays(c, &c->groups[g], at.device, made);
         at.device += made ? (LINE - at.device % LINE) % LINE : LINE;
-        at.device += (uintptr_t)place_workspace(&c->groups[g], at.device);
+        at.device += (uint64_t)place_workspace(&c->groups[g], at.device);
     }
     return at;
 }

@@ -44,9 +44,9 @@ static void close_group(group *g) { (void)g; }
 
 static int64_t workspace_bytes(const group *g) { return 8 * g->kernel->levels[level()].workspace(&g->step); }
 
-static int64_t place_workspace(group *g, uintptr_t at)
+static int64_t place_workspace(group *g, uint64_t at)
 {
-    g->step.workspace = (double *)at;
+    g->step.workspace = (double *)(uintptr_t)at;
     g->workspace_bytes = workspace_bytes(g);
     return g->workspace_bytes;
 }

@@ -46,6 +46,9 @@ ARM = Architecture(
 """Kernels have vectors of 128 bits, so SVE is no use to them. Of what came after ARMv8.0, LLVM uses these features: in
 kernels of bfloat16, and for random draws."""
 
+WASM = Architecture({"generic": (), "simd128": ("simd128",)}, (), "generic")
+"""What a module of WebAssembly has, it has everywhere: one with instructions that are not there is not loaded."""
+
 
 @dataclass(frozen=True)
 class LibraryCpu:
@@ -62,8 +65,8 @@ class LibraryCpu:
 
 
 def architecture(triple: str) -> Architecture:
-    """That of a triple: x86-64, or else 64-bit Arm."""
-    return X86 if triple.startswith("x86_64") else ARM
+    """That of a triple: x86-64, WebAssembly, or else 64-bit Arm."""
+    return X86 if triple.startswith("x86_64") else WASM if triple.startswith("wasm32") else ARM
 
 
 def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
@@ -72,6 +75,8 @@ def cpus(names: str | None, triple: str | None = None) -> list[LibraryCpu]:
     known = architecture(triple or target.host().triple)
     text = names or known.default
     found = [_cpu(name, triple, known) for name in dict.fromkeys(x.strip() for x in text.split(","))]
+    if known is WASM and len(found) > 1:
+        raise ValueError(f"--cpu {text}: a module of WebAssembly cannot choose between CPUs; name one")
     found.sort(key=lambda cpu: cpu.mask.bit_count())
     for one, other in itertools.pairwise(cpu.mask for cpu in found):
         if one & ~other or one == other:
@@ -92,7 +97,9 @@ def _cpu(name: str, triple: str | None, known: Architecture) -> LibraryCpu:
     else:
         every = [*known.cpus, *(["native"] if triple is None else [])]
         raise ValueError(f"--cpu {name}: for {own} it is one of {', '.join(every)}")
-    if known is ARM:  # the name of a CPU would let LLVM use all that it has
+    if known is WASM:
+        cpu = "mvp"  # the first version, as other names have features that LLVM adds to over the years
+    if known is ARM and cpu != "generic":  # its name would let LLVM use all that it has
         cpu, tune = "generic", cpu
     features = [f"+{x}" for x in there]
     if name == "native" and known is X86:

@@ -2,7 +2,7 @@
 
 /* Memory of a tensor, or that of states, whose number is -1. */
 typedef struct {
-    uintptr_t begin, end;
+    uint64_t begin, end; /* a tensor that is not there may end beyond all memory */
     int64_t tensor;
     const char *field;
     int32_t is_written;
@@ -42,9 +42,9 @@ static optgen_status check_memory(const context *c, const void *memory, int64_t 
     optgen_status status = OPTGEN_OK;
     for (int64_t i = 0; i < c->n && !status; i++) {
         const member *const m = &c->members[i];
-        const uintptr_t bytes = (uintptr_t)(m->size * bytes_of(c->dtype));
+        const uint64_t bytes = (uint64_t)(m->size * bytes_of(c->dtype));
         /* of the gradient, which may have some rows only */
-        const uintptr_t given = m->present < 0 ? bytes : m->length ? bytes / (uintptr_t)m->length * (uintptr_t)m->present : 0;
+        const uint64_t given = m->present < 0 ? bytes : m->length ? bytes / (uint64_t)m->length * (uint64_t)m->present : 0;
         for (int64_t k = 0; bytes && k < each && !status; k++) {
             const void *const places[] = {m->data, m->grad, out ? out[i] : NULL};
             const char *const fields[] = {"data", "grad", "out"};
@@ -59,7 +59,7 @@ static optgen_status check_memory(const context *c, const void *memory, int64_t 
     if (memory && !status)
         status = check_place(c, memory, -1, "");
     if (memory && memory_bytes > 0)
-        ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uintptr_t)memory_bytes, -1, "", 1};
+        ranges[count++] = (range){(uintptr_t)memory, (uintptr_t)memory + (uint64_t)memory_bytes, -1, "", 1};
     qsort(ranges, (size_t)count, sizeof(range), compare_ranges);
     range any = {0, 0, 0, "", 0}, written = any; /* those that reach furthest */
     for (int64_t k = 0; k < count && !status; k++) {

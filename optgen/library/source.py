@@ -36,7 +36,7 @@ FILES = (
     *("sparse", "calls", "safetensors", "files", "saved"),
 )
 """The files of this folder that follow `system` and the pool, in order; in the place of DEVICE those of the device."""
-CPU_FILES = ("threads", "cpu")
+CPU_FILES = ("quota", "threads", "cpu")
 GPU_FILES = ("driver", "cuda", "launches")
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",

@@ -1,15 +1,18 @@
 /* What the pool takes from the system: a clock, threads that sleep, memory; and how many CPUs there are. */
 
+#if !defined(IS_POSIX) /* what pool.c calls of it: a clock, and a futex, without which threads sleep on a condition */
+#define clock_gettime read_clock
+#define syscall no_futex
+static long no_futex(uint32_t number, ...) { return (long)number; }
+#endif
+
 #if defined(_WIN32)
 typedef HANDLE thread;
 typedef SRWLOCK mutex;
 typedef CONDITION_VARIABLE condition;
 enum { FUTEX = 0, CLOCK = 0 };
 
-/* What pool.c calls of Linux: a futex, which is not here, as threads sleep on a condition; and a clock. */
-static inline long no_futex(uint32_t number, ...) { return (long)number; }
-
-static inline int read_clock(int32_t clock, struct timespec *time)
+static int read_clock(int32_t clock, struct timespec *time)
 {
     LARGE_INTEGER now, each;
     (void)clock;
@@ -19,8 +22,6 @@ static inline int read_clock(int32_t clock, struct timespec *time)
     time->tv_nsec = (long)(now.QuadPart % each.QuadPart * 1000000000 / each.QuadPart);
     return 0;
 }
-#define clock_gettime read_clock
-#define syscall no_futex
 
 static int lock_mutex(void *of)
 {
@@ -124,6 +125,13 @@ static int32_t cpu_count(void)
     const long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count > 0 ? (int32_t)count : 1;
 }
+#else
+static int read_clock(int32_t clock, struct timespec *time)
+{
+    (void)clock;
+    return timespec_get(time, TIME_UTC);
+}
+
 #endif
 
 /* ---------------------------------------------------------------- memory */
@@ -133,7 +141,7 @@ enum { HUGE_BYTES = 4 << 20 };
 /* Zeros, in huge pages if they are many and the system has such. NULL: there is no memory. */
 static void *zeros(int64_t bytes)
 {
-    char *const found = calloc(1, (size_t)bytes);
+    char *const found = (uint64_t)bytes < SIZE_MAX ? calloc(1, (size_t)bytes) : NULL;
 #if defined(__linux__)
     const uintptr_t skipped = (PAGE - (uintptr_t)found % PAGE) % PAGE;
     if (found && bytes >= HUGE_BYTES)

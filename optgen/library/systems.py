@@ -61,6 +61,8 @@ class System:
                 [*compiler, *_MSVC, "/DOPTGEN_EXPORT", "/LD", source, *kernels, *into],
             ]
         archive = [*archiver, "rcs", static, own, *kernels]
+        if not shared:
+            return [[*compiler, *_PORTABLE, "-c", source, "-o", own], archive]
         if imported:  # -static: the DLL needs none of the compiler's
             into = ["-shared", "-static", f"-Wl,--out-implib,{imported}", "-o", shared]
             return [
@@ -90,6 +92,7 @@ _SYSTEMS = (
         "x86_64-pc-windows-msvc", static="NAME.lib", shared="NAME.dll", imported="NAME.dll.lib", obj="obj",
         archiver="llvm-lib", linked="", has_halves=False,
     ),
+    System("wasm32-wasi", shared="", compiler="wasm32-wasi-clang", archiver="llvm-ar", linked="-lm"),
 )  # fmt: skip
 TRIPLES = tuple(x.triple for x in _SYSTEMS)
 """The systems that `--triple` names."""

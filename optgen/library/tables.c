@@ -6,8 +6,8 @@ enum { START_NONE, START_ZERO, START_ITEM, START_HYPER, START_WEIGHT };
 enum { HYPER_RANK = -1, HYPER_SIZE = -2, HYPER_ROWS = -3, HYPER_COLS = -4, HYPER_MATRICES = -5, HYPER_STEP = -6 };
 enum { HYPER_TURN = -7 }; /* the number of the turn of the first loop; the others are below */
 enum { MOST_TENSORS = 1 << 20, MOST_DIMENSIONS = 64 };
-#define MOST_ELEMENTS (INT64_C(1) << 44)
-#define MOST_BYTES (INT64_C(1) << 60)
+#define MOST_ELEMENTS (INT64_C(1) << (sizeof(void *) == 8 ? 44 : 29))
+#define MOST_BYTES (UINT64_C(1) << 60)
 #define MOST_UPDATES (INT64_C(1) << 53) /* doubles have all whole numbers up to it */
 
 /* An array that a kernel reads or writes, one for each tensor. */
@@ -105,8 +105,13 @@ typedef struct {
     const int32_t *const *flags_each; /* of each tensor; NULL: as of all */
 } request;
 
-_Static_assert(sizeof(void *) == 8, "kernels have pointers of 64 bits");
-_Static_assert(sizeof(tensor) == 32 && sizeof(optgen_step) == 8 * STEP_FIELDS, "as kernels and programs have them");
+#if defined(__wasm32__)
+_Static_assert(sizeof(void *) == 4 && sizeof(tensor) == 24, "kernels have pointers of 32 bits");
+#else
+_Static_assert(sizeof(void *) == 8 && sizeof(tensor) == 32, "kernels have pointers of 64 bits");
+_Static_assert(sizeof(optgen_step) == 8 * STEP_FIELDS, "as kernels have it");
+#endif
+_Static_assert(sizeof(tensor) % sizeof(void *) == 0, "pointers to inputs follow");
 
 /* A tensor of a context. `states` has a place for each state of the spec, NULL where the tensor has none. */
 typedef struct {
@@ -191,7 +196,7 @@ static int open_group(const context *c, group *g);
 static void close_group(group *g);
 
 /* Gives a group its workspace, at this address; how many bytes that has. It follows from shapes alone. */
-static int64_t place_workspace(group *g, uintptr_t at);
+static int64_t place_workspace(group *g, uint64_t at);
 
 /* Makes c->block, of zeros; has all memory at an address be zeros. */
 static optgen_status allocate(context *c, int64_t bytes);

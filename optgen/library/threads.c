@@ -80,11 +80,18 @@ static void pool_destroy(pool *of)
     free(own->memory);
 }
 
-/* A pool of so many threads, the calling one included; as many as there are CPUs for 0. NULL: one thread is enough, or
+/* As many as this process has CPUs, by its affinity and by quotas. */
+static int32_t default_threads(void)
+{
+    const double cpus = ceil(fmin((double)cpu_count(), quota("")));
+    return cpus > 1 ? (int32_t)cpus : 1;
+}
+
+/* A pool of so many threads, the calling one included; the default for 0. NULL: one thread is enough, or
    there is no memory for more. */
 static pool *pool_create(int32_t threads)
 {
-    const int32_t count = threads > 0 ? threads : cpu_count();
+    const int32_t count = threads > 0 ? threads : default_threads();
     void *const memory = count > 1 ? calloc(1, sizeof(owned_pool) + 64) : NULL;
     if (!memory)
         return NULL;

@@ -254,7 +254,8 @@ def _start_of_lines(body: SweepBody) -> Any:
 
     Large arrays of NumPy begin 16 bytes behind a line.
     """
-    b, formats = body.b, {x: body.m.kernel.buffer(x).format for x in stored(body.phase) or body.pointers}
+    b, names = body.b, stored(body.phase) or body.pointers
+    formats = {x.name: x.format for x in body.m.kernel.buffers if x.name in names}  # in an order, as sets have none
     name = max(formats, key=lambda x: formats[x].bits)
     bytes_before = b.sub(integer(0), b.ptrtoint(body.address(name, integer(0)), I64))
     return b.lshr(bytes_before, integer((formats[name].bits // 8).bit_length() - 1))

@@ -9,7 +9,7 @@ from optgen.backends.llvm import inline
 from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.lookup import LookupStyle
 from optgen.backends.module_builder import ModuleBuilder
-from optgen.backends.target import CpuTarget
+from optgen.backends.target import CpuTarget, data_layout
 from optgen.ir import Kernel
 from optgen.ir.math import FUNCTIONS
 
@@ -24,6 +24,9 @@ class CpuModuleBuilder(ModuleBuilder):
     def __init__(self, kernel: Kernel, symbol: str, machine: CpuTarget) -> None:
         super().__init__(kernel, symbol, lookup_style(machine))
         self.module.triple = machine.triple
+        self.is_wasm = machine.is_wasm
+        if self.is_wasm:
+            self.module.data_layout = data_layout(machine)
         self.tune = machine.tune
         self.float_mode = FloatMode(self.module, machine.triple)
         self.has_fma = "fma" in machine.required() or machine.triple.startswith(("aarch64", "arm64"))

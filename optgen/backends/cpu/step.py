@@ -16,11 +16,13 @@ from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
 from optgen.backends.llvm import at, integer, load, maximum
-from optgen.backends.llvm_types import F64, I64, PTR
+from optgen.backends.llvm_types import F64, I32, I64, PTR
 from optgen.backends.module_builder import Env
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, Instr, Value
 from optgen.model import Kind
+
+_FIELD_TYPES = [I64 if x.is_integer else PTR for x in STEP_FIELDS]
 
 
 class TensorFunction(FunctionBuilder):
@@ -63,7 +65,7 @@ class StepFunction(TensorFunction):
     """A function with the address of an optgen_step; it is made in the function's first block."""
 
     def __init__(self, m: CpuModuleBuilder, b: ll.IRBuilder, step: Any) -> None:
-        self.b, self.step = b, step
+        self.m, self.b, self.step = m, b, step
         workspace = self.field("workspace")
         scalars = at(b, workspace, integer(len(m.layout.shared)), F64)
         n, buffers = self.field("n"), self.field("buffers")
@@ -82,7 +84,11 @@ class StepFunction(TensorFunction):
     def field(self, name: str) -> Any:
         """A field of the step."""
         k = STEP_FIELD_INDEX[name]
-        return load(self.b, self.step, integer(k), I64 if STEP_FIELDS[k].is_integer else PTR)
+        type = _FIELD_TYPES[k]
+        if not self.m.is_wasm:
+            return load(self.b, self.step, integer(k), type)
+        place = self.b.gep(self.step, [I32(0), I32(k)], inbounds=True, source_etype=ll.LiteralStructType(_FIELD_TYPES))
+        return self.b.load(place, typ=type)
 
     def count_elements(self) -> Any:
         """How many elements the step visits, of all tensors."""
