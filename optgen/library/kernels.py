@@ -14,7 +14,7 @@ from optgen.ir import Buffer, Kernel, Variant
 from optgen.ir.buffers import buffers
 from optgen.library.cpus import LibraryCpu
 from optgen.library.gpus import GpuCode, LibraryGpu, gpu_code
-from optgen.library.stages import Program, is_staged, program
+from optgen.library.stages import StageProgram, is_staged, program
 from optgen.model import Optimizer
 from optgen.objectcode import cache
 from optgen.stages.plan import KernelStage
@@ -54,7 +54,7 @@ class LibraryProgram:
     """An update in stages: its steps, their kernels, and the buffers that are no work arrays."""
 
     dtype: str
-    program: Program
+    program: StageProgram
     kernels: tuple[LibraryKernel, ...]
     buffers: tuple[Buffer, ...]
 

@@ -44,7 +44,7 @@ Step = KernelStep | LoopStep
 
 
 @dataclass(frozen=True)
-class Program:
+class StageProgram:
     """The steps of an update, its kernels and its work arrays."""
 
     steps: tuple[Step, ...]
@@ -88,7 +88,7 @@ def is_staged(spec: Optimizer, variant: Variant) -> bool:
     return not variant.evaluate and spec.is_staged(variant.flags)
 
 
-def program(spec: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> Program:
+def program(spec: Optimizer, variant: Variant, values: Mapping[str, float | None]) -> StageProgram:
     """The program of a variant; `values` has the numbers of turns and of entries. ValueError for what a library cannot
     have: it says what that is."""
     if spec.timings:
@@ -106,18 +106,18 @@ def program(spec: Optimizer, variant: Variant, values: Mapping[str, float | None
             raise ValueError("it has equations over other dimensions than those of the parameter")
     if any(kind_of_dims(x.axes)[0] is Kind.MATRIX for x in plan.arrays if x.axes):
         raise ValueError("it has values of other dimensions than those of the parameter")
-    return _Builder(plan, variant, values).program()
+    return _ProgramBuilder(plan, variant, values).program()
 
 
-class _Builder:
+class _ProgramBuilder:
     def __init__(self, plan: Plan, variant: Variant, values: Mapping[str, float | None]) -> None:
         self._plan, self._values = plan, values
         self._kernels = tuple(dict.fromkeys(x for x in plan.walk() if isinstance(x, KernelStage)))
         elements = "float64" if variant.dtype == "float64" else "float32"
         self._arrays, self._numbers = _shared_places(plan, [self._array(x, elements) for x in plan.arrays])
 
-    def program(self) -> Program:
-        return Program(tuple(self._made(self._plan.stages, {})), self._kernels, self._arrays)
+    def program(self) -> StageProgram:
+        return StageProgram(tuple(self._made(self._plan.stages, {})), self._kernels, self._arrays)
 
     def _array(self, array: StageArray, elements: str) -> WorkArray:
         kind = Kind.SHARED if array.is_shared else kind_of_dims(array.axes)[0] if array.axes else Kind.TENSOR

@@ -36,6 +36,16 @@ def program(folder: Path, *command: str) -> Path:
     return made
 
 
+@functools.cache
+def _powers(count: int) -> tuple[Array, Array]:
+    """What `count` steps of the generator multiply its state with, and add to it."""
+    factors = np.ones(count + 1, np.uint32)
+    for k in range(count):
+        factors[k + 1] = (int(factors[k]) * 1664525) & 0xFFFFFFFF
+    added = np.concatenate([[0], np.cumsum(factors[:-1], dtype=np.uint32)]).astype(np.uint32)
+    return factors, added * np.uint32(1013904223)
+
+
 class Drawn:
     """The numbers of many_steps.c."""
 
@@ -46,11 +56,8 @@ class Drawn:
         return [self._filled(rows * cols).reshape(rows, cols) for rows, cols in SHAPES]
 
     def _filled(self, count: int) -> Array:
-        factors = np.ones(count + 1, np.uint32)
-        for k in range(count):
-            factors[k + 1] = (int(factors[k]) * 1664525) & 0xFFFFFFFF
-        added = np.concatenate([[0], np.cumsum(factors[:-1], dtype=np.uint32)]).astype(np.uint32)
-        states = factors * np.uint32(self._state) + added * np.uint32(1013904223)
+        factors, added = _powers(count)
+        states = factors * np.uint32(self._state) + added
         self._state = int(states[-1])
         return (states[1:] & np.uint32(0xFFFFFF00)).view(np.int32).astype(np.float32) / np.float32(2**31)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.library.c_library import build
-from tests.library.many_steps import SOURCE, SPECS, expected
+from tests.library.many_steps import LIBRARIES, SOURCE, expected, libraries
 from tests.library.test_calls import HERE, SPEC
 from tests.process import run
 
@@ -70,8 +70,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("cpu", ["generic", "simd128"])
 def test_wasm_comes_to_the_same_bits(cpu: str, folder: Path) -> None:
-    build(folder, *SPECS, "--name", "three", "--triple", "wasm32-wasi", "--cpu", cpu)
-    do(folder, f"{CLANG} -std=c11 -O1 -Wall -Wextra -Werror {SOURCE} -I . libthree.a -lm -o many.wasm")
+    libraries(folder, "--triple", "wasm32-wasi", "--cpu", cpu)
+    archives = " ".join(f"lib{x}.a" for x in LIBRARIES)
+    do(folder, f"{CLANG} -std=c11 -O1 -Wall -Wextra -Werror {SOURCE} -I . {archives} -lm -o many.wasm")
     assert do(folder, "node --no-warnings run.mjs many.wasm > printed") == cpu
     assert (folder / "printed").read_bytes() == expected()
 

@@ -24,7 +24,7 @@ CLANG = "clang --target=x86_64-pc-windows-msvc -fuse-ld=lld"
 """A compiler with MSVC's binary interface, by the options of GCC; with `--driver-mode=cl` by those of MSVC."""
 HEADERS = "-fgnuc-version=12 -fmsc-version=0 -D_UCRT -D__USE_MINGW_ANSI_STDIO=0 -isystem /usr/share/mingw-w64/include"
 """What makes MinGW's headers those of Microsoft's C runtime."""
-MATH = ("exp", "floor", "ldexp", "pow")
+MATH = ("ceil", "exp", "floor", "fmin", "ldexp", "pow")
 """Functions of Microsoft's C runtime that MinGW has of its own, and its import library of the former therefore not."""
 MISSING = [x for x in (GCC, "wine", "clang", "lld-link", "llvm-lib") if shutil.which(x) is None]
 pytestmark = [pytest.mark.stress, pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")]
