@@ -147,7 +147,7 @@ def _gpu(args: argparse.Namespace) -> LibraryGpu | None:
         if args.cubin:
             raise Usage("--cubin is for --target cuda")
         return None
-    if args.triple and "apple" in args.triple:
+    if args.triple and any(x in args.triple for x in ("apple", "wasm")):
         raise Usage(f"--triple {args.triple}: there is no CUDA for it")
     if args.cubin and assembler() is None:
         raise Usage(

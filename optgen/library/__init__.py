@@ -15,5 +15,5 @@
 
 The source of a library is one C file. It begins with what all of them share: `system.c`, the pool of
 `optgen/threads/pool.c`, and the C files of this folder in the order of `source.FILES`. What depends on the device is in
-`threads.c` and `cpu.c`, or in `driver.c` and `cuda.c`; `tables.c` says what that has to be.
+`threads.c` and `cpu.c`, or in `driver.c`, `cuda.c` and `launches.c`; `tables.c` says what that has to be.
 """

@@ -7,11 +7,9 @@ import math
 from optgen.model import Flag
 
 _TENSOR_FIELDS = ("data", "grad", "shape", "rank")
-OPTION_FIELDS = (
-    *("abi", "dtype", "threads", "device", "seed", "parallel", "pool", "stream", "memory", "memory_bytes"),
-    "row_sparse",
-)
-"""Those that options have before the flags, on one device or another."""
+CPU_OPTIONS = ("abi", "dtype", "threads", "seed", "parallel", "pool", "memory", "memory_bytes", "row_sparse")
+GPU_OPTIONS = ("abi", "dtype", "device", "seed", "stream", "memory", "memory_bytes")
+"""The fields that all options have before the flags, of libraries for CPUs and for GPUs."""
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return co_yield compl
 concept const consteval constexpr constinit const_cast continue decltype default delete do double dynamic_cast else enum
@@ -26,7 +24,7 @@ linux unix errno NAN INFINITY EOF NULL assert
 
 def field(name: str) -> str:
     """The name of a field, which is no keyword of C or C++, and no field of every tensor or of all options."""
-    return f"{name}_" if name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *OPTION_FIELDS) else name
+    return f"{name}_" if name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *CPU_OPTIONS, *GPU_OPTIONS) else name
 
 
 def choice_name(flag: Flag, k: int) -> str:

@@ -1,12 +1,7 @@
 /* The CUDA driver, which is loaded when a context is first made: a library needs neither NVIDIA's headers nor a link with
    the driver. Functions are those of cuda.h, with their handles as pointers. */
 
-#if defined(_WIN32)
-#if !defined(WIN32_LEAN_AND_MEAN)
-#define WIN32_LEAN_AND_MEAN /* the rest of windows.h defines words as `small` */
-#endif
-#include <windows.h>
-#else
+#if !defined(_WIN32)
 #include <dlfcn.h>
 #endif
 

@@ -150,30 +150,29 @@ def option_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     """The same of options."""
     yield "uint32_t", "abi", "that of the header"
     yield "int32_t", "dtype", f"an optgen_dtype, of parameters; built: {', '.join(m.dtypes)}"
-    if m.on_gpu:
-        yield (
-            "int32_t",
-            "device",
-            "-1: the CUDA context of the thread, or if it has none GPU 0; else the number of a GPU",
-        )
-        yield "uint64_t", "seed", "of random draws"
-        yield "void *", "stream", "a CUstream or cudaStream_t, in which steps are queued; NULL: the default stream"
-    else:
-        yield (
-            "int32_t",
-            "threads",
-            "that share the work of large steps; 0: as many as there are CPUs, or as OpenMP says",
-        )
-        yield "uint64_t", "seed", "of random draws"
-        yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
-        yield "void *", "pool", "its first argument"
-    where = " of the GPU" if m.on_gpu else ""
-    yield "void *", "memory", f"for states, {m.prefix}_memory_bytes() bytes{where}; NULL: the library allocates it"
-    yield "int64_t", "memory_bytes", "its size"
-    if not m.on_gpu:
-        about = "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none"
-        yield "const uint8_t *", "row_sparse", about
+    yield from _gpu_fields(m) if m.on_gpu else _cpu_fields(m)
     yield from _flag_fields(m)
+
+
+def _cpu_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
+    """The options of libraries for CPUs."""
+    yield "int32_t", "threads", "that share the work of large steps; 0: as many as there are CPUs, or as OpenMP says"
+    yield "uint64_t", "seed", "of random draws"
+    yield "optgen_parallel_for", "parallel", "the program's own threads, in place of the library's; NULL: none"
+    yield "void *", "pool", "its first argument"
+    yield "void *", "memory", f"for states, of {m.prefix}_memory_bytes() bytes; NULL: the library allocates it"
+    yield "int64_t", "memory_bytes", "its size"
+    sparse = "n times 1 for a tensor whose gradients may be row-sparse, else 0; NULL: none"
+    yield "const uint8_t *", "row_sparse", sparse
+
+
+def _gpu_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
+    """Those of libraries for GPUs."""
+    yield "int32_t", "device", "-1: the thread's CUDA context, or GPU 0 if it has none; else the number of a GPU"
+    yield "uint64_t", "seed", "of random draws"
+    yield "void *", "stream", "a cudaStream_t or CUstream, in which steps are queued; NULL: the default stream"
+    yield "void *", "memory", f"for states, {m.prefix}_memory_bytes() bytes of the GPU; NULL: the library allocates it"
+    yield "int64_t", "memory_bytes", "its size"
 
 
 def _flag_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
@@ -183,11 +182,6 @@ def _flag_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
         if flag.per_param:
             about.append(f"for each of n tensors; NULL: {m.flag_default(flag)} for all")
         yield "const int32_t *" if flag.per_param else "int32_t", field(flag.name), ", ".join(about)
-
-
-def option_names(m: LibrarySpec) -> list[str]:
-    """The options before the flags."""
-    return [name for _, name, _ in option_fields(m)][: -len(m.chosen_flags) or None]
 
 
 def option_defaults(m: LibrarySpec) -> Iterator[tuple[str, str]]:
@@ -237,13 +231,14 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     for k, phase in enumerate(m.phases):
         name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
-        about = f"{what}: updates all tensors{_after_errors(m)}"
+        queued = ", as work of options.stream" if m.on_gpu else ""
+        about = f"{what}: updates all tensors{queued}. {_after_errors(m)}"
         call = "step(SPEC, context, (const double *)hyper"
         yield status(name, f"{context}, const {p}_hyper *hyper", about, f"{call}, 0, {k})")
         about = "The same, with n hyper-parameters: those of each tensor."
         yield status(f"{name}_each", f"{context}, const {p}_hyper *hypers", about, f"{call}s, {stride}, {k})")
     if m.spec.evaluate:
-        queued = ", in the order of the stream" if m.on_gpu else ""
+        queued = ", as work of options.stream" if m.on_gpu else ""
         about = f"Writes the weights to evaluate with to out[i], one for each tensor{queued}; nothing else changes."
         arguments = f"{context}, const {p}_hyper *hyper, void *const *out"
         yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)hyper, out)")
@@ -259,9 +254,7 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     yield status("state", arguments, about, "state(SPEC, context, i, name, data, bytes)")
     about = "Writes counts and states to a file (safetensors), which is replaced when the new one is complete."
     yield status("save", f"{context}, const char *path", about, "save(SPEC, context, path)")
-    about = "Reads counts and states. After an error" + (
-        " of the file nothing has changed." if m.on_gpu else " nothing has changed."
-    )
+    about = f"Reads counts and states. {_after_errors(m)}"
     yield status("load", f"{context}, const char *path", about, "load(SPEC, context, path)")
     about = "The updates that each of the n tensors has had, which may be changed: 0 to 2^53. NULL after an error."
     yield CFunction(f"{p}_counts", f"int64_t *{p}_counts({context})", about, "counts(SPEC, context)")
@@ -270,9 +263,7 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
 
 
 def _after_errors(m: LibrarySpec) -> str:
-    if m.on_gpu:
-        return ". It is queued in options.stream.\n   After an error nothing has changed, unless its text says so."
-    return ". After an error nothing has changed."
+    return f"After an error nothing has changed{', unless its text says so' if m.on_gpu else ''}."
 
 
 def _place_of_states(m: LibrarySpec) -> str:

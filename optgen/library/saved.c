@@ -284,8 +284,10 @@ static optgen_status load(const spec *s, void *address, const char *path)
                       path);
     if (!status)
         status = copy_states(c, &f, 0);
-    if (!status)
+    if (!status) {
         status = copy_states(c, &f, 1);
+        status = status ? fail_further(status, "; a part of the counts and states is that of the file") : status;
+    }
     if (!status)
         c->due = 0;
     free(f.entries);

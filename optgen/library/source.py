@@ -17,11 +17,11 @@ from optgen.execute import buffers, storage
 from optgen.execute.choice import SMALLEST_QUANTIZED
 from optgen.facts import fact
 from optgen.ir import Buffer, is_gradient
-from optgen.library.c_text import field, quoted, real
+from optgen.library.c_text import CPU_OPTIONS, GPU_OPTIONS, field, quoted, real
 from optgen.library.conditions import chooser
 from optgen.library.cpus import LibraryCpu
 from optgen.library.gpus import LibraryGpu, code_table
-from optgen.library.header import DTYPES, functions, option_names
+from optgen.library.header import DTYPES, functions
 from optgen.library.kernels import LibraryKernel, LibraryProgram, Made
 from optgen.library.specs import LibrarySpec
 from optgen.library.stages import KernelStep, Step
@@ -37,7 +37,7 @@ FILES = (
 )
 """The files of this folder that follow `system` and the pool, in order; in the place of DEVICE those of the device."""
 CPU_FILES = ("quota", "threads", "cpu")
-GPU_FILES = ("driver", "cuda")
+GPU_FILES = ("driver", "cuda", "launches")
 _KINDS = {
     Kind.ELEM: "KIND_ELEM",
     Kind.ROW: "KIND_ROW",
@@ -459,7 +459,7 @@ def _request(m: LibrarySpec) -> list[str]:
         f'        return fail(OPTGEN_BAD_ABI, "{p}: the options are of another header, or were not filled by "',
         f'                    "{p}_options_defaults()");',
         "    memset(asked, 0, sizeof *asked);",
-        *(f"    asked->{x} = options->{x};" for x in option_names(m) if x != "abi"),
+        *(f"    asked->{x} = options->{x};" for x in (GPU_OPTIONS if m.on_gpu else CPU_OPTIONS) if x != "abi"),
         *(line for k, flag in enumerate(m.chosen_flags) for line in _asked_flag(m, k, flag)),
         "    asked->flags = flags;",
         "    asked->flags_each = each;",

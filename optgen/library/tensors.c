@@ -13,6 +13,14 @@ static optgen_status fail(optgen_status status, const char *format, ...)
     return status;
 }
 
+/* Adds to the text of an error that was told. */
+static optgen_status fail_further(optgen_status status, const char *more)
+{
+    const size_t length = strlen(error_text);
+    snprintf(error_text + length, sizeof error_text - length, "%s", more);
+    return status;
+}
+
 static optgen_status no_memory(const spec *s) { return fail(OPTGEN_NO_MEMORY, "%s: there is no memory", s->name); }
 
 /* ---------------------------------------------------------------- hyper-parameters */

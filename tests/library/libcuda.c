@@ -22,6 +22,7 @@ static _Thread_local int depth;
 static launcher launch_function;
 static char refused[64];
 static int refused_after, refused_status, capturing;
+static void *expected_stream;
 static struct {
     uint64_t address, bytes;
     int ordinal;
@@ -39,6 +40,9 @@ void refuse(const char *name, int after, int status)
     refused_after = after;
     refused_status = status;
 }
+
+/* All that is queued must be in this stream, at first in the default one. */
+void expect_stream(void *stream) { expected_stream = stream; }
 
 void capture(int begin) { capturing = begin; }
 int depth_of_contexts(void) { return depth; }
@@ -103,6 +107,11 @@ static int fails(const char *name)
     BEGIN                                      \
     if (depth == 0 || stack[depth] == NULL)    \
         return 201;
+
+#define IN_STREAM                  \
+    IN_CONTEXT                     \
+    if (stream != expected_stream) \
+        return 400;
 
 /* ---------------------------------------------------------------- the driver */
 
@@ -182,8 +191,7 @@ static int is_inside(uint64_t address, size_t bytes)
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
 {
-    IN_CONTEXT
-    (void)stream;
+    IN_STREAM
     if (!is_inside(to, bytes))
         return 1;
     memcpy((void *)(uintptr_t)to, from, bytes);
@@ -192,8 +200,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 {
-    IN_CONTEXT
-    (void)stream;
+    IN_STREAM
     if (!is_inside(from, bytes))
         return 1;
     memcpy(to, (void *)(uintptr_t)from, bytes);
@@ -202,8 +209,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream)
 {
-    IN_CONTEXT
-    (void)stream;
+    IN_STREAM
     if (!is_inside(to, bytes))
         return 1;
     memset((void *)(uintptr_t)to, value, bytes);
@@ -259,8 +265,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *number, void *of, int threa
 int cuLaunchKernel(void *of, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y, unsigned threads_z,
                    unsigned shared, void *stream, void **arguments, void **extra)
 {
-    IN_CONTEXT
-    (void)stream;
+    IN_STREAM
     const function *const own = of;
     if (y != 1 || z != 1 || threads_y != 1 || threads_z != 1 || shared || extra || !launch_function)
         return 1;
@@ -277,8 +282,8 @@ int cuEventCreate(void **event, unsigned flags)
 
 int cuEventRecord(void *event, void *stream)
 {
-    IN_CONTEXT
-    (void)event, (void)stream;
+    IN_STREAM
+    (void)event;
     n_recorded++;
     return 0;
 }
@@ -298,5 +303,5 @@ int cuEventDestroy_v2(void *event)
     return 0;
 }
 
-int cuStreamSynchronize(void *stream) { IN_CONTEXT (void)stream; return 0; }
-int cuStreamIsCapturing(void *stream, int *status) { IN_CONTEXT (void)stream; *status = capturing; return 0; }
+int cuStreamSynchronize(void *stream) { IN_STREAM return 0; }
+int cuStreamIsCapturing(void *stream, int *status) { IN_STREAM *status = capturing; return 0; }

@@ -1,4 +1,5 @@
-"""Every spec that a library in C can have, beside Python's steps; in `make stress`."""
+"""Every spec that a library in C can have, beside Python's steps, for CPUs and for GPUs, which a stand-in is; in `make
+stress`."""
 
 from __future__ import annotations
 
@@ -13,23 +14,33 @@ from optgen import specfiles
 from optgen.cli import main
 from optgen.cli.library import prefix_of
 from tests.library.c_library import CLibrary, Context
+from tests.library.gpu import StandIn
+from tests.library.trajectory import is_same
 
 pytestmark = [pytest.mark.stress, pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")]
 
-SHAPES: list[tuple[int, ...]] = [(37,), (70, 90), (3, 4, 5), (), (128, 64)]
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "cpu": [(37,), (70, 90), (3, 4, 5), (), (128, 64)],
+    "cuda": [(37,), (7, 10), (3, 4, 5), (), (4500,)],
+}
 STEPS = 3
 
 
+@pytest.mark.parametrize("target", SHAPES)
 @pytest.mark.parametrize("name", specfiles.all_available())
-def test_a_context_steps_as_python_does(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rule = optgen.load(name)
-    if main(["build", name, "--cpu", "native", "--name", "own", "-o", str(tmp_path)]) == 2:
+def test_a_context_steps_as_python_does(
+    name: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule, driver = optgen.load(name), StandIn(tmp_path)
+    monkeypatch.setenv("CC", driver.compiler)
+    if main(["build", name, "--target", target, "--cpu", "native", "--name", "own", "-o", str(tmp_path)]) == 2:
         pytest.skip(capsys.readouterr().err)
-    own, rng = CLibrary(tmp_path, "own").spec(prefix_of(name)), np.random.default_rng(0)
+    prefix, place = prefix_of(name), np.copy if target == "cpu" else driver.array
+    own = CLibrary(tmp_path, "own").spec(prefix if target == "cpu" else f"{prefix}_cuda")
     only_matrices = any("rank" in require.names for require in rule.spec.requires)
-    shapes = [x for x in SHAPES if len(x) == 2 or not only_matrices]
-    weights, grads = ([rng.normal(size=x).astype(np.float32) for x in shapes] for _ in range(2))
-    inputs = {x: [rng.normal(size=s).astype(np.float32) for s in shapes] for x in own.inputs}
+    shapes, rng = [x for x in SHAPES[target] if len(x) == 2 or not only_matrices], np.random.default_rng(0)
+    weights, grads = ([place(rng.normal(size=x).astype(np.float32)) for x in shapes] for _ in range(2))
+    inputs = {x: [place(rng.normal(size=s).astype(np.float32)) for s in shapes] for x in own.inputs}
     given = dict.fromkeys(rule.spec.given, 0.5)
     others, hyper = [w.copy() for w in weights], own.hyper(**given)
     context = Context(own, weights, grads, inputs, hyper)
@@ -40,8 +51,8 @@ def test_a_context_steps_as_python_does(name: str, tmp_path: Path, capsys: pytes
                 g[...] = rng.normal(size=g.shape)
             context.step(hyper, phase)
             (getattr(bound, phase) if phase else bound)(**given)
-    assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
+    assert all(is_same(w.tobytes(), x) for w, x in zip(weights, others, strict=True)), driver.errors
     for state, kept in bound.state.arrays.items():
         for i, x in enumerate(kept):
-            assert x is None or context.state(i, state) == np.asarray(x).tobytes(), (state, i)
+            assert x is None or is_same(context.state(i, state), np.asarray(x)), (state, i)
     context.destroy()

@@ -57,7 +57,7 @@ def compare(
         assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
     for name, kept in bound.state.arrays.items():
         for i, x in enumerate(kept):
-            assert x is None or _is_same(context.state(i, name, read), np.asarray(x)), (name, i)
+            assert x is None or is_same(context.state(i, name, read), np.asarray(x)), (name, i)
     assert context.counts() == [steps] * len(shapes)
     _check_files(own, context, bound.state, folder)
     if own.entry["evaluate"]:
@@ -69,7 +69,7 @@ def compare(
     context.destroy()
 
 
-def _is_same(found: bytes, expected: Array) -> bool:
+def is_same(found: bytes, expected: Array) -> bool:
     """Whether bytes are those of an array, but for NaN, which has several."""
     if found == expected.tobytes():
         return True
@@ -88,7 +88,7 @@ def _check_files(own: CSpec, context: Context, state: optgen.State, folder: Path
     assert found.keys() == expected.keys()
     for name, x in found.items():
         assert (x.dtype, x.shape) == (expected[name].dtype, expected[name].shape)
-        assert _is_same(x.tobytes(), expected[name]), name
+        assert is_same(x.tobytes(), expected[name]), name
     before = {name: x.copy() for name, x in expected.items()}
     save_file({name: np.zeros_like(x) for name, x in before.items()}, folder / "zeros.safetensors")
     save_file(before, folder / "python.safetensors")
