@@ -134,6 +134,6 @@ format: $(READY)
 	$(BIN)/optgen fmt
 
 clean:
-	find generated -mindepth 1 ! -name README.md -delete
+	find generated -mindepth 1 ! -name README.md ! -path 'generated/example*' -delete
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find optgen runtime tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -67,4 +67,4 @@ def test_what_a_system_has_not_is_refused_in_words(
 def test_newer_cpus_convert_float16_on_windows(spec: str, tmp_path: Path) -> None:
     chosen = ["--triple", "x86_64-pc-windows-gnu", "--dtype", "float16", "--cpu", "x86-64-v3,x86-64-v4"]
     assert main(["build", spec, "-o", str(tmp_path / "out"), *chosen]) == 1
-    assert len(list((tmp_path / "out" / "kernels").iterdir())) == 2
+    assert len(list((tmp_path / "out" / "kernels").glob("*.o"))) == 2
