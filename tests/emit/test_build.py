@@ -19,6 +19,7 @@ from optgen.ir import Variant
 from optgen.ir.cost import cost
 from optgen.pipeline import build as build_ir
 from optgen.pipeline import plan
+from tests.library.c_library import schema
 
 SPEC = """\
 optimizer Odd "a title that ends */ no comment" alias Strange
@@ -99,6 +100,20 @@ def test_the_manifest_says_how_to_call(built: Path) -> None:
     kernel = plan(build_ir(optgen.parse(SPEC), Variant({"kind": "with-dash"})))
     assert dash["hyper"] == list(kernel.hyper)
     assert dash["cost"]["bytes"] == cost(kernel).bytes == 28 and dash["cost"]["sweeps"] == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--target", "cuda"]])
+def test_manifests_are_as_their_schema_says(more: list[str], tmp_path: Path) -> None:
+    (tmp_path / "odd.opt").write_text(SPEC)
+    specs = [str(tmp_path / "odd.opt"), "adafactor", "schedulefree_adamw", "sgld"]
+    assert main(["build", "--kernels", *specs, "--dtype", "float16", "--master", *more, "-o", str(tmp_path)]) == 0
+    found = list(tmp_path.glob("*/*.json"))
+    assert len(found) == 4
+    for path in found:
+        manifest = json.loads(path.read_text())
+        schema("kernels.json").validate(manifest)
+        del manifest["variants"][0]["buffers"][0]["kind"]
+        assert not schema("kernels.json").is_valid(manifest)
 
 
 def test_kernels_with_masters_and_states_in_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
