@@ -44,7 +44,8 @@ LAYERS: dict[str, list[str]] = {
         "specs",
         "conditions kernels",
         "header",
-        "rust source",
+        "rust tables",
+        "source",
         "files",
     ],
     "optgen.execute": [

@@ -10,7 +10,8 @@
     conditions  the flags that follow from parameters, as C
     header      the header: typed structures and functions
     rust        the same as a module of Rust
-    source      the source: tables of what was built, and the functions of the header
+    tables      the tables of what was built
+    source      the source: what all libraries share, tables, and the functions of the header
     files       what is written, and compiled where there is a C compiler
 
 The source of a library is one C file. It begins with what all of them share: `system.c`, the pool of

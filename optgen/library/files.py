@@ -23,9 +23,10 @@ from optgen.library.gpus import LibraryGpu
 from optgen.library.header import ABI, abi, header, option_fields, tensor_fields
 from optgen.library.kernels import Made, Maker, made
 from optgen.library.rust import module
-from optgen.library.source import BuiltSpec, source
+from optgen.library.source import source
 from optgen.library.specs import LibrarySpec
 from optgen.library.systems import System
+from optgen.library.tables import BuiltSpec
 
 Each = Callable[..., Any]
 """Calls a function for each of many arguments, in several processes: `optgen.cli.workers.each`."""
