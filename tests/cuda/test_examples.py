@@ -40,6 +40,16 @@ def test_the_emitted_ptx(
     assert capsys.readouterr().out.endswith(SAME)
 
 
+def test_the_plane(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", "adam", "--target", "cuda", "--kernels", "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["plane_pycuda.py", str(tmp_path / "adam")])
+    runpy.run_path(str(FOLDER.parent / "embed" / "plane_pycuda.py"), run_name="__main__")
+    assert capsys.readouterr().out == "2.000 -3.000 1.000, loss 0.000000\n"
+
+
 def test_arrays_of_pycuda(gpu: Gpu, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run(monkeypatch, "arrays.py", "pycuda")
     assert capsys.readouterr().out == SAME
