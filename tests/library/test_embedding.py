@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from optgen.backends.step_struct import STEP_FIELDS
 from tests.library.c_library import build
 from tests.process import run
 
@@ -41,6 +42,11 @@ def test_documents_have_the_program_and_what_it_prints() -> None:
     assert re.findall(r"```c\n(.*?)```", TEXT, re.DOTALL) == [(EXAMPLES / "plane.c").read_text()]
     assert f"\n    {EXPECTED}" in TEXT and f"\n    {EXPECTED}" in README
     assert "    cc plane.c -I adam adam/libadam.a -lm -pthread -o plane\n    ./plane\n" in TEXT
+
+
+def test_documents_have_the_fields_of_steps() -> None:
+    rows = [f"| `{field.c_type}{field.name}` | {field.doc} |" for field in STEP_FIELDS]
+    assert "\n| field | |\n|---|---|\n" + "\n".join(rows) + "\n\n" in TEXT
 
 
 @pytest.mark.parametrize("command", re.findall(r"`([^`\n]+(?:plane|\.so))`", README))
