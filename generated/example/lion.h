@@ -105,7 +105,7 @@ typedef struct lion_options {
 } lion_options;
 
 /* Of these structures: options that say another number are refused. */
-#define LION_ABI 0xa532bb56u
+#define LION_ABI 0xebaee065u
 
 typedef struct lion_context lion_context;
 
@@ -136,8 +136,8 @@ static inline lion_options lion_options_defaults(void)
    lion_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time. */
 OPTGEN_API optgen_status lion_create(lion_context **context, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *hyper);
 
-/* How many bytes options.memory must have: it follows from shapes alone. -1 after an error. */
-OPTGEN_API int64_t lion_memory_bytes(const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *hyper);
+/* How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone. */
+OPTGEN_API optgen_status lion_memory_bytes(int64_t *bytes, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *hyper);
 
 /* A step: updates all tensors. After an error nothing has changed. */
 OPTGEN_API optgen_status lion_step(lion_context *context, const lion_hyper *hyper);

@@ -92,7 +92,7 @@ typedef struct lion_cuda_options {
 } lion_cuda_options;
 
 /* Of these structures: options that say another number are refused. */
-#define LION_CUDA_ABI 0x9271ded9u
+#define LION_CUDA_ABI 0xcfbf7589u
 
 typedef struct lion_cuda_context lion_cuda_context;
 
@@ -124,8 +124,8 @@ static inline lion_cuda_options lion_cuda_options_defaults(void)
    lion_cuda_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time. */
 OPTGEN_API optgen_status lion_cuda_create(lion_cuda_context **context, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *hyper);
 
-/* How many bytes options.memory must have: it follows from shapes alone. -1 after an error. */
-OPTGEN_API int64_t lion_cuda_memory_bytes(const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *hyper);
+/* How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone. */
+OPTGEN_API optgen_status lion_cuda_memory_bytes(int64_t *bytes, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *hyper);
 
 /* A step: updates all tensors, as work of options.stream. After an error nothing has changed, unless its text says so. */
 OPTGEN_API optgen_status lion_cuda_step(lion_cuda_context *context, const lion_cuda_hyper *hyper);

@@ -23,6 +23,12 @@ assert c complex ctype errno fenv float inttypes limits locale m math pthread rt
 stdbool stddef stdint stdio stdlib string threads time uchar unistd wchar
 """
 """Headers and libraries of C, which one of ours must not hide."""
+_FUNCTIONS = """
+cnd epoll mtx posix_spawn_file_actions posix_spawnattr pthread pthread_attr pthread_barrier pthread_barrierattr
+pthread_cond pthread_condattr pthread_key pthread_mutex pthread_mutexattr pthread_rwlock pthread_rwlockattr pthread_spin
+sem thrd timer tss
+"""
+"""Where functions of C and of POSIX begin that end with _create or _destroy, as ours do: a program would call ours."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +105,8 @@ def build(args: argparse.Namespace) -> int:
         if ours.fullmatch(old.name) and f"kernels/{old.name}" not in found:
             old.unlink()
     if command is None:
+        for name in library.system.made(library.name):  # of a build before, of which the header is gone
+            (args.output / name).unlink(missing_ok=True)
         what = f"no C compiler for {args.triple}" if args.triple else "no C compiler"
         print(f"optgen: {shown(args.output)} has no library, as there is {what}: set CC to one", file=sys.stderr)
         return 1

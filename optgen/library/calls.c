@@ -49,16 +49,17 @@ static context *context_at(const spec *s, const void *address, int taken)
 
 /* ---------------------------------------------------------------- what programs call */
 
-static int64_t memory_bytes(const spec *s, const void *tensors, size_t stride, int64_t n, const request *r,
-                            const double *hyper)
+static optgen_status memory_bytes(int64_t *bytes, const spec *s, const void *tensors, size_t stride, int64_t n,
+                                  const request *r, const double *hyper)
 {
+    if (!bytes)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: bytes is NULL", s->name);
     optgen_status status;
     context *const c = planned(s, tensors, stride, n, r, hyper, 1, &status);
     if (!c)
-        return -1;
-    const int64_t bytes = (int64_t)memory_of(c).device;
-    (void)give_back(c);
-    return bytes;
+        return status;
+    *bytes = (int64_t)memory_of(c).device;
+    return give_back(c);
 }
 
 static optgen_status create(void **out, const spec *s, const void *tensors, size_t stride, int64_t n, const request *r,
@@ -238,6 +239,8 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
     if (!status)
         status = set_hyper(c, hyper, stride);
     if (!status)
+        status = ready_rows(c);
+    if (!status)
         status = run(c, phase, phase > 0, phase == 0);
     if (!status)
         c->due = (phase + 1) % s->phases;
@@ -284,9 +287,7 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
         m->grad = grads[i];
         m->present = -1;
     }
-    optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
-    if (!status)
-        status = set_index(c);
+    const optgen_status status = check_memory(c, c->memory, c->memory_bytes, NULL);
     for (int64_t i = 0; status && i < c->n; i++) {
         c->members[i].grad = c->members[i].grad_before;
         c->members[i].present = c->members[i].present_before;
@@ -311,26 +312,19 @@ static inline optgen_status set_rows(const spec *s, void *address, int64_t i, co
     optgen_status status = check_rows(s, m, i, values, rows, count);
     if (status)
         return status;
+    if (!is_lazy(c, m) && !m->copy)
+        m->copy = malloc((size_t)(m->size * bytes_of(c->dtype)) + 1);
+    if (!is_lazy(c, m) && !m->copy)
+        return no_memory(s);
     const member before = *m;
     m->grad = count && m->size ? values : m->data; /* of no rows nothing is read */
     m->index = rows;
     m->present = count;
-    status = count && m->size ? check_memory(c, c->memory, c->memory_bytes, NULL) : OPTGEN_OK;
-    if (!status && !is_lazy(c, m)) {
-        status = fill_copy(c, m, values, rows, count);
-        m->grad = m->copy;
-        m->present = -1;
-    }
-    if (!status)
-        status = set_index(c);
-    if (status) {
-        char *const copy = m->copy;
+    status = check_memory(c, c->memory, c->memory_bytes, NULL);
+    if (status)
         *m = before;
-        m->copy = copy;
-        return status;
-    }
     set_all_pointers(c);
-    return OPTGEN_OK;
+    return status;
 }
 
 /* Where a state of a tensor is, and how many bytes it has. */

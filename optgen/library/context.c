@@ -111,7 +111,8 @@ static void set_pointers(context *c, int32_t section, void *const *out)
             const int64_t i = own->order[j];
             const member *const m = &c->members[i];
             for (int32_t b = 0; b < k->n_buffers; b++) {
-                void *const places[] = {m->data, (void *)m->grad, NULL, NULL, out ? out[i] : NULL};
+                const void *const grad = m->present >= 0 && !is_lazy(c, m) ? m->copy : m->grad;
+                void *const places[] = {m->data, (void *)grad, NULL, NULL, out ? out[i] : NULL};
                 const buffer *const of = &k->buffers[b];
                 own->buffers[j * k->n_buffers + b] = of->role == ROLE_STATE ? m->states[of->number]
                                                      : of->role == ROLE_ARRAY ? own->arrays[j * own->program->n_arrays + of->number]

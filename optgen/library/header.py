@@ -59,11 +59,12 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
 def abi(m: LibrarySpec) -> int:
-    """The number by which a library knows that a program was compiled with its header: it follows from ABI and from the
-    fields of all structures."""
+    """The number by which a library knows that a program was compiled with its header: it follows from ABI, from the
+    fields of all structures, and from how weights and states are stored."""
     fields = [*tensor_fields(m), *hyper_fields(m), *option_fields(m)]
     choices = [(f.name, f.choices) for f in m.chosen_flags]
-    text = json.dumps([ABI, m.prefix, [(c_type, name) for c_type, name, _ in fields], choices, m.spec.phases])
+    stored = [list(m.dtypes), m.master, dict(m.storage), {x: m.args.values.get(x) for x in m.fixed}]
+    text = json.dumps([ABI, m.prefix, [(c_type, name) for c_type, name, _ in fields], choices, m.spec.phases, stored])
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
@@ -226,8 +227,8 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
     given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
     memory = _GPU_MEMORY if m.on_gpu else _MEMORY
     yield status("create", f"{p}_context **context, {given}", _CREATE.replace("MEMORY", memory).replace("PREFIX", p))
-    about = "How many bytes options.memory must have: it follows from shapes alone. -1 after an error."
-    yield CFunction(f"{p}_memory_bytes", f"int64_t {p}_memory_bytes({given})", about)
+    about = "How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone."
+    yield status("memory_bytes", f"int64_t *bytes, {given}", about)
     for k, phase in enumerate(m.phases):
         name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"

@@ -217,7 +217,7 @@ def _context(m: LibrarySpec, name: str) -> str:
     state = "i: i64, name: *const c_char, data: *mut *mut c_void, bytes: *mut i64"
     declared = [
         f"fn {p}_create(context: *mut *mut c_void, {made_with}) {status}",
-        f"fn {p}_memory_bytes({made_with}) -> i64;",
+        f"fn {p}_memory_bytes(bytes: *mut i64, {made_with}) {status}",
         *(f"fn {p}_{step}({own}, {hyper}) {status}" for step in steps),
         *(f"fn {p}_{step}_each({own}, {hyper}) {status}" for step in steps),
         f"fn {p}_counts({own}) -> *mut i64;",
@@ -284,10 +284,8 @@ impl NAME {
         options: &NAMEOptions,
         hyper: &NAMEHyper,
     ) -> Result<usize, Error> {
-        let bytes = unsafe { PREFIX_memory_bytes(tensors.as_ptr(), tensors.len() as i64, options, hyper) };
-        if bytes < 0 {
-            checked(BAD_ARGUMENT)?;
-        }
+        let (mut bytes, n) = (0, tensors.len() as i64);
+        checked(unsafe { PREFIX_memory_bytes(&mut bytes, tensors.as_ptr(), n, options, hyper) })?;
         Ok(bytes as usize)
     }
 

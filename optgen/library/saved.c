@@ -141,6 +141,8 @@ static int replace_file(const context *c, const char *path, const text *header, 
     return 0;
 }
 
+enum { MOST_TRIES = 1000 }; /* names of files that other processes of this number may have left */
+
 /* Writes the counts and states of a context. A file of this name is replaced when the new one is complete. */
 static optgen_status save(const spec *s, void *address, const char *path)
 {
@@ -159,9 +161,15 @@ static optgen_status save(const spec *s, void *address, const char *path)
     char *const temporary = malloc(room);
     if (header.is_whole && temporary) {
         static atomic_uint number;
-        snprintf(temporary, room, "%s.%ld.%u.new", path, process_number(), atomic_fetch_add(&number, 1));
-        if (!replace_file(c, path, &header, temporary, &status) && !status)
-            status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written: %s", s->name, path, strerror(errno));
+        int is_saved = 0;
+        errno = EEXIST;
+        for (int tries = 0; tries < MOST_TRIES && !is_saved && !status && errno == EEXIST; tries++) {
+            snprintf(temporary, room, "%s.%ld.%u.new", path, process_number(), atomic_fetch_add(&number, 1));
+            is_saved = replace_file(c, path, &header, temporary, &status);
+        }
+        if (!is_saved && !status)
+            status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written, by way of '%s': %s", s->name, path, temporary,
+                          strerror(errno));
     } else {
         status = no_memory(s);
     }

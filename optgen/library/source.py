@@ -192,7 +192,11 @@ def _functions(m: LibrarySpec) -> str:
             "        *context = made;",
             "    return status;",
         ],
-        f"{p}_memory_bytes": [*begin, f"    return {asked} ? -1 : memory_bytes({passed});"],
+        f"{p}_memory_bytes": [
+            *begin,
+            f"    const optgen_status status = {asked};",
+            f"    return status ? status : memory_bytes(bytes, {passed});",
+        ],
     }
     lines = _request(m)
     for f in functions(m):

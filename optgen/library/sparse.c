@@ -1,33 +1,9 @@
-/* Row-sparse gradients: those that have some rows of a tensor, and zeros elsewhere. */
-
-/* Hands the rows of gradients to the kernels. */
-static optgen_status set_index(context *c)
-{
-    for (int64_t g = 0; c->has_sparse && g < c->first_group[1]; g++) {
-        group *const own = &c->groups[g];
-        for (int64_t j = 0; j < own->step.n; j++) {
-            const member *const m = &c->members[own->order[j]];
-            const int lazy = is_lazy(c, m) && m->present >= 0;
-            own->index[j] = lazy ? m->index : NULL;
-            own->present[j] = !lazy ? -1 : m->size ? m->present : 0; /* rows without elements are not updated */
-        }
-        own->step.index = own->index;
-        own->step.present = own->present;
-        const int64_t needed = own->kernel->program ? 0 : workspace_bytes(own);
-        if (needed > own->workspace_bytes) {
-            double *const more = realloc(own->more, (size_t)needed);
-            if (!more)
-                return no_memory(c->spec);
-            own->more = own->step.workspace = more;
-            own->workspace_bytes = needed;
-        }
-    }
-    return OPTGEN_OK;
-}
+/* Row-sparse gradients: those that have some rows of a tensor, and zeros elsewhere. The numbers of rows and their values
+   are the program's memory, which each step reads. */
 
 /* An error if rows are none of the tensor, or not in order. */
-static inline optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
-                                int64_t count)
+static optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
+                                       int64_t count)
 {
     if (count < 0 || count > m->length || (count && !rows) || (count && m->size && !values))
         return count < 0 || count > m->length
@@ -45,16 +21,50 @@ static inline optgen_status check_rows(const spec *s, const member *m, int64_t i
     return OPTGEN_OK;
 }
 
-/* Fills the dense copy of a gradient, for kernels that update all rows. */
-static inline optgen_status fill_copy(const context *c, member *m, const void *values, const int64_t *rows, int64_t count)
+/* Fills the dense copy of a gradient, for a kernel that updates all rows. */
+static void fill_copy(const context *c, member *m)
 {
     const size_t all = (size_t)(m->size * bytes_of(c->dtype)), bytes = m->length ? all / (size_t)m->length : 0;
-    if (!m->copy)
-        m->copy = malloc(all + 1);
-    if (!m->copy)
-        return no_memory(c->spec);
     memset(m->copy, 0, all);
-    for (int64_t k = 0; k < count && bytes; k++)
-        memcpy(m->copy + (size_t)rows[k] * bytes, (const char *)values + (size_t)k * bytes, bytes);
+    for (int64_t k = 0; k < m->present && bytes; k++)
+        memcpy(m->copy + (size_t)m->index[k] * bytes, (const char *)m->grad + (size_t)k * bytes, bytes);
+}
+
+/* Has the kernel of a group update the rows of gradients alone, where it can. */
+static optgen_status set_index(const context *c, group *own)
+{
+    for (int64_t j = 0; j < own->step.n; j++) {
+        const member *const m = &c->members[own->order[j]];
+        const int lazy = is_lazy(c, m) && m->present >= 0;
+        own->index[j] = lazy ? m->index : NULL;
+        own->present[j] = !lazy ? -1 : m->size ? m->present : 0; /* rows without elements are not updated */
+    }
+    own->step.index = own->index;
+    own->step.present = own->present;
+    const int64_t needed = own->kernel->program ? 0 : workspace_bytes(own);
+    if (needed > own->workspace_bytes) {
+        double *const more = realloc(own->more, (size_t)needed);
+        if (!more)
+            return no_memory(c->spec);
+        own->more = own->step.workspace = more;
+        own->workspace_bytes = needed;
+    }
     return OPTGEN_OK;
+}
+
+/* Makes a step of row-sparse gradients ready. An error if rows, which a program may have changed, are none. */
+static optgen_status ready_rows(context *c)
+{
+    optgen_status status = OPTGEN_OK;
+    for (int64_t i = 0; c->has_sparse && i < c->n && !status; i++) {
+        const member *const m = &c->members[i];
+        if (m->present >= 0)
+            status = check_rows(c->spec, m, i, m->grad, m->index, m->present);
+    }
+    for (int64_t g = 0; c->has_sparse && g < c->first_group[1] && !status; g++)
+        status = set_index(c, &c->groups[g]);
+    for (int64_t i = 0; c->has_sparse && i < c->n && !status; i++)
+        if (c->members[i].present >= 0 && !is_lazy(c, &c->members[i]))
+            fill_copy(c, &c->members[i]);
+    return status;
 }

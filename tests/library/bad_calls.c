@@ -113,8 +113,12 @@ static void creating(void)
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "hyper is NULL", mine_create(&made, tensors, N, &options, NULL));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "-1 tensors", mine_create(&made, tensors, -1, &options, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors; there can be", mine_create(&made, tensors, INT64_MAX, &options, &hyper));
-    calls++;
-    failures += mine_memory_bytes(tensors, N, NULL, &hyper) != -1;
+    int64_t needed = 0;
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options is NULL", mine_memory_bytes(&needed, tensors, N, NULL, &hyper));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "bytes is NULL", mine_memory_bytes(NULL, tensors, N, &options, &hyper));
+    shape[0][0] = -1;
+    expect(__LINE__, OPTGEN_BAD_SHAPE, "shape[0]", mine_memory_bytes(&needed, tensors, N, &options, &hyper));
+    reset();
     expect(__LINE__, OPTGEN_OK, "", mine_create(&made, NULL, 0, &options, &hyper));
     expect(__LINE__, OPTGEN_OK, "", mine_step(made, &hyper));
     expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
@@ -159,6 +163,71 @@ static void stepping(void)
     failures += mine_counts(made) != NULL;
 }
 
+/* A step after a refused call is that of a context which never had the call: the weights go down by what grad says. */
+static void expect_step(int line, mine_context *made)
+{
+    calls++;
+    if (mine_step(made, &hyper) != OPTGEN_OK) {
+        failures++;
+        fprintf(stderr, "line %d: %s\n", line, both_error());
+    }
+    mine_tensor others[N];
+    static float kept[N][SIZE];
+    mine_context *fresh = NULL;
+    memcpy(kept, data, sizeof kept);
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < SIZE; k++)
+            data[i][k] = 1;
+        others[i] = tensors[i];
+    }
+    if (mine_create(&fresh, others, N, &options, &hyper) || mine_step(fresh, &hyper) || mine_destroy(fresh) ||
+        memcmp(kept, data, sizeof kept)) {
+        failures++;
+        fprintf(stderr, "line %d: a refused call has changed the step\n", line);
+    }
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < SIZE; k++)
+            data[i][k] = 1;
+}
+
+/* What refused calls leave as it was. */
+static void undoing(void)
+{
+    static const uint8_t named[N] = {1, 0};
+    const int64_t rows[2] = {0, 2};
+    const void *grads[N] = {hess[0], data[0]};
+    mine_context *made = NULL;
+    reset();
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_OVERLAP, "overlaps", mine_set_gradients(made, grads));
+    expect_step(__LINE__, made);
+    mine_destroy(made);
+    reset();
+    shape[0][0] = 3, shape[0][1] = 2;
+    options.row_sparse = named;
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_OVERLAP, "overlaps", mine_set_rows(made, 0, data[1], rows, 2));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "a gradient of 7 rows", mine_set_rows(made, 0, grad[0], rows, 7));
+    expect_step(__LINE__, made);
+    mine_destroy(made);
+}
+
+/* Rows that a program changes behind a call are looked at again by the step. */
+static void changing_rows(void)
+{
+    static const uint8_t named[N] = {1, 0};
+    int64_t rows[2] = {0, 2};
+    mine_context *made = NULL;
+    reset();
+    shape[0][0] = 3, shape[0][1] = 2;
+    options.row_sparse = named;
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, grad[0], rows, 2));
+    rows[1] = 1000;
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows[1] is 1000", mine_step(made, &hyper));
+    mine_destroy(made);
+}
+
 /* Gradients of some rows: tensors[0] may have them. */
 static void stepping_rows(void)
 {
@@ -192,6 +261,8 @@ int main(void)
     creating();
     stepping();
     stepping_rows();
+    undoing();
+    changing_rows();
     if (!failures)
         printf("%d calls, all as they should be\n", calls);
     return failures;

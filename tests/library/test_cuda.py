@@ -85,7 +85,8 @@ int main(void)
     const adam_cuda_options others = adam_cuda_options_defaults();
     const adam_cuda_hyper other = adam_cuda_hyper_defaults();
     const int status = adam_create(&context, 0, 0, &options, &hyper) || adam_destroy(context);
-    return status || adam_cuda_memory_bytes(0, 0, &others, &other) < 0 || !adam_cpu() || !adam_cuda_cpu();
+    int64_t bytes;
+    return status || adam_cuda_memory_bytes(&bytes, 0, 0, &others, &other) || !adam_cpu() || !adam_cuda_cpu();
 }
 """
 

@@ -199,7 +199,9 @@ def test_lengths_beside_a_zero_are_bounded(shape: tuple[int, ...], tmp_path: Pat
     assert own.call("create", ctypes.byref(ADDRESS()), *given) == 4
 
 
-@pytest.mark.parametrize(("name", "said"), [("pool", "pool_create"), ("set", "set_"), ("math", "a header")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("pool", "pool_create"), ("set", "set_"), ("math", "a header"), ("sem", "C has functions")]
+)
 def test_names_that_c_has_already(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / f"{name}.opt").write_text("optimizer Odd\nupdate:\n  w' = w - lr*g\n")
     assert main(["build", str(tmp_path / f"{name}.opt"), "-o", str(tmp_path / "out"), "--cpu", "native"]) == 2

@@ -37,7 +37,8 @@ int main(void)
     const adam_options options = adam_options_defaults();
     const adam_hyper hyper = adam_hyper_defaults();
     adam_context *context = NULL;
-    if (adam_memory_bytes(many, 9, &options, &hyper) < 9 * INT64_C(4294967296))
+    int64_t bytes = 0;
+    if (adam_memory_bytes(&bytes, many, 9, &options, &hyper) || bytes < 9 * INT64_C(4294967296))
         return 1;
     if (adam_create(&context, &tensor, 1, &options, &hyper) || adam_load(context, "states") != OPTGEN_BAD_FILE)
         return 2;
