@@ -30,7 +30,7 @@ examples:
   optgen language guards          a section on the spec language, as errors name it
   optgen language E405            the section about an error's code
   optgen explain mine.opt         its equations, and what a step costs on this machine
-  optgen build adam -o kernels    compile a spec to kernels/adam/
+  optgen build adam -o adam       a library of a spec for C, C++, Rust: adam/libadam.a, adam/adam.h
   optgen cache                    where compiled kernels are kept, how many and how large
   optgen tune                     measure what depends on this machine, as how far ahead memory is read
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
@@ -107,8 +108,9 @@ def build(args: argparse.Namespace) -> int:
     if command is None:
         for name in library.system.made(library.name):  # of a build before, of which the header is gone
             (args.output / name).unlink(missing_ok=True)
-        what = f"no C compiler for {args.triple}" if args.triple else "no C compiler"
-        print(f"optgen: {shown(args.output)} has no library, as there is {what}: set CC to one", file=sys.stderr)
+        given, where = os.environ.get("CC"), f" for {args.triple}" if args.triple else ""
+        why = f"CC={given} is not installed" if given else f"there is no C compiler{where}: set CC to one"
+        print(f"optgen: {shown(args.output)} has no library, as {why}", file=sys.stderr)
         return 1
     print(f"{shown(args.output)}: {', '.join([*made, f'{library.name}.h'])}, for {library.made_for()}")
     return 0
@@ -133,6 +135,8 @@ def _library(args: argparse.Namespace) -> Library:
     for prefix in prefixes:
         if prefixes.count(prefix) > 1:
             raise Usage(f"two specs are named {prefix!r}; their functions would have the same names")
+        if prefix in _FUNCTIONS.split():
+            raise Usage(f"'{prefix}': C has functions whose names begin with {prefix}_; give the spec another name")
     gpu = _gpu(args)
     name = args.name or specs[0].prefix
     if len(specs) > 1 and not args.name:

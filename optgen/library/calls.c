@@ -217,13 +217,18 @@ static optgen_status check_tensors(const context *c)
     return OPTGEN_OK;
 }
 
-/* Whether a phase of a step is due; an error if not. */
-static optgen_status check_due(const context *c, int32_t phase)
+/* Whether a phase of a step is due, or for another function, `what`, the first one; an error if not. */
+static optgen_status check_due(const context *c, int32_t phase, const char *what)
 {
+    const spec *const s = c->spec;
+    const char *const due = s->phase_names[c->due];
     if (phase == c->due)
         return OPTGEN_OK;
-    return fail(OPTGEN_BAD_PHASE, "%s: phase %d of a step is due, and not %d", c->spec->name, (int)c->due + 1,
-                (int)phase + 1);
+    if (what)
+        return fail(OPTGEN_BAD_PHASE, "%s: the step is not complete: %s_step_%s is due before %s_%s", s->name, s->name, due,
+                    s->name, what);
+    return fail(OPTGEN_BAD_PHASE, "%s: %s_step_%s is due, and not %s_step_%s", s->name, s->name, due, s->name,
+                s->phase_names[phase]);
 }
 
 static optgen_status step(const spec *s, void *address, const double *hyper, int64_t stride, int32_t phase)
@@ -233,7 +238,7 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
         return OPTGEN_NO_CONTEXT;
     if (!hyper)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: hyper is NULL", s->name);
-    optgen_status status = check_due(c, phase);
+    optgen_status status = check_due(c, phase, NULL);
     if (!status)
         status = check_tensors(c);
     if (!status)
@@ -258,7 +263,7 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
     for (int64_t i = 0; i < c->n; i++)
         if (c->members[i].size && !out[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);
-    optgen_status status = check_due(c, 0);
+    optgen_status status = check_due(c, 0, "evaluate");
     if (!status)
         status = check_memory(c, c->memory, c->memory_bytes, out);
     if (!status)
@@ -278,12 +283,14 @@ static optgen_status set_gradients(const spec *s, void *address, const void *con
     if (c->n && !grads)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: grads is NULL", s->name);
     for (int64_t i = 0; i < c->n; i++)
-        if (s->reads_grad && c->members[i].size && !grads[i])
+        if (s->reads_grad && c->members[i].size && !grads[i] && c->members[i].present < 0)
             return fail(OPTGEN_BAD_ARGUMENT, "%s: grads[%lld] is NULL", s->name, (long long)i);
     for (int64_t i = 0; i < c->n; i++) {
         member *const m = &c->members[i];
         m->grad_before = m->grad;
         m->present_before = m->present;
+        if (!grads[i] && m->present >= 0) /* it goes on with its rows */
+            continue;
         m->grad = grads[i];
         m->present = -1;
     }

@@ -168,8 +168,10 @@ static optgen_status check_request(const spec *s, const void *tensors, int64_t n
     if (!hyper || (n && !tensors))
         return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "tensors" : "hyper");
     if (r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16 || dtype_index[r->dtype] < 0)
-        return fail(OPTGEN_NOT_BUILT, "%s: this library was not built for options.dtype = %d; build it with --dtype",
-                    s->name, (int)r->dtype);
+        return r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16
+                   ? fail(OPTGEN_BAD_ARGUMENT, "%s: options.dtype is %d, which is no optgen_dtype", s->name, (int)r->dtype)
+                   : fail(OPTGEN_NOT_BUILT, "%s: this library was not built for %s, which options.dtype is; build it with "
+                          "--dtype %s", s->name, dtype_names[r->dtype], dtype_names[r->dtype]);
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,
                     level_names[0]);

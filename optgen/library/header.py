@@ -110,8 +110,9 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
 
 def _about(m: LibrarySpec) -> str:
     lines = [*(x for x in (m.spec.title, m.spec.cite) if x), ""]
-    own = dict(m.shown_flags) | ({PHASE: m.spec.phases[0]} if m.spec.phases else {})
-    lines += unicode(m.spec, own).splitlines()
+    for phase in m.phases:
+        lines += [f"phase {phase}:"] if phase else []
+        lines += unicode(m.spec, dict(m.shown_flags) | ({PHASE: phase} if phase else {})).splitlines()
     escaped = (line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
     body = "\n".join(f"   {line}".rstrip() for line in escaped).lstrip()
     return f"/* {body} */"

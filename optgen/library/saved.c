@@ -151,7 +151,7 @@ static optgen_status save(const spec *s, void *address, const char *path)
         return OPTGEN_NO_CONTEXT;
     if (!path)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: path is NULL", s->name);
-    optgen_status status = check_due(c, 0);
+    optgen_status status = check_due(c, 0, "save");
     if (status)
         return status;
     if (is_no_file(path))
@@ -180,6 +180,16 @@ static optgen_status save(const spec *s, void *address, const char *path)
 
 /* ---------------------------------------------------------------- reading */
 
+/* Writes a dtype and a shape, as F32 [3, 4]; the end is cut off where there is no room. */
+static void describe(char *to, size_t room, const char *dtype, size_t length, const int64_t *shape, int32_t n)
+{
+    size_t used = (size_t)snprintf(to, room, "%.*s [", (int)length, dtype);
+    for (int32_t k = 0; k < n && used < room; k++)
+        used += (size_t)snprintf(to + used, room - used, k ? ", %lld" : "%lld", (long long)shape[k]);
+    if (used < room)
+        snprintf(to + used, room - used, "]");
+}
+
 /* The array of a file that has this name, dtype and shape, of so many bytes; NULL and an error if there is none. */
 static const entry *wanted(const spec *s, const states_file *f, const char *name, const char *dtype,
                            const int64_t *shape, int32_t n, int64_t bytes)
@@ -199,8 +209,11 @@ static const entry *wanted(const spec *s, const states_file *f, const char *name
         is_same = e->shape[k] == shape[k];
     if (is_same)
         return e;
-    fail(OPTGEN_BAD_FILE, "%s: '%s' has another shape or dtype in the file than here, where it is %s", s->name, name,
-         dtype);
+    char there[80], here[80];
+    describe(there, sizeof there, e->dtype.at, e->dtype.length, e->shape, e->n);
+    describe(here, sizeof here, dtype, strlen(dtype), shape, n);
+    fail(OPTGEN_BAD_FILE, "%s: '%s' is %s in the file, and %s here%s", s->name, name, there, here,
+         strcmp(name, "t") == 0 ? ": that is how many tensors there are" : "");
     return NULL;
 }
 

@@ -137,6 +137,7 @@ def _definitions(
             "/* The features that each level of the kernels needs. */",
             f"static const uint32_t level_features[LEVELS] = {{{', '.join(f'{c.mask:#x}u' for c in cpus)}}};",
             "/* Where the kernels of an optgen_dtype stand in tables; -1: not built. */",
+            f"static const char *const dtype_names[] = {{{', '.join(map(quoted, DTYPES))}}};",
             f"static const int32_t dtype_index[] = {{{', '.join(map(str, index))}}};",
             "",
         ]

@@ -74,7 +74,7 @@ typedef struct {
     const char *name;               /* what its functions begin with */
     const char *written, *identity; /* for files: its name, and that of its version and states */
     const hyper_info *hypers;
-    const char *const *inputs, *const *states, *const *variants_text;
+    const char *const *inputs, *const *states, *const *variants_text, *const *phase_names;
     const kernel *const *kernels; /* [dtype][small][section][variant]; NULL: not built */
     /* The number of the variant for these values; -1, and why, if a requirement is not met. */
     int32_t (*choose)(const double *hyper, const int32_t *flags, int32_t sparse, const dimensions *of,

@@ -64,7 +64,7 @@ def tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     hypers = [_hyper_info(m, name) for name in m.hyper_defaults]
     lines += [f"static const hyper_info {p}_hypers[] = {{", *hypers, "};"]
     lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
-    lines += [_texts(f"{p}_variants", map(flags_text, m.variants))]
+    lines += [_texts(f"{p}_variants", map(flags_text, m.variants)), _texts(f"{p}_phases", m.phases)]
     places = [
         tables[_key(made)] if made is not None else None
         for dtype in dtypes
@@ -240,6 +240,7 @@ def _spec(built: BuiltSpec) -> str:
         "inputs": f"{p}_inputs",
         "states": f"{p}_states",
         "variants_text": f"{p}_variants",
+        "phase_names": f"{p}_phases",
         "kernels": f"{p}_kernels",
         "choose": f"choose_{m.prefix}",
         "n_hypers": len(m.hyper_defaults),

@@ -42,8 +42,8 @@ static optgen_status check_hyper(const spec *s, const double *hyper, int is_step
         if (p->whole && (x != floor(x) || isinf(x)))
             return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be a whole number, not %g", s->name, p->name, x);
         if (!isnan(p->fixed) && x != p->fixed)
-            return fail(OPTGEN_BAD_HYPER, "%s: '%s' is the size of a state, and this library was built for %g, not for %g",
-                        s->name, p->name, p->fixed, x);
+            return fail(OPTGEN_BAD_HYPER, "%s: '%s' is the size of a state or of a loop, and this library was built for %g, "
+                        "not for %g; build it with --set %s=%g", s->name, p->name, p->fixed, x, p->name, x);
     }
     return OPTGEN_OK;
 }

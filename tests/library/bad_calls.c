@@ -75,8 +75,8 @@ static void creating(void)
     CREATE(OPTGEN_OK, "", (void)0);
     CREATE(OPTGEN_BAD_ABI, "another header", options.abi = 7);
     CREATE(OPTGEN_BAD_ABI, "options_defaults", memset(&options, 0, sizeof options));
-    CREATE(OPTGEN_NOT_BUILT, "dtype", options.dtype = OPTGEN_FLOAT64);
-    CREATE(OPTGEN_NOT_BUILT, "dtype", options.dtype = 99);
+    CREATE(OPTGEN_NOT_BUILT, "build it with --dtype float64", options.dtype = OPTGEN_FLOAT64);
+    CREATE(OPTGEN_BAD_ARGUMENT, "options.dtype is 99", options.dtype = 99);
     CREATE(OPTGEN_BAD_ARGUMENT, "tensors[1].data is NULL", tensors[1].data = NULL);
     CREATE(OPTGEN_BAD_ARGUMENT, "options.threads must be from 0 to 512, not -1", options.threads = -1);
     CREATE(OPTGEN_OK, "", tensors[0].grad = NULL);
@@ -251,6 +251,9 @@ static void stepping_rows(void)
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows[0] is -1", mine_set_rows(made, 0, grad[0], below, 1));
     expect(__LINE__, OPTGEN_OVERLAP, "tensors[0].grad", mine_set_rows(made, 0, data[1], good, 2));
     expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, NULL, NULL, 0));
+    const void *dense[N] = {NULL, hess[0]};
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "grads[1] is NULL", (dense[1] = NULL, mine_set_gradients(made, dense)));
+    expect(__LINE__, OPTGEN_OK, "", (dense[1] = hess[0], mine_set_gradients(made, dense))); /* tensors[0] keeps its rows */
     expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, grad[0], good, 2));
     expect(__LINE__, OPTGEN_OK, "", mine_destroy(made));
     expect(__LINE__, OPTGEN_NO_CONTEXT, "destroyed", mine_set_rows(made, 0, grad[0], good, 2));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -219,6 +220,41 @@ def test_modules_of_rust_compile(edition: str, target: str, tmp_path: Path) -> N
         [*command, "several.rs", "-o", "several.rmeta"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_phases_and_files_are_told_by_name(tmp_path: Path) -> None:
+    build(tmp_path, "adam with sam", "lbfgs", "--name", "own", "--cpu", "native")
+    library = CLibrary(tmp_path, "own")
+    own, hyper = library.spec("adam_with_sam"), library.spec("adam_with_sam").hyper()
+    w, path = [np.ones((3, 4), np.float32)], str(tmp_path / "states").encode()
+    context = Context(own, w, [np.ones((3, 4), np.float32)], {}, hyper)
+    own.must("save", context.address, path)
+    assert own.call("step_descend", context.address, ctypes.byref(hyper)) == 6
+    assert library.error() == "adam_with_sam: adam_with_sam_step_ascend is due, and not adam_with_sam_step_descend"
+    context.step(hyper, "ascend")
+    assert own.call("save", context.address, path) == 6
+    assert "the step is not complete: adam_with_sam_step_descend is due before adam_with_sam_save" in library.error()
+    two = Context(own, [w[0], w[0].copy()], [w[0].copy(), w[0].copy()], {}, hyper)
+    assert own.call("load", two.address, path) == 11
+    assert "'t' is I64 [1] in the file, and I64 [2] here: that is how many tensors there are" in library.error()
+    other = Context(own, [np.ones(12, np.float32)], [np.ones(12, np.float32)], {}, hyper)
+    assert (
+        own.call("load", other.address, path) == 11 and "F32 [3, 4] in the file, and F32 [12] here" in library.error()
+    )
+    lbfgs = library.spec("lbfgs")
+    with pytest.raises(AssertionError, match="build it with --set history=5"):
+        Context(lbfgs, w, [w[0].copy()], {}, lbfgs.hyper(history=5))
+
+
+def test_a_save_goes_on_where_another_process_left_a_file(tmp_path: Path) -> None:
+    build(tmp_path, "sgd", "--cpu", "native")
+    own = CLibrary(tmp_path, "sgd").spec("sgd")
+    context = Context(own, [np.ones(3, np.float32)], [np.ones(3, np.float32)], {}, own.hyper())
+    left = [tmp_path / f"states.{os.getpid()}.{k}.new" for k in range(3)]
+    for path in left:
+        path.write_text("")
+    own.must("save", context.address, str(tmp_path / "states").encode())
+    assert (tmp_path / "states").stat().st_size and all(path.exists() for path in left)
 
 
 def test_flags_of_each_tensor(tmp_path: Path) -> None:
