@@ -133,17 +133,17 @@ static inline lion_options lion_options_defaults(void)
 
 /* Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, at any alignment, and must be there while a step reads them. A gradient may be NULL until
-   lion_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time. */
-OPTGEN_API optgen_status lion_create(lion_context **context, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *hyper);
+   lion_set_gradients. `params` decides which kernels are taken. A context is for one thread at a time. */
+OPTGEN_API optgen_status lion_create(lion_context **context, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *params);
 
 /* How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone. */
-OPTGEN_API optgen_status lion_memory_bytes(int64_t *bytes, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *hyper);
+OPTGEN_API optgen_status lion_memory_bytes(int64_t *bytes, const lion_tensor *tensors, int64_t n, const lion_options *options, const lion_hyper *params);
 
 /* A step: updates all tensors. After an error nothing has changed. */
-OPTGEN_API optgen_status lion_step(lion_context *context, const lion_hyper *hyper);
+OPTGEN_API optgen_status lion_step(lion_context *context, const lion_hyper *params);
 
 /* The same, with n hyper-parameters: those of each tensor. */
-OPTGEN_API optgen_status lion_step_each(lion_context *context, const lion_hyper *hypers);
+OPTGEN_API optgen_status lion_step_each(lion_context *context, const lion_hyper *params);
 
 /* Has the next steps read n other gradients, of the same shapes. */
 OPTGEN_API optgen_status lion_set_gradients(lion_context *context, const void *const *grads);

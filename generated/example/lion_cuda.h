@@ -121,17 +121,17 @@ static inline lion_cuda_options lion_cuda_options_defaults(void)
 
 /* Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, of the GPU, and must be there while a step reads them. A gradient may be NULL until
-   lion_cuda_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time. */
-OPTGEN_API optgen_status lion_cuda_create(lion_cuda_context **context, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *hyper);
+   lion_cuda_set_gradients. `params` decides which kernels are taken. A context is for one thread at a time. */
+OPTGEN_API optgen_status lion_cuda_create(lion_cuda_context **context, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *params);
 
 /* How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone. */
-OPTGEN_API optgen_status lion_cuda_memory_bytes(int64_t *bytes, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *hyper);
+OPTGEN_API optgen_status lion_cuda_memory_bytes(int64_t *bytes, const lion_cuda_tensor *tensors, int64_t n, const lion_cuda_options *options, const lion_cuda_hyper *params);
 
 /* A step: updates all tensors, as work of options.stream. After an error nothing has changed, unless its text says so. */
-OPTGEN_API optgen_status lion_cuda_step(lion_cuda_context *context, const lion_cuda_hyper *hyper);
+OPTGEN_API optgen_status lion_cuda_step(lion_cuda_context *context, const lion_cuda_hyper *params);
 
 /* The same, with n hyper-parameters: those of each tensor. */
-OPTGEN_API optgen_status lion_cuda_step_each(lion_cuda_context *context, const lion_cuda_hyper *hypers);
+OPTGEN_API optgen_status lion_cuda_step_each(lion_cuda_context *context, const lion_cuda_hyper *params);
 
 /* Has the next steps read n other gradients, of the same shapes. */
 OPTGEN_API optgen_status lion_cuda_set_gradients(lion_cuda_context *context, const void *const *grads);

@@ -106,6 +106,7 @@ def _kernels(args: argparse.Namespace) -> int:
             in_checkout(f"generated/{specfiles.name_of(path)}", otherwise)
     jobs = {path: _jobs(optimizer, args) for path, optimizer in specs.items()}
     work = [(optimizer, variant) for path, optimizer in specs.items() for variant in jobs[path]]
+    empty: list[Path] = []
     # disable=None: no bar where stderr is no terminal.
     with (
         tqdm(total=len(work), unit="kernel", leave=False, disable=None) as bar,
@@ -123,6 +124,11 @@ def _kernels(args: argparse.Namespace) -> int:
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
             note = f", without {left_out} variants of several kernels, which run from Python only" if left_out else ""
             tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
+            empty += [path] * (not products)
+    if args.spec and empty:
+        names = ", ".join(map(specfiles.name_of, empty))
+        print(f"optgen: {names}: no bare kernels, as the update is several kernels with calls between", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -91,14 +91,16 @@ def build(args: argparse.Namespace) -> int:
         except ChildProcessError as error:
             print(f"optgen: {error}", file=sys.stderr)
             return 1
-    command = library.system.command()
     made: dict[str, bytes] = {}
-    if command is not None:
-        try:
+    try:
+        command = library.system.command()
+        if command is not None:
             made = files.compile_c(library, found, command)
-        except ChildProcessError as error:
-            print(f"optgen: {error}", file=sys.stderr)
-            return 1
+    except ValueError as error:
+        raise Usage(str(error)) from None
+    except ChildProcessError as error:
+        print(f"optgen: {error}", file=sys.stderr)
+        return 1
     for name, data in (found | made).items():
         _write(args.output / name, data)
     ours = re.compile(rf"{library.name}_[0-9a-f]{{12}}(_\w+\.(o|obj|ll)|\.ptx|\.cubin)")

@@ -72,7 +72,7 @@ class BuiltKernels:
 
     def _file(self, entry: Json, kind: str) -> bytes:
         path = self.folder / entry["files"][kind]
-        data: bytes = path.read_bytes()
+        data = path.read_bytes() if path.is_file() else b""
         if hashlib.sha256(data).hexdigest() != entry["sha256"][kind]:
             raise ValueError(f"{path}: not the file that {CudaProducts.MANIFEST} is about; build the kernels anew")
         return data
@@ -91,7 +91,7 @@ def read(folder: str | os.PathLike[str]) -> BuiltKernels:
         raise FileNotFoundError(f"{path}: no folder of kernels for GPUs, as it has no {CudaProducts.MANIFEST}; {hint}")
     try:
         data = json.loads(manifest.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{manifest}: not the manifest of a build: {error}") from None
     _check(manifest, data)
     spec = pipeline.checked(Source(data["spec"]["name"], data["spec"]["text"]))
@@ -108,6 +108,8 @@ def _check(manifest: Path, data: Any) -> None:
         raise ValueError(f"{manifest}: its format is {found}, and this optgen reads format {FORMAT}; {anew}")
     if data.pop("sha256", None) != digest(data):
         raise ValueError(f"{manifest}: it was changed after it was written; {anew}")
+    if missing := [key for key in ("target", "spec", "variants", "optgen") if key not in data]:
+        raise ValueError(f"{manifest}: it has no '{missing[0]}'; {anew}")
     built, host, here = data["target"], data["target"]["host"], target.host()
     if built["table"] != table_description() or host["step"] != step_description():
         raise ValueError(

@@ -1,8 +1,9 @@
-"""How names, texts and numbers are written in C."""
+"""How names, texts and numbers are written in C and in Rust."""
 
 from __future__ import annotations
 
 import math
+import re
 
 from optgen.model import Flag
 
@@ -17,14 +18,30 @@ explicit export extern false float for friend goto if inline int long mutable na
 operator or or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof static
 static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename typeof
 typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
-linux unix errno NAN INFINITY EOF NULL assert
+char8_t char16_t char32_t linux unix errno assert environ stdin stdout stderr
+far hyper interface near pascal cdecl small
 """
-"""Those of C and of C++, and names that headers of systems define as macros."""
+"""Those of C and of C++, and names that headers of C, Linux and Windows define as macros."""
+_MACRO = re.compile(r"[A-Z0-9_]{2,}|__.*|_[A-Z].*")
+"""Names of macros, as M_PI, and those that C keeps for itself."""
 
 
 def field(name: str) -> str:
-    """The name of a field, which is no keyword of C or C++, and no field of every tensor or of all options."""
-    return f"{name}_" if name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *CPU_OPTIONS, *GPU_OPTIONS) else name
+    """The name of a field: no keyword of C or C++, no macro, and no field of every tensor or of all options."""
+    taken = name in _KEYWORDS.split() or name in (*_TENSOR_FIELDS, *CPU_OPTIONS, *GPU_OPTIONS) or _MACRO.fullmatch(name)
+    return f"{name}_" if taken else name
+
+
+_RUST_KEYWORDS = """
+_ Self abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if
+impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type
+typeof unsafe unsized use virtual where while yield
+"""
+
+
+def rust_name(c_name: str) -> str:
+    """The name of a field in Rust."""
+    return f"{c_name}_" if c_name in _RUST_KEYWORDS.split() else c_name
 
 
 def choice_name(flag: Flag, k: int) -> str:

@@ -110,17 +110,17 @@ static optgen_status check_shared(const spec *s, const double *own, const double
 }
 
 /* Takes hyper-parameters over: those of all tensors, or `stride` apart those of each. Nothing changes after an error. */
-static optgen_status set_hyper(context *c, const double *hyper, int64_t stride)
+static optgen_status set_hyper(context *c, const double *hyper, int64_t stride, int is_step)
 {
     const spec *const s = c->spec;
     const size_t each = (size_t)s->n_hypers;
     double values[MOST_HYPERS], first[MOST_HYPERS];
     int is_new = 0;
-    optgen_status status = c->n ? OPTGEN_OK : check_hyper(s, hyper, 1);
+    optgen_status status = c->n ? OPTGEN_OK : check_hyper(s, hyper, is_step);
     for (int64_t i = 0; i < c->n && !status; i++) {
         const double *const given = hyper + i * stride;
         if (i == 0 || stride)
-            status = check_hyper(s, given, 1);
+            status = check_hyper(s, given, is_step);
         copy_hyper(s, values, given);
         if (i == 0)
             copy_hyper(s, first, given);
@@ -202,6 +202,16 @@ static optgen_status run(context *c, int32_t section, int64_t behind, int64_t ad
     return status;
 }
 
+/* An error if a count is none, or above `most`. */
+static optgen_status check_counts(const context *c, int64_t most)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->t[i] < 0 || c->t[i] > most)
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: the count of tensors[%lld] is %lld; it is from 0 to 2^53", c->spec->name,
+                        (long long)i, (long long)c->t[i]);
+    return OPTGEN_OK;
+}
+
 /* An error if a gradient is missing, or a count is none. */
 static optgen_status check_tensors(const context *c)
 {
@@ -210,11 +220,11 @@ static optgen_status check_tensors(const context *c)
         if (s->reads_grad && c->members[i].size && !c->members[i].grad)
             return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld].grad is NULL, and no other gradients were set", s->name,
                         (long long)i);
-        if (c->t[i] < 0 || c->t[i] > MOST_UPDATES)
-            return fail(OPTGEN_BAD_ARGUMENT, "%s: the count of tensors[%lld] is %lld; it is from 0 to 2^53", s->name,
-                        (long long)i, (long long)c->t[i]);
+        if (c->members[i].needs_rows && c->members[i].present < 0)
+            return fail(OPTGEN_BAD_ARGUMENT, "%s: tensors[%lld] was made for row-sparse gradients (options.row_sparse), of "
+                        "which this spec has other equations than of dense ones: set its rows", s->name, (long long)i);
     }
-    return OPTGEN_OK;
+    return check_counts(c, MOST_UPDATES - 1);
 }
 
 /* Whether a phase of a step is due, or for another function, `what`, the first one; an error if not. */
@@ -242,7 +252,7 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
     if (!status)
         status = check_tensors(c);
     if (!status)
-        status = set_hyper(c, hyper, stride);
+        status = set_hyper(c, hyper, stride, 1);
     if (!status)
         status = ready_rows(c);
     if (!status)
@@ -250,6 +260,19 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
     if (!status)
         c->due = (phase + 1) % s->phases;
     return status;
+}
+
+/* An error if the kernels of a section read something that each step is given, and that is not there. */
+static inline optgen_status check_read(const context *c, int32_t section, const double *hyper)
+{
+    for (int64_t g = c->first_group[section]; g < c->first_group[section + 1]; g++)
+        for (int32_t k = 0; k < c->groups[g].kernel->n_hyper; k++) {
+            const int32_t source = c->groups[g].kernel->hyper[k];
+            if (source >= 0 && c->spec->hypers[source].given && isnan(hyper[source]))
+                return fail(OPTGEN_BAD_HYPER, "%s: '%s' must be a number, not NaN", c->spec->name,
+                            c->spec->hypers[source].name);
+        }
+    return OPTGEN_OK;
 }
 
 /* The weights to evaluate with, into `out`: as many pointers as tensors. Neither states nor counts change. */
@@ -267,7 +290,9 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
     if (!status)
         status = check_memory(c, c->memory, c->memory_bytes, out);
     if (!status)
-        status = set_hyper(c, hyper, 0);
+        status = check_read(c, s->phases, hyper);
+    if (!status)
+        status = set_hyper(c, hyper, 0, 0);
     if (status)
         return status;
     set_pointers(c, s->phases, out);

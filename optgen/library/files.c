@@ -26,6 +26,8 @@ static FILE *opened(const char *path, int is_new)
 
 static int64_t bytes_of_file(FILE *file) { return _filelengthi64(_fileno(file)); }
 static int is_on_disk(FILE *file) { return _commit(_fileno(file)) == 0; }
+static char *without_links(const char *path) { return _strdup(path); }
+static void take_rights(FILE *file, const char *old) { (void)file, (void)old; }
 
 static void remove_file(const char *path)
 {
@@ -67,13 +69,36 @@ static int64_t bytes_of_file(FILE *file)
 }
 
 static int is_on_disk(FILE *file) { return fsync(fileno(file)) == 0; }
+
+/* The path without links, to be freed: a link goes on to lead to the file. NULL: there is no memory. */
+static char *without_links(const char *path)
+{
+#if defined(IS_POSIX)
+    char *const found = realpath(path, NULL);
+    if (found)
+        return found;
+#endif
+    return strdup(path);
+}
+
+/* Gives a new file the rights of the old one. */
+static void take_rights(FILE *file, const char *old)
+{
+#if defined(IS_POSIX)
+    struct stat found;
+    if (stat(old, &found) == 0)
+        (void)!fchmod(fileno(file), found.st_mode & 07777);
+#else
+    (void)file, (void)old;
+#endif
+}
 static void remove_file(const char *path) { remove(path); }
 static int move_file(const char *from, const char *to) { return rename(from, to) == 0; }
 
-/* Whether there is something of this name that is no file: a folder, a device, a pipe. */
+/* Whether there is something of this name that is no file: a folder, a device, a pipe, a link to nothing. */
 static int is_no_file(const char *path)
 {
     struct stat found;
-    return stat(path, &found) == 0 && !S_ISREG(found.st_mode);
+    return stat(path, &found) == 0 ? !S_ISREG(found.st_mode) : lstat(path, &found) == 0;
 }
 #endif

@@ -225,7 +225,7 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
         return CFunction(f"{p}_{end}", f"optgen_status {p}_{end}({arguments})", about, call)
 
     p, context = m.prefix, f"{m.prefix}_context *context"
-    given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *hyper"
+    given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *params"
     memory = _GPU_MEMORY if m.on_gpu else _MEMORY
     yield status("create", f"{p}_context **context, {given}", _CREATE.replace("MEMORY", memory).replace("PREFIX", p))
     about = "How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone."
@@ -235,15 +235,15 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
         queued = ", as work of options.stream" if m.on_gpu else ""
         about = f"{what}: updates all tensors{queued}. {_after_errors(m)}"
-        call = "step(SPEC, context, (const double *)hyper"
-        yield status(name, f"{context}, const {p}_hyper *hyper", about, f"{call}, 0, {k})")
+        call = "step(SPEC, context, (const double *)params"
+        yield status(name, f"{context}, const {p}_hyper *params", about, f"{call}, 0, {k})")
         about = "The same, with n hyper-parameters: those of each tensor."
-        yield status(f"{name}_each", f"{context}, const {p}_hyper *hypers", about, f"{call}s, {stride}, {k})")
+        yield status(f"{name}_each", f"{context}, const {p}_hyper *params", about, f"{call}, {stride}, {k})")
     if m.spec.evaluate:
         queued = ", as work of options.stream" if m.on_gpu else ""
         about = f"Writes the weights to evaluate with to out[i], one for each tensor{queued}; nothing else changes."
-        arguments = f"{context}, const {p}_hyper *hyper, void *const *out"
-        yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)hyper, out)")
+        arguments = f"{context}, const {p}_hyper *params, void *const *out"
+        yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)params, out)")
     about = "Has the next steps read n other gradients, of the same shapes."
     arguments = f"{context}, const void *const *grads"
     yield status("set_gradients", arguments, about, "set_gradients(SPEC, context, grads)")
@@ -283,7 +283,7 @@ Has the next steps read a gradient of tensor i that has `count` rows of its firs
 _CREATE = """\
 Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, MEMORY, and must be there while a step reads them. A gradient may be NULL until
-   PREFIX_set_gradients. `hyper` decides which kernels are taken. A context is for one thread at a time."""
+   PREFIX_set_gradients. `params` decides which kernels are taken. A context is for one thread at a time."""
 _MEMORY = "at any alignment"
 _GPU_MEMORY = "of the GPU"
 _CPU = "/* The CPU whose kernels are taken here, of those that the library was built for; NULL: none of them. */"

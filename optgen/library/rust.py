@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from optgen.library.c_text import choice_name, field
+from optgen.library.c_text import choice_name, field, rust_name
 from optgen.library.header import abi, hyper_fields, option_defaults, option_fields, tensor_fields
 from optgen.library.specs import LibrarySpec
 from optgen.model import Flag
@@ -23,11 +23,6 @@ _TYPES = {
     "uint64_t": "u64",
     "optgen_parallel_for": "Option<ParallelFor>",
 }
-_KEYWORDS = """
-abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in
-let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
-unsafe unsized use virtual where while yield
-"""
 _TAKEN = "Error Option String Result Default Drop Send Dtype Task ParallelFor Self CStr Ok Err Some None Vec Box"
 
 
@@ -145,16 +140,12 @@ def camel(prefix: str) -> str:
     return f"{name}Spec" if name in _TAKEN.split() else name
 
 
-def _name(c_name: str) -> str:
-    return f"{c_name}_" if c_name in _KEYWORDS.split() else c_name
-
-
 def _structure(about: str, name: str, fields: Iterator[tuple[str, str, str]]) -> str:
     lines = []
     for c_type, c_name, doc in fields:
         lines += [f"    /// {' '.join(doc.split())}"] if doc else []
         own = "Dtype" if c_name == "dtype" else _TYPES[c_type]
-        lines.append(f"    pub {_name(c_name)}: {own},")
+        lines.append(f"    pub {rust_name(c_name)}: {own},")
     return "\n".join(
         [f"/// {about}", "#[repr(C)]", "#[derive(Clone, Copy, Debug)]", f"pub struct {name} {{", *lines, "}\n"]
     )
@@ -194,7 +185,7 @@ def _real(x: float | None) -> str:
 
 
 def _default(name: str, values: Sequence[tuple[str, str]]) -> str:
-    fields = [f"            {_name(n)}: {x}," for n, x in values]
+    fields = [f"            {rust_name(n)}: {x}," for n, x in values]
     return "\n".join(
         [
             f"impl Default for {name} {{",

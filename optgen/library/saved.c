@@ -125,6 +125,7 @@ static int replace_file(const context *c, const char *path, const text *header, 
     FILE *const file = opened(temporary, 1);
     if (!file)
         return 0;
+    take_rights(file, path);
     char *const chunk = malloc(CHUNK_BYTES);
     int is_written = chunk && write_all(c, file, header, chunk, status) && is_on_disk(file);
     int why = errno;
@@ -152,20 +153,23 @@ static optgen_status save(const spec *s, void *address, const char *path)
     if (!path)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: path is NULL", s->name);
     optgen_status status = check_due(c, 0, "save");
+    if (!status)
+        status = check_counts(c, MOST_UPDATES);
     if (status)
         return status;
     if (is_no_file(path))
         return fail(OPTGEN_BAD_FILE, "%s: '%s' is no file", s->name, path);
     text header = header_of(c);
-    const size_t room = strlen(path) + 64;
-    char *const temporary = malloc(room);
+    char *const file = without_links(path);
+    const size_t room = file ? strlen(file) + 64 : 0;
+    char *const temporary = file ? malloc(room) : NULL;
     if (header.is_whole && temporary) {
         static atomic_uint number;
         int is_saved = 0;
         errno = EEXIST;
         for (int tries = 0; tries < MOST_TRIES && !is_saved && !status && errno == EEXIST; tries++) {
-            snprintf(temporary, room, "%s.%ld.%u.new", path, process_number(), atomic_fetch_add(&number, 1));
-            is_saved = replace_file(c, path, &header, temporary, &status);
+            snprintf(temporary, room, "%s.%ld.%u.new", file, process_number(), atomic_fetch_add(&number, 1));
+            is_saved = replace_file(c, file, &header, temporary, &status);
         }
         if (!is_saved && !status)
             status = fail(OPTGEN_BAD_FILE, "%s: '%s' cannot be written, by way of '%s': %s", s->name, path, temporary,
@@ -175,6 +179,7 @@ static optgen_status save(const spec *s, void *address, const char *path)
     }
     free(header.at);
     free(temporary);
+    free(file);
     return status;
 }
 

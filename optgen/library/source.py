@@ -175,7 +175,7 @@ static inline double max_of(double x, double y) { return isnan(x) || isnan(y) ? 
 def _functions(m: LibrarySpec) -> str:
     """The functions of the header. Those that read options hand them on with flags in an array."""
     p, table = m.prefix, f"&table_{m.prefix}_spec"
-    passed = f"{table}, tensors, sizeof({p}_tensor), n, &asked, (const double *)hyper"
+    passed = f"{table}, tensors, sizeof({p}_tensor), n, &asked, (const double *)params"
     begin = [
         "    request asked;",
         f"    int32_t flags[{len(m.chosen_flags) + 1}];",

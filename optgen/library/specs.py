@@ -12,7 +12,7 @@ from optgen.facts import fact
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.lang.loops import loops_around
-from optgen.library.c_text import choice_name, field
+from optgen.library.c_text import choice_name, field, rust_name
 from optgen.library.stages import is_staged, program
 from optgen.model import PHASE, Flag, Flags, Optimizer
 
@@ -151,14 +151,15 @@ def _check_stages(own: LibrarySpec, variant: Variant) -> None:
 
 
 def _check_fields(own: LibrarySpec) -> None:
-    """ValueError if two names of a spec are one in C."""
+    """ValueError if two names of a spec are one in C or in Rust."""
     flags = [f.name for f in own.chosen_flags]
     choices = [choice_name(f, k) for f in own.chosen_flags for k in range(len(f.choices))]
     for names in (list(own.hyper_defaults), flags, [i.name for i in own.spec.inputs]):
-        written = [field(name) for name in names]
-        for name, one in zip(names, written, strict=True):
-            if written.count(one) > 1:
-                raise ValueError(f"{own.prefix}: '{name}' and another name of the spec are both '{one}' in C")
+        for language, written in (("C", list(map(field, names))), ("Rust", [rust_name(field(x)) for x in names])):
+            for name, one in zip(names, written, strict=True):
+                if written.count(one) > 1:
+                    where = f"'{name}' and another name of the spec are both '{one}' in {language}"
+                    raise ValueError(f"{own.prefix}: {where}")
     for choice in choices:
         if choices.count(choice) > 1:
             raise ValueError(f"{own.prefix}: two choices of flags are both '{choice}' in C")

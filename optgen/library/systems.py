@@ -39,7 +39,7 @@ class System:
 
     def command(self) -> list[str] | None:
         """The command of the C compiler: $CC, or the usual one; None where there is none."""
-        command = shlex.split(os.environ.get("CC", "")) or [self.compiler]
+        command = _words("CC") or [self.compiler]
         return command if command[0] and shutil.which(command[0]) else None
 
     def made(self, name: str) -> list[str]:
@@ -52,7 +52,7 @@ class System:
         """What makes these files of `NAME.c` and the object files of kernels; `linked` is what they need."""
         static, shared, imported = (x.replace("NAME", name) for x in (self.static, self.shared, self.imported))
         source, own = f"{name}.c", f"{name}.{self.obj}"
-        archiver = shlex.split(os.environ.get("AR", "")) or [self.archiver]
+        archiver = _words("AR") or [self.archiver]
         if self.obj == "obj":  # /Zl: it names no C runtime, so that a program can have any
             into = [f"/Fe{shared}", "/link", f"/implib:{imported}"]
             return [
@@ -96,6 +96,14 @@ _SYSTEMS = (
 )  # fmt: skip
 TRIPLES = tuple(x.triple for x in _SYSTEMS)
 """The systems that `--triple` names."""
+
+
+def _words(variable: str) -> list[str]:
+    """The words of a command in the environment. ValueError for a quote without an end."""
+    try:
+        return shlex.split(os.environ.get(variable, ""))
+    except ValueError as error:
+        raise ValueError(f"{variable}={os.environ[variable]}: {error}") from None
 
 
 def system(triple: str | None) -> System:

@@ -123,6 +123,7 @@ typedef struct {
     const void *grad, *grad_before;
     int64_t length;       /* of the first axis */
     int32_t is_sparse;    /* whether gradients may be of some rows */
+    int32_t needs_rows;   /* whether they must be, as dense ones have other equations */
     const int64_t *index; /* the rows of the gradient */
     int64_t present, present_before; /* how many there are; -1: it is dense */
     char *copy;           /* of a gradient of some rows, for kernels that update all; NULL: none was needed yet */

@@ -144,8 +144,9 @@ static optgen_status choose(const context *c, member *m, const double *hyper, in
     const int32_t *const flags = c->flags + i * s->n_flags;
     member tried = *m;
     int32_t variant = tried.variant = s->choose(hyper, flags, m->is_sparse, &m->of, &why);
+    const int32_t dense = m->is_sparse ? s->choose(hyper, flags, 0, &m->of, &why) : variant;
     if (variant >= 0 && m->is_sparse && kernel_of(c, 0, &tried) && !is_lazy(c, &tried)) /* it updates all rows anyway */
-        variant = s->choose(hyper, flags, 0, &m->of, &why);
+        variant = dense;
     if (variant < 0)
         return fail(OPTGEN_BAD_HYPER, "%s: tensors[%lld]: %s", s->name, (long long)i, why);
     if (m->is_chosen && variant != m->variant)
@@ -153,6 +154,7 @@ static optgen_status choose(const context *c, member *m, const double *hyper, in
                     "made with %s; make another one", s->name, (long long)i, s->variants_text[variant],
                     s->variants_text[m->variant]);
     m->variant = variant;
+    m->needs_rows = variant != dense;
     m->is_chosen = 1;
     for (int32_t section = 0; section < s->sections; section++)
         if (!kernel_of(c, section, m))

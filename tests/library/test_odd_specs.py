@@ -25,6 +25,10 @@ param struct = 0.9 in [0, 1)
 param errno = 0.5
 param T = 1.0
 param t_ = 1.0
+param M_PI = 1.0
+param char8_t = 1.0
+param small = 1.0
+param _Bool = 1.0
 input data "what a tensor has, too"
 flag threads = false
 flag abi = false
@@ -97,7 +101,16 @@ def test_names_of_c_and_rust(tmp_path: Path) -> None:
     own = library(tmp_path, NAMES, "--all")
     w, g = [np.ones(5, np.float32)], [np.full(5, 0.25, np.float32)]
     other, inputs = [w[0].copy()], {"data": [np.ones(5, np.float32)]}
-    fields = {"struct": "struct_", "errno": "errno_", "data": "data_", "threads": "threads_", "abi": "abi_"}
+    fields = {
+        "struct": "struct_",
+        "errno": "errno_",
+        "M_PI": "M_PI_",
+        "char8_t": "char8_t_",
+        "small": "small_",
+        "data": "data_",
+        "threads": "threads_",
+        "abi": "abi_",
+    }
     assert [name for name, _ in own.Hyper._fields_][:2] == ["struct_", "errno_"]
     hyper = own.hyper()
     context = Context(own, w, g, inputs, hyper)
@@ -255,6 +268,53 @@ def test_a_save_goes_on_where_another_process_left_a_file(tmp_path: Path) -> Non
         path.write_text("")
     own.must("save", context.address, str(tmp_path / "states").encode())
     assert (tmp_path / "states").stat().st_size and all(path.exists() for path in left)
+
+
+LAZY = """\
+optimizer Lazy "other equations where a gradient is row-sparse"
+state m = 0
+update:
+  m' = 0.9*m + g if not sparse
+  m' = m otherwise
+  w' = w - lr*m' if not sparse
+  w' = w - lr*g  otherwise
+"""
+
+
+def test_other_equations_of_row_sparse_gradients(tmp_path: Path) -> None:
+    own = library(tmp_path, LAZY)
+    w, g = [np.ones((4, 3), np.float32)], [np.ones((4, 3), np.float32)]
+    named, rows, hyper = (ctypes.c_uint8 * 1)(1), np.array([1, 3]), own.hyper(lr=0.5)
+    context = Context(own, w, g, {}, hyper, row_sparse=ctypes.addressof(named))
+    assert own.call("step", context.address, ctypes.byref(hyper)) == 3
+    assert "set its rows" in own.library.error() and (w[0] == 1).all()
+    context.set_rows(0, g[0][:2].copy(), rows)
+    context.step(hyper)
+    assert w[0][:, 0].tolist() == [1, 0.5, 1, 0.5]
+    other, dense = [np.ones((4, 3), np.float32)], Context(own, w, g, {}, hyper)
+    bound = optgen.load(str(tmp_path / "odd.opt")).bind(other, g)
+    w[0][...] = 1
+    for _ in range(2):
+        dense.step(hyper)
+        bound(lr=0.5)
+    assert w[0].tobytes() == other[0].tobytes()
+
+
+def test_files_by_links_keep_their_rights(tmp_path: Path) -> None:
+    build(tmp_path, "sgd", "--cpu", "native")
+    own = CLibrary(tmp_path, "sgd").spec("sgd")
+    context = Context(own, [np.ones(3, np.float32)], [np.ones(3, np.float32)], {}, own.hyper())
+    (tmp_path / "real").write_text("")
+    (tmp_path / "real").chmod(0o600)
+    (tmp_path / "link").symlink_to("real")
+    own.must("save", context.address, str(tmp_path / "link").encode())
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").stat().st_size
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "nowhere").symlink_to("nothing")
+    assert own.call("save", context.address, str(tmp_path / "nowhere").encode()) == 11
+    context_counts = own.call("counts", context.address, result=ctypes.POINTER(ctypes.c_int64))
+    context_counts[0] = -1
+    assert own.call("save", context.address, str(tmp_path / "link").encode()) == 3
 
 
 def test_flags_of_each_tensor(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_msvc_comes_to_the_same_bits(tmp_path: Path, wine: Wine, monkeypatch: py
 
 
 PATHS = """\
+#include <windows.h>
 #include <stdio.h>
 #include <string.h>
 #include "both.h"
