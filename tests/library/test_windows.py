@@ -106,9 +106,9 @@ int main(void)
     const int64_t shape[1] = {2};
     const adam_tensor tensor = {data, grad, shape, 1};
     const adam_options options = adam_options_defaults();
-    const adam_hyper hyper = adam_hyper_defaults();
+    const adam_hyper params = adam_hyper_defaults();
     adam_context *context = NULL;
-    if (adam_create(&context, &tensor, 1, &options, &hyper) || adam_step(context, &hyper))
+    if (adam_create(&context, &tensor, 1, &options, &params) || adam_step(context, &params))
         return 1;
     for (int k = 0; k < 2; k++)
         if (adam_save(context, "st\\xC3\\xA4nde \\xCE\\xB1") || adam_load(context, "st\\xC3\\xA4nde \\xCE\\xB1"))
