@@ -94,6 +94,18 @@ static optgen_status ready_device(context *c, const request *r)
 
 static void take_pointers(group *g) { (void)g; }
 
+static optgen_status begin_run(context *c)
+{
+    (void)c;
+    return OPTGEN_OK;
+}
+
+static optgen_status end_run(context *c, optgen_status status)
+{
+    (void)c;
+    return status;
+}
+
 static optgen_status run_groups(context *c, group *first, const group *end)
 {
     (void)c;

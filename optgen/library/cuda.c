@@ -1,11 +1,23 @@
 /* The device of a library for GPUs: a CUDA context, its stream, and its memory. */
 
+enum { STEPS_IN_FLIGHT = 8 }; /* that can be queued at the same time */
+
+/* Pinned memory from which the GPU copies the tables of steps: a slot for each step that is queued. */
+typedef struct {
+    char *slots;
+    size_t slot_bytes, used; /* `used`: of the slot of this step */
+    void *events[STEPS_IN_FLIGHT]; /* when the step of a slot is done */
+    int64_t steps; /* so far */
+} ring;
+
 struct device {
     void *context, *stream;
     int number, is_retained; /* of the GPU for the driver; its primary context is retained here */
     int ordinal, multiprocessors;
     int is_ready;
     char *kept; /* states in the memory of the host, as they were before a step */
+    ring ring;
+    int64_t launched; /* functions, in this step */
 };
 
 /* ---------------------------------------------------------------- the GPU */
@@ -89,7 +101,17 @@ static optgen_status open_device(context *c, const request *r)
     return status ? status : check_capability(s, c->device);
 }
 
-/* Frees what a group has on the GPU and in pinned memory. */
+/* Nothing is said of errors: after one that ends a context there is nothing to free. */
+static void free_ring(const ring *r)
+{
+    for (int k = 0; k < STEPS_IN_FLIGHT; k++)
+        if (r->events[k])
+            (void)driver.cuEventDestroy_v2(r->events[k]);
+    if (r->slots)
+        (void)driver.cuMemFreeHost(r->slots);
+}
+
+/* Frees the code of a group. */
 static void unload(device_table *t);
 
 static optgen_status close_device(context *c)
@@ -104,6 +126,7 @@ static optgen_status close_device(context *c)
         for (int64_t g = 0; g < group_count(c); g++)
             if (c->groups[g].on_device)
                 unload(c->groups[g].on_device);
+        free_ring(&d->ring);
         if (c->block)
             (void)driver.cuMemFree_v2((uint64_t)(uintptr_t)c->block);
         leave();

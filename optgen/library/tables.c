@@ -212,5 +212,10 @@ static optgen_status ready_device(context *c, const request *r);
 /* Takes over the addresses in g->buffers. */
 static void take_pointers(group *g);
 
-/* Runs the kernels of groups. After an error nothing has changed, unless it says so. */
+/* Begins a step, or the weights to evaluate with: calls of run_groups follow, and end_run, which is told how they went.
+   After an error nothing has changed, unless it says so. */
+static optgen_status begin_run(context *c);
+static optgen_status end_run(context *c, optgen_status status);
+
+/* Runs the kernels of groups. */
 static optgen_status run_groups(context *c, group *first, const group *end);
