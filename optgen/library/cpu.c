@@ -34,10 +34,10 @@ static optgen_status check_place(const context *c, const void *place, int64_t i,
     return OPTGEN_OK;
 }
 
-static int open_group(const context *c, group *g)
+static optgen_status open_group(const context *c, group *g)
 {
     (void)c, (void)g;
-    return 1;
+    return OPTGEN_OK;
 }
 
 static void close_group(group *g) { (void)g; }

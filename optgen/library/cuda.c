@@ -42,6 +42,22 @@ static optgen_status check_device(const spec *s, const request *r)
     return OPTGEN_OK;
 }
 
+/* Retains the context of the thread if it is the primary one of its GPU, so that it is there until it is released. */
+static optgen_status retain_primary(const spec *s, device *d)
+{
+    void *primary = NULL;
+    unsigned flags;
+    int is_active = 0;
+    optgen_status status = CALL(s, cuDevicePrimaryCtxGetState, d->number, &flags, &is_active);
+    if (status || !is_active) /* to retain one that is not there would make it */
+        return status;
+    status = CALL(s, cuDevicePrimaryCtxRetain, &primary, d->number);
+    d->is_retained = !status && primary == d->context;
+    if (!status && !d->is_retained)
+        status = CALL(s, cuDevicePrimaryCtxRelease_v2, d->number);
+    return status;
+}
+
 /* Finds the context to work in: that of the thread, or the primary one of a GPU. */
 static optgen_status find_context(const spec *s, device *d, int32_t asked)
 {
@@ -56,7 +72,7 @@ static optgen_status find_context(const spec *s, device *d, int32_t asked)
         d->ordinal = number == d->number ? k : d->ordinal;
     }
     if (status || d->context)
-        return status;
+        return status ? status : retain_primary(s, d);
     d->ordinal = asked < 0 ? 0 : asked;
     if (d->ordinal >= count)
         return fail(OPTGEN_NO_GPU, "%s: there is no GPU %d, as CUDA has %d", s->name, d->ordinal, count);

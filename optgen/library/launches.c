@@ -26,19 +26,19 @@ struct device_table {
 /* The words of a column of a table. */
 static int64_t *column(const device_table *t, int k) { return t->image + optgen_table_column(t->image[OPTGEN_N], k); }
 
-static int open_group(const context *c, group *g)
+static optgen_status open_group(const context *c, group *g)
 {
     const int64_t n = g->step.n;
     const optgen_kernel *const kernel = g->kernel->on_device->table;
     device_table *const t = g->on_device = calloc(1, sizeof(device_table));
     if (!t)
-        return 0;
+        return no_memory(c->spec);
     t->code = g->kernel->on_device;
     t->words = optgen_table_words(kernel, n);
     t->image = calloc((size_t)t->words + 1, 8);
     t->launches = calloc((size_t)kernel->n_launches + 1, sizeof(loaded_launch));
     if (!t->image || !t->launches)
-        return 0;
+        return no_memory(c->spec);
     t->image[OPTGEN_N] = n;
     memcpy(&t->image[OPTGEN_SEED], &c->seed, 8);
     int64_t bound = 0; /* of all elements, rows and columns, so that no number below overflows */
@@ -54,10 +54,12 @@ static int open_group(const context *c, group *g)
             t->image[optgen_table_matrices(kernel, n) + j] = m->matrices ? m->matrices : 1;
         bound += m->size + (m->matrices ? m->matrices : 1) * cols;
         if (bound > 2 * MOST_ELEMENTS)
-            return 0;
+            return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] and those before it have more elements than one kernel can "
+                        "have: 2^45, with a row of each matrix counted twice; make several contexts", c->spec->name,
+                        (long long)g->order[j]);
     }
     g->step.workspace = (double *)(t->image + optgen_table_values(kernel, n)); /* of the part of the host */
-    return 1;
+    return OPTGEN_OK;
 }
 
 static void close_group(group *g)

@@ -191,8 +191,8 @@ static int64_t workspace_bytes(const group *g);
 /* An error if kernels cannot reach memory: a field of tensors[i], or options.memory for i = -1. */
 static optgen_status check_place(const context *c, const void *place, int64_t i, const char *field);
 
-/* What a group has beside its context. 0: there is no memory. */
-static int open_group(const context *c, group *g);
+/* What a group has beside its context; an error if that is too much. */
+static optgen_status open_group(const context *c, group *g);
 static void close_group(group *g);
 
 /* Gives a group its workspace, at this address; how many bytes that has. It follows from shapes alone. */

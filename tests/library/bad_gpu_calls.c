@@ -239,24 +239,45 @@ static void in_a_stream(const char *folder)
     expect_stream(NULL);
 }
 
-/* The context that is current, of the other GPU, is taken and not retained. */
-static void in_the_current_context(void)
+/* A context that is current is taken, and retained until it is destroyed if it is the primary one of its GPU. */
+static void in_a_current_context(void *current, int is_primary)
 {
     int before[RESOURCES], now[RESOURCES];
     mine_cuda_context *made = NULL;
-    void *context;
-    reset();
-    for (int i = 0; i < N; i++)
-        tensors[i].data = elsewhere[i], tensors[i].grad = NULL;
-    retain(&context, 41);
     alive(before);
-    push(context);
+    push(current);
     const optgen_status status = mine_cuda_create(&made, tensors, N, &options, &hyper);
     alive(now);
-    check(__LINE__, before[RESOURCES - 1] == now[RESOURCES - 1]);
-    pop(&context);
+    check(__LINE__, now[RESOURCES - 1] == before[RESOURCES - 1] + is_primary);
+    pop(&current);
     expect(__LINE__, OPTGEN_OK, "", status);
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_destroy(made));
+    alive(now);
+    check(__LINE__, memcmp(before, now, sizeof before) == 0);
+}
+
+static void in_current_contexts(void)
+{
+    static char own; /* a context of the program, by its address */
+    void *primary;
+    reset();
+    in_a_current_context(&own, 0); /* no primary one is active */
+    retain(&primary, 41);
+    in_a_current_context(&own, 0);
+    for (int i = 0; i < N; i++)
+        tensors[i].data = elsewhere[i], tensors[i].grad = NULL;
+    const char *const names[] = {"cuCtxGetDevice", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain"};
+    for (int k = 0; k < 3; k++) {
+        mine_cuda_context *made = NULL;
+        refuse(names[k], 0, 719);
+        push(primary);
+        const optgen_status status = mine_cuda_create(&made, tensors, N, &options, &hyper);
+        pop(&primary);
+        expect(__LINE__, OPTGEN_CUDA_ERROR, names[k], status);
+        check(__LINE__, made == NULL);
+    }
+    refuse("", 0, 0);
+    in_a_current_context(primary, 1);
 }
 
 int main(int argc, char **argv)
@@ -275,7 +296,7 @@ int main(int argc, char **argv)
     stepping();
     saving(argv[1]);
     in_a_stream(argv[1]);
-    in_the_current_context();
+    in_current_contexts();
     if (!failures)
         printf("%d calls, all as they should be\n", calls);
     return failures != 0;

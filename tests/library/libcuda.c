@@ -40,7 +40,7 @@ typedef struct {
 static operation queue[MOST_QUEUED];
 static int n_queued, late_status; /* `late_status`: of what failed when it was done */
 static uint64_t n_ever = 1;
-static char contexts[2]; /* primary ones, by their addresses */
+static char contexts[2]; /* primary ones, by their addresses; others are of GPU 0 */
 static _Thread_local void *stack[16];
 static _Thread_local int depth;
 static launcher launch_function;
@@ -207,7 +207,15 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     return 0;
 }
 
-int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; n_retained--; return 0; }
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    BEGIN
+    *flags = 0;
+    *is_active = n_retained > 0;
+    return device == 40 || device == 41 ? 0 : 101;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) { BEGIN n_retained--; return device == 40 || device == 41 ? 0 : 101; }
 int cuCtxGetCurrent(void **context) { BEGIN *context = stack[depth]; return 0; }
 int cuCtxGetDevice(int *device) { IN_CONTEXT *device = stack[depth] == &contexts[1] ? 41 : 40; return 0; }
 int cuCtxPushCurrent_v2(void *context) { BEGIN stack[++depth] = context; return 0; }

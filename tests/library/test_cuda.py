@@ -236,6 +236,16 @@ def test_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "there is no driver of NVIDIA here" in own.library.error()
 
 
+def test_more_elements_than_a_kernel_can_have(tmp_path: Path) -> None:
+    build(tmp_path, "adam", "--target", "cuda", "--cpu", "native")
+    own = CLibrary(tmp_path, "adam_cuda").spec("adam_cuda")
+    lengths = (ctypes.c_int64 * 1)(2**44)
+    tensors = (own.Tensor * 2)(*[(None, None, ctypes.addressof(lengths), 1)] * 2)
+    given = (ctypes.byref(tensors), ctypes.c_int64(2), ctypes.byref(own.options()), ctypes.byref(own.hyper()))
+    assert own.call("memory_bytes", *given, result=ctypes.c_int64) == -1
+    assert "tensors[1] and those before it have more elements than one kernel can have" in own.library.error()
+
+
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas")
 def test_binary_code_and_newer_gpus(driver: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the GPU does not take the binary code, it takes the PTX; an older one takes neither."""
