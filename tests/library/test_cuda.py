@@ -118,8 +118,10 @@ def test_errors_in_a_loop(driver: StandIn, tmp_path: Path, monkeypatch: pytest.M
     driver.finish()
     assert weight.tobytes() == before.tobytes()
     for after in range(1, each):
+        driver.launches.clear()
         with driver.refusing("cuLaunchKernel", after):
             assert "(719); a part of this step was launched before" in refused()
+        assert len(driver.launches) == after  # they are done, so that the next step can have their table's place
     context.destroy()
 
 
