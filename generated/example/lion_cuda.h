@@ -86,7 +86,7 @@ typedef struct lion_cuda_options {
     int32_t dtype; /* an optgen_dtype, of parameters; built: float32 */
     int32_t device; /* -1: the thread's CUDA context, or GPU 0 if it has none; else the number of a GPU */
     uint64_t seed; /* of random draws */
-    void *stream; /* a cudaStream_t or CUstream, in which steps are queued; NULL: the default stream */
+    void *stream; /* a cudaStream_t or CUstream for steps, there until the context is destroyed; NULL: the default one */
     void *memory; /* for states, lion_cuda_memory_bytes() bytes of the GPU; NULL: the library allocates it */
     int64_t memory_bytes; /* its size */
 } lion_cuda_options;

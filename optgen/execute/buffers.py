@@ -56,7 +56,8 @@ def _spelt(x: Any) -> str:
 
 class Tensor(NamedTuple):
     """A dense tensor in C order. `name` is what errors call it. `owner` keeps the memory alive. `gpu` is the number of
-    its GPU, None for the CPU."""
+    its GPU, None for the CPU. `after` is the number of the stream, as `__cuda_array_interface__` has it, whose work
+    must be done before the memory is used; None if there is none."""
 
     name: str
     address: int
@@ -65,6 +66,7 @@ class Tensor(NamedTuple):
     writable: bool
     owner: Any
     gpu: int | None = None
+    after: int | None = None
 
     @property
     def size(self) -> int:

@@ -189,7 +189,9 @@ static optgen_status run(context *c, int32_t section, int64_t behind, int64_t ad
         if (!own->program)
             set_numbers(c, own, behind, newest + added, turns);
     }
-    optgen_status status = OPTGEN_OK;
+    optgen_status status = begin_run(c);
+    if (status)
+        return status;
     const group *const end = c->groups + c->first_group[section + 1];
     for (group *g = c->groups + c->first_group[section], *next; g < end && !status; g = next) {
         const program *const p = g->program;
@@ -197,6 +199,7 @@ static optgen_status run(context *c, int32_t section, int64_t behind, int64_t ad
             ;
         status = p ? run_stages(c, g, 0, p->n_stages, behind - 1, newest + added, turns) : run_groups(c, g, next);
     }
+    status = end_run(c, status);
     for (int64_t i = 0; i < c->n && !status; i++)
         c->t[i] += added;
     return status;

@@ -3,7 +3,7 @@
 /* ---------------------------------------------------------------- groups: the tensors of one kernel */
 
 /* Makes the group of a kernel for n tensors, whose numbers are in `order`; it keeps this memory. */
-static int make_group(const context *c, group *g, const kernel *k, int64_t *order, int64_t n)
+static optgen_status make_group(const context *c, group *g, const kernel *k, int64_t *order, int64_t n)
 {
     int64_t *const numbers = calloc((size_t)(3 * n + 1), sizeof(int64_t));
     g->kernel = k;
@@ -12,7 +12,7 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
     g->hyper = calloc((size_t)(n * (k->n_hyper + 1)), sizeof(double));
     g->buffers = calloc((size_t)(n * k->n_buffers + 1), sizeof(void *));
     if (!numbers || !g->hyper || !g->buffers)
-        return 0;
+        return no_memory(c->spec);
     int64_t *const size = numbers, *const cols = size + n, *const t = cols + n;
     for (int64_t j = 0; j < n; j++) {
         size[j] = c->members[order[j]].size;
@@ -30,18 +30,18 @@ static int make_group(const context *c, group *g, const kernel *k, int64_t *orde
         g->index = calloc((size_t)n + 1, sizeof(int64_t *));
         g->present = calloc((size_t)n + 1, sizeof(int64_t));
         if (!g->index || !g->present)
-            return 0;
+            return no_memory(c->spec);
     }
     return open_group(c, g);
 }
 
 /* Makes the groups of the kernels of an update in stages: the first one has the order and the arrays of all. */
-static int make_stages(const context *c, group *first, const program *p, int64_t n)
+static optgen_status make_stages(const context *c, group *first, const program *p, int64_t n)
 {
     int64_t *const order = first->order;
     first->arrays = calloc((size_t)(n * p->n_arrays + 1), sizeof(void *));
-    int is_made = first->arrays != NULL;
-    for (int32_t k = 0; is_made && k < p->n_stages; k++) {
+    optgen_status status = first->arrays ? OPTGEN_OK : no_memory(c->spec);
+    for (int32_t k = 0; !status && k < p->n_stages; k++) {
         const stage *const s = &p->stages[k];
         if (!s->kernel)
             continue;
@@ -49,13 +49,13 @@ static int make_stages(const context *c, group *first, const program *p, int64_t
         own->program = p;
         own->number = s->number;
         own->arrays = first->arrays;
-        is_made = make_group(c, own, s->kernel, order, n);
+        status = make_group(c, own, s->kernel, order, n);
     }
-    return is_made;
+    return status;
 }
 
 /* Makes the groups of all tensors that have the same kernel as the first one and are not yet taken. */
-static int group_tensors(const context *c, group **end, int32_t section, int64_t first, char *is_taken)
+static optgen_status group_tensors(const context *c, group **end, int32_t section, int64_t first, char *is_taken)
 {
     const kernel *const k = kernel_of(c, section, &c->members[first]);
     int64_t n = 0;
@@ -63,7 +63,7 @@ static int group_tensors(const context *c, group **end, int32_t section, int64_t
     *end += k->program ? k->program->n_kernels : 1;
     g->order = calloc((size_t)(c->n - first), sizeof(int64_t));
     if (!g->order)
-        return 0;
+        return no_memory(c->spec);
     for (int64_t i = first; i < c->n; i++)
         if (!is_taken[i] && kernel_of(c, section, &c->members[i]) == k) {
             is_taken[i] = 1;
@@ -79,14 +79,15 @@ static optgen_status make_groups(context *c)
     c->groups = calloc((size_t)sections * (size_t)most * (size_t)c->spec->most_kernels + 1, sizeof(group));
     c->first_group = calloc((size_t)sections + 1, sizeof(int64_t));
     char *const is_taken = malloc((size_t)c->n + 1);
-    int is_made = c->groups && c->first_group && is_taken, is_shared = 1;
+    optgen_status status = c->groups && c->first_group && is_taken ? OPTGEN_OK : no_memory(c->spec);
+    int is_shared = 1;
     group *end = c->groups;
-    for (int32_t section = 0; is_made && section < sections; section++) {
+    for (int32_t section = 0; !status && section < sections; section++) {
         int64_t sets = 0;
         memset(is_taken, 0, (size_t)c->n);
-        for (int64_t i = 0; is_made && i < c->n; i++)
+        for (int64_t i = 0; !status && i < c->n; i++)
             if (!is_taken[i]) {
-                is_made = group_tensors(c, &end, section, i, is_taken);
+                status = group_tensors(c, &end, section, i, is_taken);
                 sets++;
             }
         is_shared &= sets < 2;
@@ -94,10 +95,10 @@ static optgen_status make_groups(context *c)
             c->first_group[later + 1] = end - c->groups;
     }
     free(is_taken);
-    if (is_made && c->spec->shares && !is_shared)
+    if (!status && c->spec->shares && !is_shared)
         return fail(OPTGEN_BAD_SHAPE, "%s: all tensors share values, so they need one kernel, and these have several: "
                     "make contexts of their own for those of other shapes", c->spec->name);
-    return is_made ? OPTGEN_OK : no_memory(c->spec);
+    return status;
 }
 
 /* Has kernels find tensors and states where they are. */

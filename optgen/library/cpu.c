@@ -34,10 +34,10 @@ static optgen_status check_place(const context *c, const void *place, int64_t i,
     return OPTGEN_OK;
 }
 
-static int open_group(const context *c, group *g)
+static optgen_status open_group(const context *c, group *g)
 {
     (void)c, (void)g;
-    return 1;
+    return OPTGEN_OK;
 }
 
 static void close_group(group *g) { (void)g; }
@@ -93,6 +93,18 @@ static optgen_status ready_device(context *c, const request *r)
 }
 
 static void take_pointers(group *g) { (void)g; }
+
+static optgen_status begin_run(context *c)
+{
+    (void)c;
+    return OPTGEN_OK;
+}
+
+static optgen_status end_run(context *c, optgen_status status)
+{
+    (void)c;
+    return status;
+}
 
 static optgen_status run_groups(context *c, group *first, const group *end)
 {

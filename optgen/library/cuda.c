@@ -1,11 +1,23 @@
 /* The device of a library for GPUs: a CUDA context, its stream, and its memory. */
 
+enum { STEPS_IN_FLIGHT = 8 }; /* that can be queued at the same time */
+
+/* Pinned memory from which the GPU copies the tables of steps: a slot for each step that is queued. */
+typedef struct {
+    char *slots;
+    size_t slot_bytes, used; /* `used`: of the slot of this step */
+    void *events[STEPS_IN_FLIGHT]; /* when the step of a slot is done */
+    int64_t steps; /* so far */
+} ring;
+
 struct device {
     void *context, *stream;
     int number, is_retained; /* of the GPU for the driver; its primary context is retained here */
     int ordinal, multiprocessors;
     int is_ready;
     char *kept; /* states in the memory of the host, as they were before a step */
+    ring ring;
+    int64_t launched; /* functions, in this step */
 };
 
 /* ---------------------------------------------------------------- the GPU */
@@ -30,6 +42,22 @@ static optgen_status check_device(const spec *s, const request *r)
     return OPTGEN_OK;
 }
 
+/* Retains the context of the thread if it is the primary one of its GPU, so that it is there until it is released. */
+static optgen_status retain_primary(const spec *s, device *d)
+{
+    void *primary = NULL;
+    unsigned flags;
+    int is_active = 0;
+    optgen_status status = CALL(s, cuDevicePrimaryCtxGetState, d->number, &flags, &is_active);
+    if (status || !is_active) /* to retain one that is not there would make it */
+        return status;
+    status = CALL(s, cuDevicePrimaryCtxRetain, &primary, d->number);
+    d->is_retained = !status && primary == d->context;
+    if (!status && !d->is_retained)
+        status = CALL(s, cuDevicePrimaryCtxRelease_v2, d->number);
+    return status;
+}
+
 /* Finds the context to work in: that of the thread, or the primary one of a GPU. */
 static optgen_status find_context(const spec *s, device *d, int32_t asked)
 {
@@ -44,7 +72,7 @@ static optgen_status find_context(const spec *s, device *d, int32_t asked)
         d->ordinal = number == d->number ? k : d->ordinal;
     }
     if (status || d->context)
-        return status;
+        return status ? status : retain_primary(s, d);
     d->ordinal = asked < 0 ? 0 : asked;
     if (d->ordinal >= count)
         return fail(OPTGEN_NO_GPU, "%s: there is no GPU %d, as CUDA has %d", s->name, d->ordinal, count);
@@ -89,7 +117,17 @@ static optgen_status open_device(context *c, const request *r)
     return status ? status : check_capability(s, c->device);
 }
 
-/* Frees what a group has on the GPU and in pinned memory. */
+/* Nothing is said of errors: after one that ends a context there is nothing to free. */
+static void free_ring(const ring *r)
+{
+    for (int k = 0; k < STEPS_IN_FLIGHT; k++)
+        if (r->events[k])
+            (void)driver.cuEventDestroy_v2(r->events[k]);
+    if (r->slots)
+        (void)driver.cuMemFreeHost(r->slots);
+}
+
+/* Frees the code of a group. */
 static void unload(device_table *t);
 
 static optgen_status close_device(context *c)
@@ -104,6 +142,7 @@ static optgen_status close_device(context *c)
         for (int64_t g = 0; g < group_count(c); g++)
             if (c->groups[g].on_device)
                 unload(c->groups[g].on_device);
+        free_ring(&d->ring);
         if (c->block)
             (void)driver.cuMemFree_v2((uint64_t)(uintptr_t)c->block);
         leave();

@@ -27,6 +27,7 @@ enum { JIT_LOG = 5, JIT_LOG_BYTES = 6 }; /* CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BY
     F(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                 \
     F(cuDevicePrimaryCtxRetain, (void **context, int device))                                                        \
     F(cuDevicePrimaryCtxRelease_v2, (int device))                                                                    \
+    F(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *is_active))                                     \
     F(cuCtxGetCurrent, (void **context))                                                                             \
     F(cuCtxGetDevice, (int *device))                                                                                 \
     F(cuCtxPushCurrent_v2, (void *context))                                                                          \

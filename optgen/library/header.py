@@ -172,7 +172,8 @@ def _gpu_fields(m: LibrarySpec) -> Iterator[tuple[str, str, str]]:
     """Those of libraries for GPUs."""
     yield "int32_t", "device", "-1: the thread's CUDA context, or GPU 0 if it has none; else the number of a GPU"
     yield "uint64_t", "seed", "of random draws"
-    yield "void *", "stream", "a cudaStream_t or CUstream, in which steps are queued; NULL: the default stream"
+    stream = "a cudaStream_t or CUstream for steps, there until the context is destroyed; NULL: the default one"
+    yield "void *", "stream", stream
     yield "void *", "memory", f"for states, {m.prefix}_memory_bytes() bytes of the GPU; NULL: the library allocates it"
     yield "int64_t", "memory_bytes", "its size"
 

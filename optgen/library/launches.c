@@ -1,8 +1,6 @@
 /* Steps on a GPU: tables that are sent to it, and launches that read them. Tables are planned by what the header of bare
    kernels has, too: optgen/emit/cuda_header.py. */
 
-enum { STEPS_IN_FLIGHT = 8 }; /* tables that can be on their way to the GPU at the same time */
-
 struct device_code {
     const optgen_kernel *table;
     const uint64_t *ptx, *cubin; /* `cubin`: or NULL */
@@ -19,9 +17,6 @@ struct device_table {
     const device_code *code;
     int64_t *image, words; /* of the table */
     uint64_t address;      /* of the table on the GPU; its workspace is behind it */
-    void *slots;           /* in pinned memory, STEPS_IN_FLIGHT times the table */
-    void *events[STEPS_IN_FLIGHT];
-    int64_t sent;
     void *module;
     loaded_launch *launches;
 };
@@ -31,19 +26,19 @@ struct device_table {
 /* The words of a column of a table. */
 static int64_t *column(const device_table *t, int k) { return t->image + optgen_table_column(t->image[OPTGEN_N], k); }
 
-static int open_group(const context *c, group *g)
+static optgen_status open_group(const context *c, group *g)
 {
     const int64_t n = g->step.n;
     const optgen_kernel *const kernel = g->kernel->on_device->table;
     device_table *const t = g->on_device = calloc(1, sizeof(device_table));
     if (!t)
-        return 0;
+        return no_memory(c->spec);
     t->code = g->kernel->on_device;
     t->words = optgen_table_words(kernel, n);
     t->image = calloc((size_t)t->words + 1, 8);
     t->launches = calloc((size_t)kernel->n_launches + 1, sizeof(loaded_launch));
     if (!t->image || !t->launches)
-        return 0;
+        return no_memory(c->spec);
     t->image[OPTGEN_N] = n;
     memcpy(&t->image[OPTGEN_SEED], &c->seed, 8);
     int64_t bound = 0; /* of all elements, rows and columns, so that no number below overflows */
@@ -59,10 +54,12 @@ static int open_group(const context *c, group *g)
             t->image[optgen_table_matrices(kernel, n) + j] = m->matrices ? m->matrices : 1;
         bound += m->size + (m->matrices ? m->matrices : 1) * cols;
         if (bound > 2 * MOST_ELEMENTS)
-            return 0;
+            return fail(OPTGEN_BAD_SHAPE, "%s: tensors[%lld] and those before it have more elements than one kernel can "
+                        "have: 2^45, with a row of each matrix counted twice; make several contexts", c->spec->name,
+                        (long long)g->order[j]);
     }
     g->step.workspace = (double *)(t->image + optgen_table_values(kernel, n)); /* of the part of the host */
-    return 1;
+    return OPTGEN_OK;
 }
 
 static void close_group(group *g)
@@ -143,14 +140,8 @@ static optgen_status load_code(const spec *s, device_table *t)
     return *log ? fail_further(fail_further(status, ": "), log) : status;
 }
 
-/* Nothing is said of errors: after one that ends a context there is nothing to free. */
 static void unload(device_table *t)
 {
-    for (int k = 0; k < STEPS_IN_FLIGHT; k++)
-        if (t->events[k])
-            (void)driver.cuEventDestroy_v2(t->events[k]);
-    if (t->slots)
-        (void)driver.cuMemFreeHost(t->slots);
     if (t->module)
         (void)driver.cuModuleUnload(t->module);
 }
@@ -166,10 +157,47 @@ static optgen_status get_ready(const spec *s, const device *d, device_table *t)
             status = CALL(s, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, own->function, OPTGEN_THREADS, 0);
         own->most_blocks = (int64_t)d->multiprocessors * (blocks > 0 ? blocks : 1);
     }
-    if (!status)
-        status = CALL(s, cuMemHostAlloc, &t->slots, STEPS_IN_FLIGHT * 8 * (size_t)t->words, HOST_PORTABLE);
+    return status;
+}
+
+/* The bytes of the tables that an update sends for its stages from `begin` to `end`, whose groups begin with `first`: a
+   double, which many turns of loops in loops do not overflow. */
+static double bytes_of_stages(const group *first, int32_t begin, int32_t end)
+{
+    double bytes = 0;
+    for (int32_t k = begin; k < end; k++) {
+        const stage *const s = &first->program->stages[k];
+        if (s->kernel) {
+            bytes += 8.0 * (double)first[s->number].on_device->words;
+            continue;
+        }
+        const int32_t later = s->turns > 0 ? s->turns - 1 : 0, times[] = {s->turns > 0, later - later / 2, later / 2};
+        for (int body = 0; body < 3; body++)
+            bytes += times[body] * bytes_of_stages(first, s->bodies[body], s->bodies[body + 1]);
+        k = s->bodies[3] - 1;
+    }
+    return bytes;
+}
+
+/* Makes slots that have room for all tables of a step, whichever phase it is. */
+static optgen_status make_ring(const context *c, ring *r)
+{
+    double most = 1;
+    for (int32_t section = 0; section < c->spec->sections; section++) {
+        double bytes = 0;
+        for (int64_t k = c->first_group[section]; k < c->first_group[section + 1]; k++) {
+            const group *const g = &c->groups[k];
+            if (!g->program)
+                bytes += 8.0 * (double)g->on_device->words;
+            else if (g->number == 0)
+                bytes += bytes_of_stages(g, 0, g->program->n_stages);
+        }
+        most = bytes > most ? bytes : most;
+    }
+    r->slot_bytes = most < (double)MOST_BYTES ? (size_t)most : (size_t)MOST_BYTES; /* which no machine has */
+    optgen_status status = CALL(c->spec, cuMemHostAlloc, (void **)&r->slots, STEPS_IN_FLIGHT * r->slot_bytes, HOST_PORTABLE);
     for (int k = 0; k < STEPS_IN_FLIGHT && !status; k++)
-        status = CALL(s, cuEventCreate, &t->events[k], EVENT_NO_TIMING);
+        status = CALL(c->spec, cuEventCreate, &r->events[k], EVENT_NO_TIMING);
     return status;
 }
 
@@ -186,6 +214,8 @@ static optgen_status ready_device(context *c, const request *r)
     for (int64_t g = 0; g < group_count(c) && !status; g++)
         status = get_ready(c->spec, d, c->groups[g].on_device);
     if (!status)
+        status = make_ring(c, &d->ring);
+    if (!status)
         status = CALL(c->spec, cuStreamSynchronize, d->stream); /* states are there for any stream */
     leave();
     d->is_ready = !status;
@@ -194,30 +224,65 @@ static optgen_status ready_device(context *c, const request *r)
 
 /* ---------------------------------------------------------------- steps */
 
-/* Computes what a step needs of the host, and sends the table. */
-static optgen_status send_table(const spec *s, void *stream, group *g)
+/* Gets the slot for the tables of a step; waits if as many steps are queued as there are slots. */
+static optgen_status begin_run(context *c)
 {
-    device_table *const t = g->on_device;
-    const int64_t k = t->sent % STEPS_IN_FLIGHT, bytes = 8 * t->words;
-    if (t->sent >= STEPS_IN_FLIGHT) {
-        const optgen_status status = CALL(s, cuEventSynchronize, t->events[k]);
-        if (status)
-            return status;
+    device *const d = c->device;
+    int is_capturing = 0;
+    optgen_status status = enter(c);
+    if (status)
+        return status;
+    status = CALL(c->spec, cuStreamIsCapturing, d->stream, &is_capturing);
+    if (!status && is_capturing)
+        status = fail(OPTGEN_BAD_ARGUMENT, "%s: options.stream is being captured, and a step is no part of a graph: each one "
+                      "has numbers of its own", c->spec->name);
+    if (!status && d->ring.steps >= STEPS_IN_FLIGHT)
+        status = CALL(c->spec, cuEventSynchronize, d->ring.events[d->ring.steps % STEPS_IN_FLIGHT]);
+    if (status) {
+        leave();
+        return status;
     }
-    g->kernel->levels[level()].step(&g->step);
-    memcpy(column(t, OPTGEN_COLUMN_T), g->step.t, 8 * (size_t)g->step.n);
-    char *const slot = (char *)t->slots + k * bytes;
-    memcpy(slot, t->image, (size_t)bytes);
-    optgen_status status = CALL(s, cuMemcpyHtoDAsync_v2, t->address, slot, (size_t)bytes, stream);
+    memcpy(d->kept, c->host, (size_t)c->host_bytes);
+    d->ring.used = 0;
+    d->launched = 0;
+    return OPTGEN_OK;
+}
+
+static optgen_status end_run(context *c, optgen_status status)
+{
+    device *const d = c->device;
     if (!status)
-        status = CALL(s, cuEventRecord, t->events[k], stream);
-    t->sent += !status;
+        status = CALL(c->spec, cuEventRecord, d->ring.events[d->ring.steps % STEPS_IN_FLIGHT], d->stream);
+    if (status)
+        (void)driver.cuStreamSynchronize(d->stream); /* the next step has the same slot */
+    leave();
+    d->ring.steps += !status;
+    if (!status)
+        return status;
+    memcpy(c->host, d->kept, (size_t)c->host_bytes);
+    if (d->launched)
+        return fail_further(status, "; a part of this step was launched before, so weights and states are of no step");
     return status;
 }
 
-/* Launches the functions of a kernel, and counts them. */
-static optgen_status launch_all(const spec *s, void *stream, const device_table *t, int64_t *launched)
+/* Computes what a kernel needs of the host, and sends its table. */
+static optgen_status send_table(const context *c, group *g)
 {
+    device *const d = c->device;
+    device_table *const t = g->on_device;
+    const size_t bytes = 8 * (size_t)t->words;
+    char *const place = d->ring.slots + d->ring.slot_bytes * (size_t)(d->ring.steps % STEPS_IN_FLIGHT) + d->ring.used;
+    g->kernel->levels[level()].step(&g->step);
+    memcpy(column(t, OPTGEN_COLUMN_T), g->step.t, 8 * (size_t)g->step.n);
+    memcpy(place, t->image, bytes);
+    d->ring.used += bytes;
+    return CALL(c->spec, cuMemcpyHtoDAsync_v2, t->address, place, bytes, d->stream);
+}
+
+/* Launches the functions of a kernel. */
+static optgen_status launch_all(const context *c, const device_table *t)
+{
+    device *const d = c->device;
     const optgen_kernel *const kernel = t->code->table;
     uint64_t address = t->address;
     void *arguments[1] = {&address};
@@ -226,42 +291,19 @@ static optgen_status launch_all(const spec *s, void *stream, const device_table 
         const int64_t useful = optgen_table_blocks(kernel, t->image, k), most = t->launches[k].most_blocks;
         if (!useful)
             continue;
-        status = CALL(s, cuLaunchKernel, t->launches[k].function, (unsigned)(useful < most ? useful : most), 1, 1,
-                      OPTGEN_THREADS, 1, 1, 0, stream, arguments, NULL);
-        *launched += !status;
+        status = CALL(c->spec, cuLaunchKernel, t->launches[k].function, (unsigned)(useful < most ? useful : most), 1, 1,
+                      OPTGEN_THREADS, 1, 1, 0, d->stream, arguments, NULL);
+        d->launched += !status;
     }
-    return status;
-}
-
-/* Sends the tables of groups, and launches their functions. */
-static optgen_status queue_groups(const context *c, group *first, const group *end, int64_t *launched)
-{
-    void *const stream = c->device->stream;
-    int is_capturing = 0;
-    optgen_status status = CALL(c->spec, cuStreamIsCapturing, stream, &is_capturing);
-    if (!status && is_capturing)
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.stream is being captured, and a step is no part of a graph: each one "
-                    "has numbers of its own", c->spec->name);
-    for (group *g = first; g < end && !status; g++)
-        status = send_table(c->spec, stream, g);
-    for (group *g = first; g < end && !status; g++)
-        status = launch_all(c->spec, stream, g->on_device, launched);
     return status;
 }
 
 static optgen_status run_groups(context *c, group *first, const group *end)
 {
-    int64_t launched = 0;
-    optgen_status status = enter(c);
-    if (status)
-        return status;
-    memcpy(c->device->kept, c->host, (size_t)c->host_bytes);
-    status = queue_groups(c, first, end, &launched);
-    leave();
-    if (!status)
-        return status;
-    memcpy(c->host, c->device->kept, (size_t)c->host_bytes);
-    if (launched || (first < end && first->program))
-        return fail_further(status, "; a part of this step was launched before, so weights and states are of no step");
+    optgen_status status = OPTGEN_OK;
+    for (group *g = first; g < end && !status; g++)
+        status = send_table(c, g);
+    for (group *g = first; g < end && !status; g++)
+        status = launch_all(c, g->on_device);
     return status;
 }

@@ -192,8 +192,8 @@ static int64_t workspace_bytes(const group *g);
 /* An error if kernels cannot reach memory: a field of tensors[i], or options.memory for i = -1. */
 static optgen_status check_place(const context *c, const void *place, int64_t i, const char *field);
 
-/* What a group has beside its context. 0: there is no memory. */
-static int open_group(const context *c, group *g);
+/* What a group has beside its context; an error if that is too much. */
+static optgen_status open_group(const context *c, group *g);
 static void close_group(group *g);
 
 /* Gives a group its workspace, at this address; how many bytes that has. It follows from shapes alone. */
@@ -213,5 +213,10 @@ static optgen_status ready_device(context *c, const request *r);
 /* Takes over the addresses in g->buffers. */
 static void take_pointers(group *g);
 
-/* Runs the kernels of groups. After an error nothing has changed, unless it says so. */
+/* Begins a step, or the weights to evaluate with: calls of run_groups follow, and end_run, which is told how they went.
+   After an error nothing has changed, unless it says so. */
+static optgen_status begin_run(context *c);
+static optgen_status end_run(context *c, optgen_status status);
+
+/* Runs the kernels of groups. */
 static optgen_status run_groups(context *c, group *first, const group *end);

@@ -51,7 +51,9 @@ class BuiltPlatform:
     def device(self, params: Sequence[Tensor], *, capturable: bool = False, stream: Any = None) -> PyCudaDevice:
         if capturable:
             raise ValueError("capturable: PyCUDA captures no graphs; leave it out")
-        return PyCudaDevice(self._gpu, stream)
+        found = PyCudaDevice(self._gpu, stream)
+        found.wait_for(params)
+        return found
 
 
 class PyCudaDevice(GpuDevice):
@@ -62,7 +64,9 @@ class PyCudaDevice(GpuDevice):
         self._pycuda = gpu
 
     def tensor(self, obj: Any, name: str) -> Tensor:
-        return tensor(self._pycuda, obj, name)
+        found = tensor(self._pycuda, obj, name)
+        self.wait_for([found])
+        return found
 
     def new(self, shape: tuple[int, ...], dtype: str, offset: int = 0) -> Tensor:
         skip, nbytes = offset % memory.LINE_BYTES, math.prod(shape) * numpy_dtype(dtype).itemsize

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from optgen.execute.buffers import Array, Tensor
+from optgen.execute.cuda import driver
 from optgen.pycuda.library import cuda
 
 
@@ -147,6 +148,11 @@ class PyCudaGpu:
 
     def drop(self, event: Any) -> None:
         """PyCUDA releases it when nothing refers to it."""
+
+    def order(self, stream: Any, after: int) -> None:
+        """Wait for all streams, as PyCUDA takes no handles of others; its own wait for the default stream anyway."""
+        if after != driver.LEGACY:
+            cuda.Context.synchronize()
 
 
 def _bytes(array: Array) -> Array:

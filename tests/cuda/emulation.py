@@ -40,6 +40,7 @@ class Gpu:
         self.launches: deque[tuple[str, int]] = deque(maxlen=64)  # the last
         self.sent = 0  # how many tables, and other arrays
         self._arrays: dict[int, np.ndarray] = {}
+        self.orders: list[tuple[int, int]] = []  # a stream, and what it waits for
         self.capturing = False
         self._captured: list[Callable[[], None]] = []
 
@@ -140,6 +141,10 @@ class Gpu:
 
     wait = drop = lambda self, event: None
 
+    def order(self, stream: int, after: int) -> None:
+        if (stream or 1) != after:
+            self.orders.append((stream, after))
+
     def is_capturing(self, stream: int) -> bool:
         return self.capturing
 
@@ -186,9 +191,10 @@ def emulated(count: int = 1) -> Iterator[list[Gpu]]:
 
 class GpuArray:
     """An array on an emulated GPU, `offset` bytes behind an address that a driver would give; nothing but the interface
-    that libraries share."""
+    that libraries share, where it is computed in `stream`."""
 
-    def __init__(self, array: np.ndarray, gpu: Gpu, offset: int = 0) -> None:
+    def __init__(self, array: np.ndarray, gpu: Gpu, offset: int = 0, stream: object = None) -> None:
+        self.stream = stream
         self.shape, self.dtype, self._gpu = array.shape, array.dtype, gpu
         self._base = gpu.allocate(array.nbytes + offset)
         self._address = self._base + offset
@@ -202,6 +208,7 @@ class GpuArray:
             "typestr": self.dtype.str,
             "data": (self._address, False),
             "strides": None,
+            "stream": self.stream,
             "version": 3,
         }
 

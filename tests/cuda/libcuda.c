@@ -177,6 +177,12 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
     return 0;
 }
 
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
+    NEEDS_CONTEXT;
+    SAY("cuStreamWaitEvent %p %p %u\n", stream, event, flags);
+    return 0;
+}
+
 CUresult cuEventSynchronize(CUevent event) {
     NEEDS_CONTEXT;
     SAY("cuEventSynchronize %p\n", event);

@@ -49,6 +49,7 @@ class Context:
     """A context, which has memory of its own. `stack` are those that were pushed."""
 
     stack: list[Context] = []  # noqa: RUF012
+    waits = 0
 
     def __init__(self, gpu: Gpu | None = None) -> None:
         self.gpu = gpu or Gpu()
@@ -61,6 +62,10 @@ class Context:
     @staticmethod
     def get_device() -> Device:
         return Device()
+
+    @staticmethod
+    def synchronize() -> None:
+        _current().waits += 1
 
     def push(self) -> None:
         Context.stack.append(self)

@@ -125,6 +125,23 @@ def test_pinned_memory_and_events(gpu: Gpu, said: Callable[[], list[str]]) -> No
     ]
 
 
+def test_the_order_of_two_streams(gpu: Gpu, said: Callable[[], list[str]]) -> None:
+    other = STREAM + 1
+    gpu.order(STREAM, other)
+    gpu.order(0, 2)  # the default stream of the thread
+    lines = said()
+    event = lines[1].split()[1]
+    assert lines == [
+        *("cuEventCreate 2", f"cuEventRecord {event} {other:#x}"),
+        *(f"cuStreamWaitEvent {STREAM:#x} {event} 0", f"cuEventDestroy_v2 {event}"),
+        *("cuEventCreate 2", f"cuEventRecord {event} 0x2"),
+        *(f"cuStreamWaitEvent (nil) {event} 0", f"cuEventDestroy_v2 {event}"),
+    ]
+    gpu.order(STREAM, STREAM)
+    gpu.order(0, 1)  # the same one
+    assert said() == []
+
+
 def test_any_thread(gpu: Gpu, said: Callable[[], list[str]]) -> None:
     """The current context is the thread's own: every call brings the right one, and leaves what was there."""
     thread = threading.Thread(target=lambda: gpu.free(gpu.allocate(4)))

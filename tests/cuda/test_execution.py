@@ -108,6 +108,31 @@ def test_a_stream_can_be_given(stream: Any, handle: int, monkeypatch: pytest.Mon
     assert streams == [handle]
 
 
+def test_a_step_is_after_the_streams_of_its_arrays(gpu: Gpu) -> None:
+    """From when it is bound, or gets other gradients, on: a call looks at no arrays."""
+
+    def arrays(*streams: object) -> list[GpuArray]:
+        return [GpuArray(np.ones(5, np.float32), gpu, stream=x) for x in streams]
+
+    sgd = optgen.load("sgd", target="cuda")
+    step = sgd.bind(arrays(None, 1, 7, 7, 9), arrays(None, 1, 2, 9, 8), stream=9)
+    assert sorted(set(gpu.orders)) == [(9, 1), (9, 2), (9, 7), (9, 8)]
+    gpu.orders.clear()
+    step()
+    assert gpu.orders == []
+    step.rebind(arrays(9, 9, 9, 5, None))
+    assert gpu.orders == [(9, 5)]
+    gpu.orders.clear()
+    sgd.init(arrays(1, 6))  # in the default stream
+    assert gpu.orders == [(0, 6)]
+    empty = GpuArray(np.ones((0, 3), np.float32), gpu, stream=6)
+    sgd.bind([empty], [empty])()
+    assert gpu.orders == [(0, 6)]
+    for wrong, error in ((0, ValueError), (-3, ValueError), (True, TypeError), ("7", TypeError)):
+        with pytest.raises(error, match=r"params\[0\]: the stream of its __cuda_array_interface__ is "):
+            sgd.bind(arrays(wrong), arrays(1))
+
+
 def test_what_is_no_stream_is_refused(gpu: Gpu) -> None:
     sgd = optgen.load("sgd", target="cuda")
     for wrong in (1.5, "legacy", True, object()):

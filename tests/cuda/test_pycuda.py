@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -239,6 +239,18 @@ def test_other_contexts_and_streams(adam: Path, context: Context, arrays: Callab
     with pytest.raises(RuntimeError, match="no context of PyCUDA is current in this thread: import pycuda"):
         load_built(adam)
     context.push()
+
+
+def test_arrays_of_streams_of_other_libraries(adam: Path, context: Context, arrays: Callable[..., Any]) -> None:
+    """The host waits for them when they are bound."""
+    from optgen.pycuda import load_built
+
+    rule, w, g = load_built(adam), arrays(), arrays()
+    for stream, waits in ((None, 0), (1, 0), (7, 1)):
+        context.waits = 0
+        of_another = {**g.__cuda_array_interface__, "stream": stream}
+        rule.bind([w], [SimpleNamespace(__cuda_array_interface__=of_another)])
+        assert context.waits == waits
 
 
 def test_variants_that_were_not_built(adam: Path, arrays: Callable[..., Any], tmp_path: Path) -> None:

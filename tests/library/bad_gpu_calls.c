@@ -14,7 +14,7 @@ static uint64_t (*allocate)(uint64_t bytes, int ordinal);
 static void (*refuse)(const char *name, int after, int status);
 static void (*alive)(int *counts);
 static void (*capture)(int begin), (*expect_stream)(void *stream);
-static int (*depth_of_contexts)(void), (*steps_waited_for)(void);
+static int (*depth_of_contexts)(void), (*finish)(void);
 static int (*retain)(void **context, int device), (*push)(void *context), (*pop)(void **context);
 
 static float *data[N], *grad[N], *elsewhere[N];
@@ -40,7 +40,7 @@ static void open_driver(void)
         void *place;
     } functions[] = {
         {"allocate", &allocate}, {"refuse", &refuse}, {"alive", &alive}, {"capture", &capture}, {"expect_stream", &expect_stream},
-        {"depth_of_contexts", &depth_of_contexts}, {"steps_waited_for", &steps_waited_for},
+        {"depth_of_contexts", &depth_of_contexts}, {"finish", &finish},
         {"cuDevicePrimaryCtxRetain", &retain}, {"cuCtxPushCurrent_v2", &push}, {"cuCtxPopCurrent_v2", &pop},
         {"hand_launches_to", &hand_launches_to},
     };
@@ -169,17 +169,19 @@ static void stepping(void)
     const double *const k = found;
     launches = 0;
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_step(made, &hyper));
+    check(__LINE__, launches == 0 && finish() == 0); /* it returns before the GPU is done */
     const int each = launches;
     check(__LINE__, each > 1 && *k == 1 && bytes == 8 && *mine_cuda_counts(made) == 1);
-    const char *const names[] = {"cuCtxPushCurrent_v2", "cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2", "cuEventRecord"};
-    for (int j = 0; j < 4; j++) {
+    const char *const names[] = {"cuCtxPushCurrent_v2", "cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2"};
+    for (int j = 0; j < 3; j++) {
         refuse(names[j], 0, 719);
         expect(__LINE__, OPTGEN_CUDA_ERROR, "unspecified launch failure (719)", mine_cuda_step(made, &hyper));
-        check(__LINE__, launches == each && *k == 1 && *mine_cuda_counts(made) == 1);
+        check(__LINE__, !finish() && launches == each && *k == 1 && *mine_cuda_counts(made) == 1);
+        check(__LINE__, !strstr(mine_cuda_error(), "launched"));
     }
-    for (int j = 0; j < each; j++) {
-        refuse("cuLaunchKernel", j, 719);
-        expect(__LINE__, OPTGEN_CUDA_ERROR, "cuLaunchKernel", mine_cuda_step(made, &hyper));
+    for (int j = 0; j <= each; j++) {
+        refuse(j < each ? "cuLaunchKernel" : "cuEventRecord", j < each ? j : 0, 719);
+        expect(__LINE__, OPTGEN_CUDA_ERROR, j < each ? "cuLaunchKernel" : "cuEventRecord", mine_cuda_step(made, &hyper));
         check(__LINE__, !strstr(mine_cuda_error(), "a part of this step was launched") == (j == 0));
         check(__LINE__, *k == 1 && *mine_cuda_counts(made) == 1);
     }
@@ -190,7 +192,10 @@ static void stepping(void)
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors[1].grad is memory that no GPU", mine_cuda_set_gradients(made, grads));
     for (int j = 0; j < 20; j++)
         expect(__LINE__, OPTGEN_OK, "", mine_cuda_step(made, &hyper));
-    check(__LINE__, *k == 21 && *mine_cuda_counts(made) == 21 && steps_waited_for() >= 13);
+    check(__LINE__, *k == 21 && *mine_cuda_counts(made) == 21);
+    refuse("cuEventSynchronize", 0, 719);
+    expect(__LINE__, OPTGEN_CUDA_ERROR, "cuEventSynchronize", mine_cuda_step(made, &hyper));
+    check(__LINE__, !strstr(mine_cuda_error(), "launched") && *k == 21 && *mine_cuda_counts(made) == 21);
     refuse("cuStreamSynchronize", 0, 719);
     expect(__LINE__, OPTGEN_CUDA_ERROR, "cuStreamSynchronize", mine_cuda_destroy(made));
     refuse("", 0, 0);
@@ -234,24 +239,45 @@ static void in_a_stream(const char *folder)
     expect_stream(NULL);
 }
 
-/* The context that is current, of the other GPU, is taken and not retained. */
-static void in_the_current_context(void)
+/* A context that is current is taken, and retained until it is destroyed if it is the primary one of its GPU. */
+static void in_a_current_context(void *current, int is_primary)
 {
     int before[RESOURCES], now[RESOURCES];
     mine_cuda_context *made = NULL;
-    void *context;
-    reset();
-    for (int i = 0; i < N; i++)
-        tensors[i].data = elsewhere[i], tensors[i].grad = NULL;
-    retain(&context, 41);
     alive(before);
-    push(context);
+    push(current);
     const optgen_status status = mine_cuda_create(&made, tensors, N, &options, &hyper);
     alive(now);
-    check(__LINE__, before[RESOURCES - 1] == now[RESOURCES - 1]);
-    pop(&context);
+    check(__LINE__, now[RESOURCES - 1] == before[RESOURCES - 1] + is_primary);
+    pop(&current);
     expect(__LINE__, OPTGEN_OK, "", status);
     expect(__LINE__, OPTGEN_OK, "", mine_cuda_destroy(made));
+    alive(now);
+    check(__LINE__, memcmp(before, now, sizeof before) == 0);
+}
+
+static void in_current_contexts(void)
+{
+    static char own; /* a context of the program, by its address */
+    void *primary;
+    reset();
+    in_a_current_context(&own, 0); /* no primary one is active */
+    retain(&primary, 41);
+    in_a_current_context(&own, 0);
+    for (int i = 0; i < N; i++)
+        tensors[i].data = elsewhere[i], tensors[i].grad = NULL;
+    const char *const names[] = {"cuCtxGetDevice", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain"};
+    for (int k = 0; k < 3; k++) {
+        mine_cuda_context *made = NULL;
+        refuse(names[k], 0, 719);
+        push(primary);
+        const optgen_status status = mine_cuda_create(&made, tensors, N, &options, &hyper);
+        pop(&primary);
+        expect(__LINE__, OPTGEN_CUDA_ERROR, names[k], status);
+        check(__LINE__, made == NULL);
+    }
+    refuse("", 0, 0);
+    in_a_current_context(primary, 1);
 }
 
 int main(int argc, char **argv)
@@ -270,7 +296,7 @@ int main(int argc, char **argv)
     stepping();
     saving(argv[1]);
     in_a_stream(argv[1]);
-    in_the_current_context();
+    in_current_contexts();
     if (!failures)
         printf("%d calls, all as they should be\n", calls);
     return failures != 0;

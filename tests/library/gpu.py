@@ -23,7 +23,8 @@ _modules: dict[bytes, Module] = {}
 
 
 class StandIn:
-    """A driver in a folder. `launches` are the names of the functions that were launched."""
+    """A driver in a folder. `launches` are the names of the functions that have run, and `tables` the addresses of what
+    they read, in the same order."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "driver.so"
@@ -46,6 +47,7 @@ class StandIn:
         self._kept = _LAUNCH(self._launch)
         self.code.hand_launches_to(self._kept)
         self.launches: list[str] = []
+        self.tables: list[int] = []
         self.errors: list[Exception] = []
 
     @property
@@ -60,6 +62,11 @@ class StandIn:
         found = np.frombuffer(raw, array.dtype, array.size).reshape(array.shape)
         found[...] = array
         return found
+
+    def finish(self) -> None:
+        """Do all that is queued."""
+        status = self.code.finish()
+        assert status == 0 and not self.errors, (status, self.errors)
 
     def alive(self) -> list[int]:
         """The blocks of memory, pinned ones, events, modules and retained contexts there are."""
@@ -82,6 +89,7 @@ class StandIn:
                 _modules[image] = Module(image.decode())
             _modules[image].launch(name.decode(), blocks, threads, [argument], self._memory())
             self.launches.append(name.decode())
+            self.tables.append(argument)
         except Exception as error:  # none may leave a function that C has called
             self.errors.append(error)
             return LAUNCH_FAILED

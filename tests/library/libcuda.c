@@ -1,12 +1,15 @@
 /* A driver of CUDA with two GPUs that are none: their memory is this process's, and launches are handed to a function of
-   the test. A function of the driver can be told to fail. Binary code is not taken. */
+   the test. A function of the driver can be told to fail. Binary code is not taken.
+
+   What is queued in a stream is done when a call waits for it, and no earlier. Memory of the host is read and written
+   then, pinned or not: CUDA may copy memory that is not pinned to a place of its own at once, or may not. */
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096 };
+enum { MOST = 4096, MOST_QUEUED = 1 << 16 };
 typedef int (*launcher)(const char *image, const char *name, unsigned blocks, unsigned threads, uint64_t argument);
 typedef struct {
     char *image;
@@ -16,7 +19,28 @@ typedef struct {
     char name[128];
 } function;
 
-static char contexts[2]; /* primary ones, by their addresses */
+enum { COPY, FILL, LAUNCH };
+typedef struct {
+    int kind;
+    void *stream;
+    uint64_t number; /* of all that was ever queued */
+    uint64_t to, from;
+    size_t bytes;
+    unsigned char value;
+    const function *of;
+    unsigned blocks, threads;
+    uint64_t argument;
+} operation;
+
+typedef struct {
+    void *stream;
+    uint64_t number; /* of the last operation before it; 0: it was not recorded */
+} event;
+
+static operation queue[MOST_QUEUED];
+static int n_queued, late_status; /* `late_status`: of what failed when it was done */
+static uint64_t n_ever = 1;
+static char contexts[2]; /* primary ones, by their addresses; others are of GPU 0 */
 static _Thread_local void *stack[16];
 static _Thread_local int depth;
 static launcher launch_function;
@@ -26,8 +50,8 @@ static void *expected_stream;
 static struct {
     uint64_t address, bytes;
     int ordinal;
-} blocks[MOST];
-static int n_blocks, n_pinned, n_events, n_modules, n_retained, n_recorded, n_waited;
+} blocks[MOST], pinned[MOST];
+static int n_blocks, n_pinned, n_events, n_modules, n_retained, n_waited;
 
 /* ---------------------------------------------------------------- for tests */
 
@@ -47,6 +71,46 @@ void expect_stream(void *stream) { expected_stream = stream; }
 void capture(int begin) { capturing = begin; }
 int depth_of_contexts(void) { return depth; }
 int steps_waited_for(void) { return n_waited; }
+
+static int done(const operation *o)
+{
+    if (o->kind == COPY)
+        memcpy((void *)(uintptr_t)o->to, (const void *)(uintptr_t)o->from, o->bytes);
+    if (o->kind == FILL)
+        memset((void *)(uintptr_t)o->to, o->value, o->bytes);
+    return o->kind == LAUNCH ? launch_function(o->of->of->image, o->of->name, o->blocks, o->threads, o->argument) : 0;
+}
+
+/* Does what is queued in a stream, or in all, up to a number; the status of what has failed since it was called last. */
+static int finish_up_to(void *stream, int is_all, uint64_t number)
+{
+    int kept = 0;
+    for (int k = 0; k < n_queued; k++) {
+        const operation *const o = &queue[k];
+        if ((is_all || o->stream == stream) && o->number <= number) {
+            const int status = done(o);
+            late_status = late_status ? late_status : status;
+        } else {
+            queue[kept++] = *o;
+        }
+    }
+    n_queued = kept;
+    const int status = late_status;
+    late_status = 0;
+    return status;
+}
+
+/* Does all that is queued. */
+int finish(void) { return finish_up_to(NULL, 1, UINT64_MAX); }
+
+static int queued(operation o)
+{
+    if (n_queued == MOST_QUEUED)
+        return 2;
+    o.number = ++n_ever;
+    queue[n_queued++] = o;
+    return 0;
+}
 
 /* What is not given back: blocks of memory, pinned ones, events, modules, and contexts that are retained. */
 void alive(int *counts)
@@ -96,7 +160,10 @@ int release(uint64_t address)
 
 static int fails(const char *name)
 {
-    return strcmp(refused, name) == 0 && refused_after-- == 0 ? refused_status : 0;
+    const int status = strcmp(refused, name) == 0 && refused_after-- == 0 ? refused_status : 0;
+    if (status && strstr(name, "Synchronize"))
+        n_queued = 0; /* the context has come to its end, with all that was queued */
+    return status;
 }
 
 #define BEGIN                           \
@@ -140,7 +207,15 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     return 0;
 }
 
-int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; n_retained--; return 0; }
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    BEGIN
+    *flags = 0;
+    *is_active = n_retained > 0;
+    return device == 40 || device == 41 ? 0 : 101;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) { BEGIN n_retained--; return device == 40 || device == 41 ? 0 : 101; }
 int cuCtxGetCurrent(void **context) { BEGIN *context = stack[depth]; return 0; }
 int cuCtxGetDevice(int *device) { IN_CONTEXT *device = stack[depth] == &contexts[1] ? 41 : 40; return 0; }
 int cuCtxPushCurrent_v2(void *context) { BEGIN stack[++depth] = context; return 0; }
@@ -165,21 +240,38 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
     return *address ? 0 : 2;
 }
 
-int cuMemFree_v2(uint64_t address) { IN_CONTEXT return release(address); }
+int cuMemFree_v2(uint64_t address)
+{
+    IN_CONTEXT
+    const int status = finish();
+    return release(address) || status;
+}
 
 int cuMemHostAlloc(void **address, size_t bytes, unsigned flags)
 {
     IN_CONTEXT
     *address = malloc(bytes);
-    n_pinned++;
-    return flags == 1 && *address ? 0 : 1;
+    if (flags != 1 || !bytes || !*address || n_pinned == MOST)
+        return 1;
+    pinned[n_pinned].address = (uint64_t)(uintptr_t)*address;
+    pinned[n_pinned++].bytes = bytes;
+    return 0;
 }
 
+/* It does not wait, and stays where something that is queued reads it. */
 int cuMemFreeHost(void *address)
 {
     IN_CONTEXT
+    int k = 0;
+    while (k < n_pinned && pinned[k].address != (uint64_t)(uintptr_t)address)
+        k++;
+    if (k == n_pinned)
+        return 1;
+    for (int j = 0; j < n_queued; j++)
+        if (queue[j].kind == COPY && queue[j].from - pinned[k].address < pinned[k].bytes)
+            return 1;
     free(address);
-    n_pinned--;
+    pinned[k] = pinned[--n_pinned];
     return 0;
 }
 
@@ -194,8 +286,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     IN_STREAM
     if (!is_inside(to, bytes))
         return 1;
-    memcpy((void *)(uintptr_t)to, from, bytes);
-    return 0;
+    return queued((operation){.kind = COPY, .stream = stream, .to = to, .from = (uint64_t)(uintptr_t)from, .bytes = bytes});
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
@@ -203,8 +294,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     IN_STREAM
     if (!is_inside(from, bytes))
         return 1;
-    memcpy(to, (void *)(uintptr_t)from, bytes);
-    return 0;
+    return queued((operation){.kind = COPY, .stream = stream, .to = (uint64_t)(uintptr_t)to, .from = from, .bytes = bytes});
 }
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream)
@@ -212,8 +302,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream
     IN_STREAM
     if (!is_inside(to, bytes))
         return 1;
-    memset((void *)(uintptr_t)to, value, bytes);
-    return 0;
+    return queued((operation){.kind = FILL, .stream = stream, .to = to, .value = value, .bytes = bytes});
 }
 
 int cuModuleLoadDataEx(void **made, const void *image, unsigned count, const int *options, void **values)
@@ -233,9 +322,13 @@ int cuModuleLoadDataEx(void **made, const void *image, unsigned count, const int
     return 0;
 }
 
+/* It stays where launches of it are queued. */
 int cuModuleUnload(void *of)
 {
     IN_CONTEXT
+    for (int k = 0; k < n_queued; k++)
+        if (queue[k].kind == LAUNCH && queue[k].of->of == of)
+            return 1;
     free(((module *)of)->image);
     free(of);
     n_modules--;
@@ -269,39 +362,40 @@ int cuLaunchKernel(void *of, unsigned x, unsigned y, unsigned z, unsigned thread
     const function *const own = of;
     if (y != 1 || z != 1 || threads_y != 1 || threads_z != 1 || shared || extra || !launch_function)
         return 1;
-    return launch_function(own->of->image, own->name, x, threads, *(uint64_t *)arguments[0]);
+    return queued((operation){.kind = LAUNCH, .stream = stream, .of = own, .blocks = x, .threads = threads,
+                              .argument = *(uint64_t *)arguments[0]});
 }
 
-int cuEventCreate(void **event, unsigned flags)
+int cuEventCreate(void **made, unsigned flags)
 {
     IN_CONTEXT
-    *event = malloc(1);
+    *made = calloc(1, sizeof(event));
     n_events++;
-    return flags == 2 ? 0 : 1;
+    return flags == 2 && *made ? 0 : 1;
 }
 
-int cuEventRecord(void *event, void *stream)
+int cuEventRecord(void *of, void *stream)
 {
     IN_STREAM
-    (void)event;
-    n_recorded++;
+    *(event *)of = (event){stream, n_ever};
     return 0;
 }
 
-int cuEventSynchronize(void *event)
+int cuEventSynchronize(void *of)
 {
     IN_CONTEXT
+    const event *const own = of;
     n_waited++;
-    return event && n_recorded ? 0 : 400;
+    return own && own->number ? finish_up_to(own->stream, 0, own->number) : 400;
 }
 
-int cuEventDestroy_v2(void *event)
+int cuEventDestroy_v2(void *of)
 {
     IN_CONTEXT
-    free(event);
+    free(of);
     n_events--;
     return 0;
 }
 
-int cuStreamSynchronize(void *stream) { IN_STREAM return 0; }
+int cuStreamSynchronize(void *stream) { IN_STREAM return finish_up_to(stream, 0, UINT64_MAX); }
 int cuStreamIsCapturing(void *stream, int *status) { IN_STREAM *status = capturing; return 0; }

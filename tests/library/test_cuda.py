@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import optgen
+from optgen.backends.ptx.table import COLUMNS, HEAD
 from optgen.cli.library import prefix_of
+from optgen.execute.buffers import numpy_dtype
 from optgen.execute.cuda.driver import count
-from tests.library.c_library import ADDRESS, CLibrary, Context, build, compiled
+from tests.library.c_library import ADDRESS, Array, CLibrary, Context, build, compiled
 from tests.library.gpu import StandIn
 from tests.library.trajectory import compare
 from tests.process import run
@@ -49,8 +51,8 @@ def test_a_context_steps_as_python_does_on_the_cpu(
     monkeypatch.setenv("CC", driver.compiler)
     build(tmp_path, spec, "--target", "cuda", "--cpu", "native", "--name", "own", *arguments)
     own, before = CLibrary(tmp_path, "own").spec(f"{prefix_of(spec)}_cuda"), driver.alive()
-    compare(own, spec, arguments, SHAPES, STEPS, tmp_path, driver.array)
-    assert not driver.errors and driver.launches
+    compare(own, spec, arguments, SHAPES, STEPS, tmp_path, driver.array, finish=driver.finish)
+    assert driver.launches
     assert driver.alive()[1:] == before[1:]
 
 
@@ -72,6 +74,111 @@ def test_errors_are_told_and_leave_nothing(driver: StandIn, tmp_path: Path) -> N
     done = run([compiled(tmp_path, HERE / "bad_gpu_calls.c", "mine_cuda", more), str(tmp_path)], timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().endswith("calls, all as they should be")
+
+
+LOOP = """\
+optimizer Looped "kernels with a loop between them, and a state of the host"
+state k: host = 0
+update:
+  k' = k + 1
+  z  = g
+  repeat 3:
+    z' = k'*z/norm(z) + w
+  end
+  w' = w - lr*z'
+"""
+
+
+def test_errors_in_a_loop(driver: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of several kernels that is refused says that a part of it was launched only if it was, and its state of
+    the host is the one before the step, wherever in the step the error is."""
+    monkeypatch.setenv("CC", driver.compiler)
+    (tmp_path / "looped.opt").write_text(LOOP)
+    build(tmp_path, str(tmp_path / "looped.opt"), "--target", "cuda", "--cpu", "native")
+    own = CLibrary(tmp_path, "looped_cuda").spec("looped_cuda")
+    weight, hyper = driver.array(np.ones(50, np.float32)), own.hyper()
+    context = Context(own, [weight], [driver.array(np.ones(50, np.float32))], {}, hyper)
+    driver.launches.clear()
+    context.step(hyper)
+    driver.finish()
+    before, state, each = weight.copy(), context.state(0, "k"), len(driver.launches)
+    assert each > 4
+
+    def refused() -> str:
+        assert own.call("step", context.address, ctypes.byref(hyper)) != 0
+        assert context.state(0, "k") == state and context.counts() == [1]
+        return own.library.error()
+
+    driver.code.capture(1)
+    text = refused()
+    driver.code.capture(0)
+    assert "is being captured" in text and "launched" not in text
+    with driver.refusing("cuLaunchKernel"):
+        assert "launched before" not in refused()
+    driver.finish()
+    assert weight.tobytes() == before.tobytes()
+    for after in range(1, each):
+        driver.launches.clear()
+        with driver.refusing("cuLaunchKernel", after):
+            assert "(719); a part of this step was launched before" in refused()
+        assert len(driver.launches) == after  # they are done, so that the next step can have their table's place
+    context.destroy()
+
+
+@pytest.mark.parametrize(("spec", "settings"), [("adam", ()), ("lbfgs", ("--set", "history=3"))])
+def test_eight_steps_are_queued(
+    spec: str, settings: tuple[str, ...], driver: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host waits for the oldest step only if eight are queued, and has not changed then what they read."""
+    monkeypatch.setenv("CC", driver.compiler)
+    build(tmp_path, spec, "--target", "cuda", "--cpu", "native", *settings)
+    own = CLibrary(tmp_path, f"{spec}_cuda").spec(f"{spec}_cuda")
+    w, g = np.random.default_rng(0).normal(size=(2, 2, 40)).astype(np.float32)
+    found, other = driver.array(w), w.copy()
+    history = {"history": 3} if settings else {}
+    bound = optgen.load(spec, **history).bind([other], [g])
+    context = Context(own, [found], [driver.array(g)], {}, own.hyper())
+    driver.launches.clear()
+    waited, each = driver.code.steps_waited_for(), 0
+    for number in range(20):
+        context.step(own.hyper(lr=1 / (2 + number)))
+        bound(lr=1 / (2 + number))
+        assert driver.code.steps_waited_for() - waited == max(0, number - 7)
+        each = len(driver.launches) if number == 8 else each
+        assert len(driver.launches) == max(0, number - 7) * each
+    driver.finish()
+    assert len(driver.launches) == 20 * each > 0 and found.tobytes() == other.tobytes()
+    context.destroy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_at_any_place_have_vectors(
+    dtype: str, driver: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accesses are of 16 bytes where the gradient lies in them as the weight does, and begin before the tensor."""
+    monkeypatch.setenv("CC", driver.compiler)
+    build(tmp_path, "adam", "--target", "cuda", "--cpu", "native", "--dtype", dtype)
+    own, apart = CLibrary(tmp_path, "adam_cuda").spec("adam_cuda"), 16 // numpy_dtype(dtype).itemsize
+    places = [(0, 0), (1, 1), (apart - 1, apart - 1), (apart, 0), (apart + 2, 2), (0, 1), (3, 2)]
+    n, size = len(places), 700
+    values = np.random.default_rng(0).normal(size=(2, n, size)).astype(numpy_dtype(dtype))
+
+    def placed(x: Array, place: int) -> Array:
+        found = driver.array(np.zeros(size + place, x.dtype))[place:]
+        found[...] = x
+        return found
+
+    weights, grads = ([placed(x[i], at[k]) for i, at in enumerate(places)] for k, x in enumerate(values))
+    context, others = Context(own, weights, grads, {}, own.hyper()), list(values[0])
+    context.step(own.hyper())
+    driver.finish()
+    optgen.load("adam", dtype).bind(others, list(values[1]))()
+    assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
+    table = (ctypes.c_int64 * (HEAD + n * len(COLUMNS))).from_address(driver.tables[-1])
+    lead, vectors = (table[HEAD + n * COLUMNS.index(x) :][:n] for x in ("lead", "vectors"))
+    assert vectors == [int((a - b) % apart == 0) for a, b in places]
+    assert lead == [a % apart if (a - b) % apart == 0 else 0 for a, b in places]
+    context.destroy()
 
 
 BOTH = """\
@@ -132,6 +239,16 @@ def test_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "there is no driver of NVIDIA here" in own.library.error()
 
 
+def test_more_elements_than_a_kernel_can_have(tmp_path: Path) -> None:
+    build(tmp_path, "adam", "--target", "cuda", "--cpu", "native")
+    own = CLibrary(tmp_path, "adam_cuda").spec("adam_cuda")
+    lengths = (ctypes.c_int64 * 1)(2**44)
+    tensors = (own.Tensor * 2)(*[(None, None, ctypes.addressof(lengths), 1)] * 2)
+    given = (ctypes.byref(tensors), ctypes.c_int64(2), ctypes.byref(own.options()), ctypes.byref(own.hyper()))
+    assert own.call("memory_bytes", *given, result=ctypes.c_int64) == -1
+    assert "tensors[1] and those before it have more elements than one kernel can have" in own.library.error()
+
+
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas")
 def test_binary_code_and_newer_gpus(driver: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the GPU does not take the binary code, it takes the PTX; an older one takes neither."""
@@ -145,7 +262,7 @@ def test_binary_code_and_newer_gpus(driver: StandIn, tmp_path: Path, monkeypatch
     found, other = driver.array(w, 1), w.copy()
     context = Context(own, [found], [driver.array(g, 1)], {}, hyper, device=1)
     context.step(hyper)
-    context.destroy()
+    context.destroy()  # which waits for it
     optgen.load("adam").bind([other], [g])()
     assert found.tobytes() == other.tobytes()
     with pytest.raises(AssertionError, match=r"compute capability 7\.5, and this library is for 8\.0 and later"):

@@ -51,6 +51,7 @@ def test_a_context_steps_as_python_does(
                 g[...] = rng.normal(size=g.shape)
             context.step(hyper, phase)
             (getattr(bound, phase) if phase else bound)(**given)
+            driver.finish()
     assert all(is_same(w.tobytes(), x) for w, x in zip(weights, others, strict=True)), driver.errors
     for state, kept in bound.state.arrays.items():
         for i, x in enumerate(kept):

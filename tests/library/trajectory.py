@@ -27,9 +27,11 @@ def compare(
     folder: Path,
     place: Callable[[Array], Any] = np.copy,
     read: Callable[[int, int], bytes] = ctypes.string_at,
+    finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Steps of random tensors, with the options that `optgen build` was given. `place` copies an array to where the
-    library has tensors, and `read` gives the bytes of a state there, of so many at an address."""
+    library has tensors, and `read` gives the bytes of a state there, of so many at an address;
+    `finish` waits for steps."""
     chosen = dict(zip(arguments[::2], arguments[1::2], strict=False))
     dtype = chosen.get("--dtype", "float32")
     given = settings(x for name, x in itertools.pairwise(arguments) if name == "--set")
@@ -54,6 +56,7 @@ def compare(
                 there[...] = g[...] = rng.normal(size=g.shape).astype(g.dtype)
             context.step(hyper, phase)
             (getattr(bound, phase) if phase else bound)(lr=rate)
+            finish()
         assert [w.tobytes() for w in weights] == [w.tobytes() for w in others]
     for name, kept in bound.state.arrays.items():
         for i, x in enumerate(kept):
@@ -63,6 +66,7 @@ def compare(
     if own.entry["evaluate"]:
         out = [place(np.zeros_like(w)) for w in others]
         context.evaluate(hyper, out)
+        finish()
         expected = rule.evaluate(others, bound.state)
         assert [x.tobytes() for x in out] == [np.asarray(x).tobytes() for x in expected]
         assert context.counts() == [steps] * len(shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,9 @@ class Cuda:
             raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
         gpu, owner = driver.gpu(next(iter(found), 0)), params[0].owner if params else None
         current = stream_of(owner) if stream is None else given_stream(stream)
-        return (CapturableDevice if capturable else GpuDevice)(gpu, current)
+        device = (CapturableDevice if capturable else GpuDevice)(gpu, current)
+        device.wait_for(params)
+        return device
 
 
 class GpuDevice:
@@ -101,7 +103,13 @@ class GpuDevice:
         found = memory.tensor(obj, name)
         if found.gpu not in (None, self.gpu.ordinal):
             raise ValueError(f"{name}: on GPU {found.gpu}, and the parameters are on GPU {self.gpu.ordinal}")
+        self.wait_for([found])
         return found
+
+    def wait_for(self, tensors: Iterable[Tensor]) -> None:
+        """Have what will come into the stream wait for those that tensors come from."""
+        for after in sorted({t.after for t in tensors if t.after is not None}):
+            self.gpu.order(self.stream(), after)
 
     def is_here(self, obj: Any) -> bool:
         """Whether an object is a tensor of a GPU."""

@@ -29,6 +29,8 @@ PORTABLE, NO_TIMING = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE, CU_EVENT_DISABLE_TIMING"""
 ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
 """CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES"""
+LEGACY = 1
+"""CU_STREAM_LEGACY, another handle of the default stream, which is 0 here"""
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED"""
 NOT_INITIALIZED = 3
@@ -265,6 +267,18 @@ class Gpu:
     def drop(self, event: int) -> None:
         with self.current(), _relaxed_capture():
             call("cuEventDestroy_v2", ctypes.c_void_p(event))
+
+    def order(self, stream: int, after: int) -> None:
+        """Have what will come into a stream wait for what is in another one now."""
+        if (stream or LEGACY) == (after or LEGACY):
+            return
+        event = self.event()
+        try:
+            self.record(event, after)
+            with self.current():
+                call("cuStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
+        finally:
+            self.drop(event)  # the driver keeps it until it has happened
 
     def is_capturing(self, stream: int) -> bool:
         """Whether the stream is being captured: its work becomes part of a graph, and is not done now."""

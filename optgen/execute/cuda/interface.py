@@ -68,5 +68,9 @@ class GpuInterface(Protocol):
     def drop(self, event: Any) -> None:
         """Release an event."""
 
+    def order(self, stream: Any, after: int) -> None:
+        """Have what will come into a stream wait for what is in another one now, whose number is that of
+        `__cuda_array_interface__`: the driver's handle, 1 for the default stream."""
+
     def is_capturing(self, stream: Any) -> bool:
         """Whether the stream is being captured: its work becomes part of a graph, and is not done now."""

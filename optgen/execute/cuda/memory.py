@@ -107,7 +107,7 @@ def _from_torch(obj: Any, name: str) -> Tensor:
 
 def from_interface(obj: Any, name: str, owner: Callable[[int], int]) -> Tensor:
     """The memory of an object with `__cuda_array_interface__`; `owner` tells the number of the GPU that an address
-    belongs to."""
+    belongs to. The tensor is used after the interface's stream, if it has one."""
     found = obj.__cuda_array_interface__
     dtype = getattr(obj, "dtype", None)  # a typestr has no code for bfloat16
     dtype = np.dtype(found["typestr"]) if dtype is None else np.dtype(dtype)
@@ -116,8 +116,24 @@ def from_interface(obj: Any, name: str, owner: Callable[[int], int]) -> Tensor:
         buffers.check_order(name, shape, found["strides"], dtype.itemsize)
     address, readonly = found["data"]
     buffers.check_address(name, address, shape, obj)
-    gpu = owner(address) if math.prod(shape) else None
-    return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj, gpu)
+    if not math.prod(shape):
+        return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj)
+    after = _stream(found.get("stream"), name)
+    return Tensor(name, int(address), shape, dtype.name, not readonly, obj, owner(address), after)
+
+
+def _stream(stream: Any, name: str) -> int | None:
+    """The stream of an interface; TypeError or ValueError if it is none. 0 would be one of two default streams."""
+    if stream is None:
+        return None
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise TypeError(f"{name}: the stream of its __cuda_array_interface__ is {stream!r}, and no number")
+    if stream <= 0:
+        raise ValueError(
+            f"{name}: the stream of its __cuda_array_interface__ is {stream}; it is 1 for the default stream, 2 for "
+            "that of the thread, or a handle of the driver"
+        )
+    return stream
 
 
 # ---------------------------------------------------------------- DLPack
