@@ -25,7 +25,7 @@ from tests.process import run
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
-NO_GPU = 12
+BAD_SHAPE, NO_GPU = 4, 12
 SHAPES: list[tuple[int, ...]] = [(37,), (7, 10), (3, 4, 5), (), (4500,), (0, 4)]
 STEPS = 20
 CASES = [
@@ -233,7 +233,8 @@ def test_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     lengths = (ctypes.c_int64 * 1)(1000)
     tensor, hyper = own.Tensor(None, None, ctypes.addressof(lengths), 1), own.hyper()
     given = (ctypes.byref(tensor), ctypes.c_int64(1), ctypes.byref(own.options()), ctypes.byref(hyper))
-    assert 8000 < own.call("memory_bytes", *given, result=ctypes.c_int64) < 20_000
+    own.must("memory_bytes", ctypes.byref(needed := ctypes.c_int64()), *given)
+    assert 8000 < needed.value < 20_000
     none = (None, ctypes.c_int64(0), *given[2:])
     assert own.call("create", ctypes.byref(ADDRESS()), *none) == NO_GPU
     assert "there is no driver of NVIDIA here" in own.library.error()
@@ -245,7 +246,7 @@ def test_more_elements_than_a_kernel_can_have(tmp_path: Path) -> None:
     lengths = (ctypes.c_int64 * 1)(2**44)
     tensors = (own.Tensor * 2)(*[(None, None, ctypes.addressof(lengths), 1)] * 2)
     given = (ctypes.byref(tensors), ctypes.c_int64(2), ctypes.byref(own.options()), ctypes.byref(own.hyper()))
-    assert own.call("memory_bytes", *given, result=ctypes.c_int64) == -1
+    assert own.call("memory_bytes", ctypes.byref(ctypes.c_int64()), *given) == BAD_SHAPE
     assert "tensors[1] and those before it have more elements than one kernel can have" in own.library.error()
 
 
