@@ -149,8 +149,9 @@ OPTGEN_API optgen_status lion_step_each(lion_context *context, const lion_hyper 
 OPTGEN_API optgen_status lion_set_gradients(lion_context *context, const void *const *grads);
 
 /* Has the next steps read a gradient of tensor i that has `count` rows of its first axis: `values` are these rows, and
-   `rows` their numbers, which ascend. A spec that computes each row by itself leaves the other ones as they are; for
-   the rest of specs they have a gradient of zero. options.row_sparse must have named the tensor. */
+   `rows` their numbers, which ascend; both must be there while a step reads them. A spec that computes each row by
+   itself leaves the other ones as they are; for the rest of specs they have a gradient of zero. options.row_sparse must
+   have named the tensor. */
 OPTGEN_API optgen_status lion_set_rows(lion_context *context, int64_t i, const void *values, const int64_t *rows, int64_t count);
 
 /* Where a state of tensor i is, and its bytes. States: m. */

@@ -279,8 +279,9 @@ def _place_of_states(m: LibrarySpec) -> str:
 
 _ROWS = """\
 Has the next steps read a gradient of tensor i that has `count` rows of its first axis: `values` are these rows, and
-   `rows` their numbers, which ascend. A spec that computes each row by itself leaves the other ones as they are; for
-   the rest of specs they have a gradient of zero. options.row_sparse must have named the tensor."""
+   `rows` their numbers, which ascend; both must be there while a step reads them. A spec that computes each row by
+   itself leaves the other ones as they are; for the rest of specs they have a gradient of zero. options.row_sparse must
+   have named the tensor."""
 _CREATE = """\
 Makes a context: states for n tensors, with the values that they start with. Weights, gradients and inputs stay the
    program's memory, MEMORY, and must be there while a step reads them. A gradient may be NULL until
