@@ -77,13 +77,13 @@ def test_errors_are_told_and_leave_nothing(driver: StandIn, tmp_path: Path) -> N
 
 
 LOOP = """\
-optimizer Looped "kernels with a loop between them, and a state of the host"
+optimizer Looped "kernels with a loop between them, and a state of the host, which the first one writes"
 state k: host = 0
 update:
   k' = k + 1
-  z  = g
+  z  = k'*g
   repeat 3:
-    z' = k'*z/norm(z) + w
+    z' = z/norm(z) + w
   end
   w' = w - lr*z'
 """
