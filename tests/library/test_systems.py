@@ -35,7 +35,7 @@ def test_kernels_are_object_files_of_the_system(
 ) -> None:
     out = tmp_path / "out"
     assert main(["build", spec, "-o", str(out), "--triple", triple]) == 1
-    assert f"no C compiler for {triple}: set CC to one" in capsys.readouterr().err
+    assert "no library, as CC=no-such-compiler is not installed" in capsys.readouterr().err
     beginning, static = BEGINNINGS[triple]
     kernels = [x for x in (out / "kernels").iterdir() if x.suffix != ".ll"]
     assert len(kernels) == (3 if triple.startswith("x86_64") else 1)
