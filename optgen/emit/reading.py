@@ -36,11 +36,6 @@ class BuiltKernels:
     arch: str
     entries: Mapping[str, Json]
 
-    @property
-    def dtypes(self) -> set[str]:
-        """The dtypes of the parameters that there are kernels for."""
-        return {entry["dtype"] for entry in self.entries.values()}
-
     def kernel(self, variant: Variant) -> PtxKernel:
         """The kernel of a variant; ValueError that lists what was built, or names a file that is another one."""
         entry = self.entries.get(_key(variant))

@@ -250,7 +250,7 @@ static optgen_status step(const spec *s, void *address, const double *hyper, int
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!hyper)
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: hyper is NULL", s->name);
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: params is NULL", s->name);
     optgen_status status = check_due(c, phase, NULL);
     if (!status)
         status = check_tensors(c);
@@ -285,7 +285,7 @@ static inline optgen_status evaluate(const spec *s, void *address, const double 
     if (!c)
         return OPTGEN_NO_CONTEXT;
     if (!hyper || (c->n && !out))
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "out" : "hyper");
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "out" : "params");
     for (int64_t i = 0; i < c->n; i++)
         if (c->members[i].size && !out[i])
             return fail(OPTGEN_BAD_ARGUMENT, "%s: out[%lld] is NULL", s->name, (long long)i);

@@ -111,9 +111,9 @@ static void set_pointers(context *c, int32_t section, void *const *out)
         for (int64_t j = 0; j < own->step.n; j++) {
             const int64_t i = own->order[j];
             const member *const m = &c->members[i];
+            const void *const grad = m->present >= 0 && !is_lazy(c, m) ? m->copy : m->grad;
+            void *const places[] = {m->data, (void *)grad, NULL, NULL, out ? out[i] : NULL};
             for (int32_t b = 0; b < k->n_buffers; b++) {
-                const void *const grad = m->present >= 0 && !is_lazy(c, m) ? m->copy : m->grad;
-                void *const places[] = {m->data, (void *)grad, NULL, NULL, out ? out[i] : NULL};
                 const buffer *const of = &k->buffers[b];
                 own->buffers[j * k->n_buffers + b] = of->role == ROLE_STATE ? m->states[of->number]
                                                      : of->role == ROLE_ARRAY ? own->arrays[j * own->program->n_arrays + of->number]
@@ -167,12 +167,12 @@ static optgen_status check_request(const spec *s, const void *tensors, int64_t n
     if (n < 0 || n > MOST_TENSORS)
         return fail(OPTGEN_BAD_ARGUMENT, "%s: %lld tensors; there can be 0 to 2^20", s->name, (long long)n);
     if (!hyper || (n && !tensors))
-        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "tensors" : "hyper");
-    if (r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16 || dtype_index[r->dtype] < 0)
-        return r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16
-                   ? fail(OPTGEN_BAD_ARGUMENT, "%s: options.dtype is %d, which is no optgen_dtype", s->name, (int)r->dtype)
-                   : fail(OPTGEN_NOT_BUILT, "%s: this library was not built for %s, which options.dtype is; build it with "
-                          "--dtype %s", s->name, dtype_names[r->dtype], dtype_names[r->dtype]);
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, hyper ? "tensors" : "params");
+    if (r->dtype < 0 || r->dtype > OPTGEN_BFLOAT16)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: options.dtype is %d, which is no optgen_dtype", s->name, (int)r->dtype);
+    if (dtype_index[r->dtype] < 0)
+        return fail(OPTGEN_NOT_BUILT, "%s: this library was not built for %s, which options.dtype is; build it with --dtype "
+                    "%s", s->name, dtype_names[r->dtype], dtype_names[r->dtype]);
     if (level() < 0)
         return fail(OPTGEN_BAD_CPU, "%s: this CPU lacks instructions of %s, which this library was built for", s->name,
                     level_names[0]);

@@ -1,4 +1,4 @@
-"""The files of a library, and the C compiler that makes one of them."""
+"""The files of a library: those that are written as they are, and those that a C compiler makes of them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def build(library: Library, each: Each, advance: Callable[[], object]) -> dict[s
     _check_halves(library, natives.values())
     files = {
         f"{library.name}.h": header(library.name, library.specs, f"For {library.made_for()}.").encode(),
-        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu).encode(),
+        f"{library.name}.c": source(library.name, built, library.cpus, library.gpu, library.linked()).encode(),
         f"{library.name}.json": _manifest(library, built).encode(),
         f"{library.name}.rs": module(library.name, library.specs).encode(),
         f"{library.name}.pc": _pkg_config(library).encode(),

@@ -227,21 +227,19 @@ def functions(m: LibrarySpec) -> Iterator[CFunction]:
 
     p, context = m.prefix, f"{m.prefix}_context *context"
     given = f"const {p}_tensor *tensors, int64_t n, const {p}_options *options, const {p}_hyper *params"
-    memory = _GPU_MEMORY if m.on_gpu else _MEMORY
+    memory, queued = (_GPU_MEMORY, ", as work of options.stream") if m.on_gpu else (_MEMORY, "")
     yield status("create", f"{p}_context **context, {given}", _CREATE.replace("MEMORY", memory).replace("PREFIX", p))
     about = "How many bytes options.memory must have. Data and gradients may be NULL, as shapes count alone."
     yield status("memory_bytes", f"int64_t *bytes, {given}", about)
     for k, phase in enumerate(m.phases):
         name, stride = f"step_{phase}" if phase else "step", len(m.hyper_defaults)
         what = f"The phase {phase} of a step, with gradients of its own" if phase else "A step"
-        queued = ", as work of options.stream" if m.on_gpu else ""
         about = f"{what}: updates all tensors{queued}. {_after_errors(m)}"
         call = "step(SPEC, context, (const double *)params"
         yield status(name, f"{context}, const {p}_hyper *params", about, f"{call}, 0, {k})")
         about = "The same, with n hyper-parameters: those of each tensor."
         yield status(f"{name}_each", f"{context}, const {p}_hyper *params", about, f"{call}, {stride}, {k})")
     if m.spec.evaluate:
-        queued = ", as work of options.stream" if m.on_gpu else ""
         about = f"Writes the weights to evaluate with to out[i], one for each tensor{queued}; nothing else changes."
         arguments = f"{context}, const {p}_hyper *params, void *const *out"
         yield status("evaluate", arguments, about, "evaluate(SPEC, context, (const double *)params, out)")

@@ -32,14 +32,20 @@ CPU_FILES = ("quota", "threads", "cpu")
 GPU_FILES = ("driver", "cuda", "launches")
 
 
-def source(library: str, built: Sequence[BuiltSpec], cpus: Sequence[LibraryCpu], gpu: LibraryGpu | None) -> str:
-    """The text of `LIBRARY.c`."""
+def source(
+    library: str,
+    built: Sequence[BuiltSpec],
+    cpus: Sequence[LibraryCpu],
+    gpu: LibraryGpu | None,
+    linked: Sequence[str],
+) -> str:
+    """The text of `LIBRARY.c`; `linked` is what programs link, too, as GCC's options."""
     specs = [b.own for b in built]
     dtypes = list(dict.fromkeys(dtype for m in specs for dtype in m.dtypes))
     names = [name for x in FILES for name in ((GPU_FILES if gpu else CPU_FILES) if x == "DEVICE" else (x,))]
     parts = [
         f"/* The source of the library {library}, made by optgen. Compile it as C11, and link it with the object code\n"
-        f"   in kernels, {'-ldl, ' if gpu else ''}-lm and -pthread. */\n",
+        f"   {' '.join(['in kernels/', *(f'and {x}' for x in linked)])}. */\n",
         _PRELUDE,
         f'#include "{library}.h"\n',
         STEP,
@@ -136,15 +142,15 @@ def _definitions(
             f"static const char *const level_names[LEVELS] = {{{', '.join(quoted(c.name) for c in cpus)}}};",
             "/* The features that each level of the kernels needs. */",
             f"static const uint32_t level_features[LEVELS] = {{{', '.join(f'{c.mask:#x}u' for c in cpus)}}};",
-            "/* Where the kernels of an optgen_dtype stand in tables; -1: not built. */",
             f"static const char *const dtype_names[] = {{{', '.join(map(quoted, DTYPES))}}};",
+            "/* Where the kernels of an optgen_dtype stand in tables; -1: not built. */",
             f"static const int32_t dtype_index[] = {{{', '.join(map(str, index))}}};",
             "",
         ]
     )
 
 
-# ---------------------------------------------------------------- tables
+# ---------------------------------------------------------------- kernels
 
 
 def _declarations(built: Sequence[BuiltSpec]) -> Iterator[str]:

@@ -3,13 +3,13 @@
 
 /* An error if rows are none of the tensor, or not in order. */
 static optgen_status check_rows(const spec *s, const member *m, int64_t i, const void *values, const int64_t *rows,
-                                       int64_t count)
+                                int64_t count)
 {
-    if (count < 0 || count > m->length || (count && !rows) || (count && m->size && !values))
-        return count < 0 || count > m->length
-                   ? fail(OPTGEN_BAD_ARGUMENT, "%s: a gradient of %lld rows, and tensors[%lld] has %lld", s->name,
-                          (long long)count, (long long)i, (long long)m->length)
-                   : fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, rows ? "values" : "rows");
+    if (count < 0 || count > m->length)
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: a gradient of %lld rows, and tensors[%lld] has %lld", s->name,
+                    (long long)count, (long long)i, (long long)m->length);
+    if (count && (!rows || (m->size && !values)))
+        return fail(OPTGEN_BAD_ARGUMENT, "%s: %s is NULL", s->name, rows ? "values" : "rows");
     for (int64_t k = 0; k < count; k++) {
         if (rows[k] < 0 || rows[k] >= m->length)
             return fail(OPTGEN_BAD_ARGUMENT, "%s: rows[%lld] is %lld, and tensors[%lld] has %lld rows", s->name, (long long)k,
@@ -56,14 +56,16 @@ static optgen_status set_index(const context *c, group *own)
 static optgen_status ready_rows(context *c)
 {
     optgen_status status = OPTGEN_OK;
-    for (int64_t i = 0; c->has_sparse && i < c->n && !status; i++) {
+    if (!c->has_sparse)
+        return OPTGEN_OK;
+    for (int64_t i = 0; i < c->n && !status; i++) {
         const member *const m = &c->members[i];
         if (m->present >= 0)
             status = check_rows(c->spec, m, i, m->grad, m->index, m->present);
     }
-    for (int64_t g = 0; c->has_sparse && g < c->first_group[1] && !status; g++)
+    for (int64_t g = 0; g < c->first_group[1] && !status; g++)
         status = set_index(c, &c->groups[g]);
-    for (int64_t i = 0; c->has_sparse && i < c->n && !status; i++)
+    for (int64_t i = 0; i < c->n && !status; i++)
         if (c->members[i].present >= 0 && !is_lazy(c, &c->members[i]))
             fill_copy(c, &c->members[i]);
     return status;

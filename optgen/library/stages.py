@@ -53,7 +53,7 @@ class StageProgram:
 
     def calls(self) -> Iterator[KernelStep]:
         """The calls of kernels, in the order of the steps."""
-        return _calls(self.steps)
+        return (x for x in _walk(self.steps) if isinstance(x, KernelStep))
 
     @fact
     def n_calls(self) -> int:
@@ -63,24 +63,16 @@ class StageProgram:
     @fact
     def turns(self) -> tuple[str, ...]:
         """What kernels call the numbers of turns."""
-        return tuple(dict.fromkeys(x.turn for x in _loops(self.steps) if x.turn))
+        return tuple(dict.fromkeys(x.turn for x in _walk(self.steps) if isinstance(x, LoopStep) and x.turn))
 
 
-def _calls(steps: Sequence[Step]) -> Iterator[KernelStep]:
+def _walk(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, loops before what is in them."""
     for step in steps:
-        if isinstance(step, KernelStep):
-            yield step
-        else:
-            for body in step.bodies:
-                yield from _calls(body)
-
-
-def _loops(steps: Sequence[Step]) -> Iterator[LoopStep]:
-    for step in steps:
+        yield step
         if isinstance(step, LoopStep):
-            yield step
             for body in step.bodies:
-                yield from _loops(body)
+                yield from _walk(body)
 
 
 def is_staged(spec: Optimizer, variant: Variant) -> bool:

@@ -50,13 +50,13 @@ class BuiltSpec:
 
 
 def tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
-    """Those of a spec, as C; kernels stand in the order of `dtypes`."""
+    """The tables of a spec, as C. Kernels stand in the order of `dtypes`."""
     m, p = built.own, f"table_{built.own.prefix}"
     lines: list[str] = []
-    tables: dict[str, str] = {}
+    names: dict[str, str] = {}
     for made in built.kernels.values():
-        if (key := _key(made)) not in tables:
-            tables[key] = name = f"{p}_kernel_{len(tables)}"
+        if (key := _key(made)) not in names:
+            names[key] = name = f"{p}_kernel_{len(names)}"
             if isinstance(made, LibraryKernel):
                 lines += _kernel(built, made, name, {}, ())
             else:
@@ -66,7 +66,7 @@ def tables(built: BuiltSpec, dtypes: Sequence[str]) -> str:
     lines += [_texts(f"{p}_inputs", [i.name for i in m.spec.inputs]), _texts(f"{p}_states", built.states)]
     lines += [_texts(f"{p}_variants", map(flags_text, m.variants)), _texts(f"{p}_phases", m.phases)]
     places = [
-        tables[_key(made)] if made is not None else None
+        names[_key(made)] if made is not None else None
         for dtype in dtypes
         for small in m.sizes
         for section in range(m.sections)

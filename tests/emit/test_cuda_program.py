@@ -17,6 +17,7 @@ import pytest
 import optgen
 from optgen.backends.ptx.table import AREAS, COLUMNS, Counts, Launch, N, TableLayout, Unit
 from optgen.cli import main
+from tests.cuda.built_steps import BATCH
 from tests.cuda.ptx import Memory, Module
 
 CC = shutil.which("cc")
@@ -167,16 +168,6 @@ UNITS = {
     "prodigy": {"blocks", "tensor", "step"},
     "batch.opt": {"elements", "row blocks", "column tiles", "rows", "cols", "matrices"},
 }
-BATCH = """\
-optimizer Batch
-axes last two
-state R: row = 0
-state C: col = 0
-update:
-  R' = R + mean(g^2, per row)
-  C' = C + mean(g^2, per col)
-  w' = w - lr*g*R'*C'/(1 + max(R', per matrix))
-"""
 DRAWS = {
     "rows": (0, 9000),
     "cols": (1, 9000),

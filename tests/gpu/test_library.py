@@ -15,20 +15,12 @@ from optgen.cli.library import prefix_of
 from optgen.execute.cuda import driver
 from optgen.execute.cuda.memory import DeviceArray
 from tests.library.c_library import Array, CLibrary, build
-from tests.library.trajectory import compare
+from tests.library.trajectory import GPU_CASES, compare
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 SHAPES: list[tuple[int, ...]] = [(37,), (700, 90), (3, 4, 5), (), (100_003,), (0, 4), (128, 1024)]
-CASES = [
-    ("adam", ()),
-    ("lamb", ()),
-    ("torch/adafactor", ()),
-    ("adam with sam", ()),
-    ("sgld", ()),
-    ("lbfgs", ()),
-    ("adam", ("--storage", "int8_dynamic", "--dtype", "bfloat16", "--master")),
-]
+CASES = [*GPU_CASES, ("lbfgs", ())]
 
 
 class OnGpu:

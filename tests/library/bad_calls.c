@@ -110,7 +110,7 @@ static void creating(void)
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "the context is NULL", mine_create(NULL, tensors, N, &options, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors is NULL", mine_create(&made, NULL, N, &options, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "options is NULL", mine_create(&made, tensors, N, NULL, &hyper));
-    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "hyper is NULL", mine_create(&made, tensors, N, &options, NULL));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "params is NULL", mine_create(&made, tensors, N, &options, NULL));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "-1 tensors", mine_create(&made, tensors, -1, &options, &hyper));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "tensors; there can be", mine_create(&made, tensors, INT64_MAX, &options, &hyper));
     int64_t needed = 0;
@@ -138,7 +138,7 @@ static void stepping(void)
     mine_context *made = NULL;
     reset();
     expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
-    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "hyper is NULL", mine_step(made, NULL));
+    expect(__LINE__, OPTGEN_BAD_ARGUMENT, "params is NULL", mine_step(made, NULL));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "grads[1] is NULL", mine_set_gradients(made, grads));
     grads[1] = data[0];
     expect(__LINE__, OPTGEN_OVERLAP, "tensors[0].data overlaps tensors[1].grad", mine_set_gradients(made, grads));
@@ -190,10 +190,21 @@ static void expect_step(int line, mine_context *made)
             data[i][k] = 1;
 }
 
+/* A context whose tensors[0] is of 3 rows and may have gradients of some of them. */
+static mine_context *made_for_rows(void)
+{
+    static const uint8_t named[N] = {1, 0};
+    mine_context *made = NULL;
+    reset();
+    shape[0][0] = 3, shape[0][1] = 2;
+    options.row_sparse = named;
+    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    return made;
+}
+
 /* What refused calls leave as it was. */
 static void undoing(void)
 {
-    static const uint8_t named[N] = {1, 0};
     const int64_t rows[2] = {0, 2};
     const void *grads[N] = {hess[0], data[0]};
     mine_context *made = NULL;
@@ -202,10 +213,7 @@ static void undoing(void)
     expect(__LINE__, OPTGEN_OVERLAP, "overlaps", mine_set_gradients(made, grads));
     expect_step(__LINE__, made);
     mine_destroy(made);
-    reset();
-    shape[0][0] = 3, shape[0][1] = 2;
-    options.row_sparse = named;
-    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    made = made_for_rows();
     expect(__LINE__, OPTGEN_OVERLAP, "overlaps", mine_set_rows(made, 0, data[1], rows, 2));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "a gradient of 7 rows", mine_set_rows(made, 0, grad[0], rows, 7));
     expect_step(__LINE__, made);
@@ -215,13 +223,8 @@ static void undoing(void)
 /* Rows that a program changes behind a call are looked at again by the step. */
 static void changing_rows(void)
 {
-    static const uint8_t named[N] = {1, 0};
     int64_t rows[2] = {0, 2};
-    mine_context *made = NULL;
-    reset();
-    shape[0][0] = 3, shape[0][1] = 2;
-    options.row_sparse = named;
-    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    mine_context *const made = made_for_rows();
     expect(__LINE__, OPTGEN_OK, "", mine_set_rows(made, 0, grad[0], rows, 2));
     rows[1] = 1000;
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "rows[1] is 1000", mine_step(made, &hyper));
@@ -231,14 +234,10 @@ static void changing_rows(void)
 /* Gradients of some rows: tensors[0] may have them. */
 static void stepping_rows(void)
 {
-    static const uint8_t named[N] = {1, 0}, number[N] = {0, 1};
+    static const uint8_t number[N] = {0, 1};
     const int64_t good[2] = {0, 2}, descending[2] = {2, 0}, twice[2] = {1, 1}, beyond[2] = {0, 3}, below[1] = {-1};
-    mine_context *made = NULL;
     CREATE(OPTGEN_BAD_SHAPE, "tensors[1] is a number", (options.row_sparse = number, tensors[1].rank = 0));
-    reset();
-    shape[0][0] = 3, shape[0][1] = 2;
-    options.row_sparse = named;
-    expect(__LINE__, OPTGEN_OK, "", mine_create(&made, tensors, N, &options, &hyper));
+    mine_context *const made = made_for_rows();
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "no tensor 2", mine_set_rows(made, 2, grad[0], good, 2));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "row_sparse did not say", mine_set_rows(made, 1, grad[1], good, 2));
     expect(__LINE__, OPTGEN_BAD_ARGUMENT, "a gradient of 4 rows", mine_set_rows(made, 0, grad[0], good, 4));

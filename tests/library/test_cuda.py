@@ -19,7 +19,7 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.execute.cuda.driver import count
 from tests.library.c_library import ADDRESS, Array, CLibrary, Context, build, compiled
 from tests.library.gpu import StandIn
-from tests.library.trajectory import compare
+from tests.library.trajectory import GPU_CASES, compare
 from tests.process import run
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -28,15 +28,7 @@ HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 BAD_SHAPE, NO_GPU = 4, 12
 SHAPES: list[tuple[int, ...]] = [(37,), (7, 10), (3, 4, 5), (), (4500,), (0, 4)]
 STEPS = 20
-CASES = [
-    ("adam", ()),
-    ("lamb", ()),
-    ("torch/adafactor", ()),
-    ("adam with sam", ()),
-    ("sgld", ()),
-    ("adam", ("--storage", "int8_dynamic", "--dtype", "bfloat16", "--master")),
-    ("schedulefree_adamw", ()),
-]
+CASES = [*GPU_CASES, ("schedulefree_adamw", ())]
 
 
 @pytest.fixture(scope="module")

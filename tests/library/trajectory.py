@@ -17,6 +17,17 @@ from optgen.cli.common import settings
 from optgen.execute.buffers import numpy_dtype
 from tests.library.c_library import Array, Context, CSpec
 
+Case = tuple[str, tuple[str, ...]]
+GPU_CASES: list[Case] = [
+    ("adam", ()),
+    ("lamb", ()),
+    ("torch/adafactor", ()),
+    ("adam with sam", ()),
+    ("sgld", ()),
+    ("adam", ("--storage", "int8_dynamic", "--dtype", "bfloat16", "--master")),
+]
+"""Specs, and what `optgen build` is told, for GPUs of both kinds: a stand-in, and a real one."""
+
 
 def compare(
     own: CSpec,
