@@ -32,7 +32,7 @@ from optgen.torch.memory import check_flat_options, has_sparse_rows
 from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
 from optgen.torch.rules import check_donation, warn_of_sharing
-from optgen.torch.spelling import OPTIONS, Spelling, checked, checked_seed, describe_param
+from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
 from optgen.torch.updating import ALONE, BackwardUpdates, check_in_backward
 from optgen.torch.values import is_capturing, options_of, same_objects
@@ -81,31 +81,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     donate_grads: bool = False
     _due: int = 0  # the number of the phase that a step goes on with
 
-    def __init__(
-        self,
-        params: Any,
-        defaults: dict[str, Any],
-        *,
-        seed: int = 0,
-        storage: Any = None,
-        master: bool = False,
-        capturable: bool = False,
-        clip_norm: float | None = None,
-        fused: bool | None = None,
-        in_backward: bool = False,
-        donate_grads: bool = False,
-        matmul: str | None = None,
-    ) -> None:
-        self._set_options(seed, clip_norm, in_backward, donate_grads)
-        options = {"storage": storage, "master": master, "capturable": capturable, "fused": fused}
-        super().__init__(params, {**defaults, **options, **({} if matmul is None else {"matmul": matmul})})
+    def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
+        """`defaults` are the values of the spec in groups, and `given` the arguments of every optimizer, by name."""
+        self._set_options(given)
+        super().__init__(params, {**defaults, **{key: x for key, x in given.items() if key in OPTIONS}})
         self._choose_scaling()
 
-    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
+    def _set_options(self, given: Mapping[str, Any]) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
         self.owners = Owners()
-        self.seed = seed
+        for name in OF_ALL_GROUPS:
+            setattr(self, name, given[name])
+        self._forget_steps()
 
     def _choose_scaling(self) -> None:
         """Have a GradScaler leave its work to the step if that is `fused`; with `in_backward`, the step refuses it."""
@@ -119,7 +106,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     @seed.setter
     def seed(self, seed: int) -> None:
         self._seed = checked_seed(seed)
-        self._forget_steps()
+        if hasattr(self, "_step"):
+            self._forget_steps()
 
     @property
     def clip_norm(self) -> float | None:
@@ -405,8 +393,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._due = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"seed": self.seed, "clip_norm": self.clip_norm}
-        own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
+        own: dict[str, Any] = {name: getattr(self, name) for name in OF_ALL_GROUPS}
         own |= {"due": self._due} if self._due else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
         self._mark(self.param_groups)
@@ -415,11 +402,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
         check_specs(self, own["param_groups"])
-        self._seed = own.pop("seed", getattr(self, "_seed", 0))
+        for name in OF_ALL_GROUPS:  # which a state dict has not
+            setattr(self, name, own.pop(name, getattr(self, name, ARGUMENTS[name][0])))
         self._due = own.pop("due", 0)
         if "owners" in own or "owners" not in vars(self):
             self.owners = Owners(own.pop("owners", {}))
-        self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._choose_scaling()
         self._forget_steps()

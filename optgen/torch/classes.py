@@ -19,7 +19,7 @@ from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
 from optgen.torch.loading import SPEC
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import Spelling, arguments_of, describe, of_spec, python_name
+from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, Spelling, arguments_of, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
 from optgen.torch.torch_classes import Arguments, TorchClass
 
@@ -144,7 +144,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             self,
             values.pop("params"),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
-            **{name: values[name] for name in more},
+            {name: values[name] for name in more},
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -245,10 +245,7 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
             "defaults": dict(optimizer.defaults),
             "state": optimizer.state,
             "param_groups": optimizer.param_groups,
-            "seed": 0,
-            "clip_norm": None,
-            "in_backward": False,
-            "donate_grads": False,
+            **{name: ARGUMENTS[name][0] for name in OF_ALL_GROUPS},
             **hooks,
         }
     )

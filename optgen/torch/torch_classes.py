@@ -196,7 +196,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
         for name in kwargs.keys() - known.keys():
             hint = suggest(name, known) or f"it has {listed([*known][2:])}"
             raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
-        self._set_options(own["seed"], own["clip_norm"], own["in_backward"], own["donate_grads"])
+        self._set_options(own)
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)
 
