@@ -78,6 +78,7 @@ class Param:
 
     With a `default` of None it may stay unset. `zero_off`: 0 means unset. `given`: it is an input that has no value but
     what each step is given. `per_param`: each parameter may have a value of its own, which is then no shared value.
+    `follows_lr`: an optimizer whose `lr` a schedule changes changes it by the same factor.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Param:
     doc: str = ""
     given: bool = False
     per_param: bool = False
+    follows_lr: bool = False
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,11 @@ class Optimizer:
     def given(self) -> tuple[str, ...]:
         """The params that each step is given: inputs of kind host."""
         return tuple(p.name for p in self.params if p.given)
+
+    @fact
+    def following(self) -> tuple[str, ...]:
+        """The params that follow the changes of `lr`."""
+        return tuple(p.name for p in self.params if p.follows_lr)
 
     @fact
     def per_parameter(self) -> tuple[str, ...]:

@@ -102,7 +102,8 @@ LAYERS: dict[str, list[str]] = {
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement features spelling",
-        "memory values",
+        "memory following",
+        "values",
         "forms hooks owners",
         "state",
         "rules bound",

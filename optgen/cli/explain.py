@@ -93,7 +93,8 @@ def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for param in optimizer.all_params.values():
         if param.name in read:
             default = "none" if param.default is None else f"{param.default:.15g}"
-            values = ", ".join(filter(None, (str(param.interval or ""), "for each parameter" * param.per_param)))
+            own = "for each parameter" * param.per_param, "follows lr" * param.follows_lr
+            values = ", ".join(filter(None, (str(param.interval or ""), *own)))
             yield " or ".join((param.name, *param.aliases)), default, values, param.doc
 
 

@@ -9,7 +9,7 @@ from optgen.cli import times
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, read, settings, source_named
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import STORAGES
-from optgen.model import Flags, Optimizer, flags_text
+from optgen.model import Flags, Optimizer, Param, flags_text
 from optgen.shapes import sizes
 from optgen.stages.plan import KernelStage
 from optgen.symbolic.written import expression
@@ -117,6 +117,11 @@ def _kernel_text(kernel: Kernel, symbol: str, stage: str, oldest: str) -> str:
     return text if stage == "llvm" else target.compile_ir(text, host).assembly
 
 
+def _param(p: Param) -> str:
+    default = "none" if p.default is None else f"{p.default:.15g}"
+    return f"param {p.name}{' per param' * p.per_param} = {default}{' follows lr' * p.follows_lr}"
+
+
 def model_text(optimizer: Optimizer, flags: Flags) -> str:
     """One variant as a straight line of equations, with the kind of every value, and expressions as their trees are."""
     from optgen.lang.kinds import infer
@@ -124,10 +129,7 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
     program = optimizer.program(flags)
     kinds = infer(program, optimizer)
     rows = [f"optimizer {optimizer.name}, {flags_text(flags)}", *["axes last two"] * optimizer.last_two]
-    rows += [
-        f"param {p.name}{' per param' * p.per_param} = {'none' if p.default is None else f'{p.default:.15g}'}"
-        for p in optimizer.params
-    ]
+    rows += list(map(_param, optimizer.params))
     rows += [f"state {s.name}: {' x '.join(s.dims) or s.kind.value} = {expression(s.init)}" for s in program.states]
     rows += [f"{e.target.key}: {kinds[e.target.key].value} = {expression(e.value)}" for e in program.equations]
     return "\n".join(rows)

@@ -211,7 +211,8 @@ def _param(p: Param) -> tuple[str, ...]:
     doc = p.doc or (reserved.doc if reserved else "")
     off = ("None or 0 for none" if p.zero_off else "None for none") if p.optional else ""
     each = "may differ between parameters" if p.per_param else ""
-    return names, default, values.strip(), _joined(doc, off or each)
+    follows = "follows the changes of lr" if p.follows_lr else ""
+    return names, default, values.strip(), _joined(doc, "; ".join(filter(None, (off or each, follows))))
 
 
 def _flag(f: Flag) -> tuple[str, ...]:

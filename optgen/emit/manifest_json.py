@@ -110,6 +110,7 @@ def _param(param: Param) -> Json:
         "default": number(param.default),
         "type": "int" if param.is_int else "float",
         "per_param": param.per_param,
+        "follows_lr": param.follows_lr,
         "optional": param.optional,
         "zero_off": param.zero_off,
         "given": param.given,

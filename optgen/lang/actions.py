@@ -184,13 +184,11 @@ class Actions(ExpressionActions):
             raise LineError("E403", f"the interval {interval} is empty", span, "write the lower bound first")
         return _Option("in", interval, word.span.to(closing.span))
 
-    def zero_off(self, items: list[Token]) -> _Option:
-        span = items[0].span.to(items[1].span)
-        if [t.text for t in items] != ["zero", "off"]:
-            raise LineError(
-                "E105", f"'{items[0].text} {items[1].text}' says nothing here", span, "is 'zero off' meant?"
-            )
-        return _Option("zero off", None, span)
+    def words(self, items: list[Token]) -> _Option:
+        text, span = " ".join(t.text for t in items), items[0].span.to(items[1].span)
+        if text not in ("zero off", "follows lr"):
+            raise LineError("E105", f"'{text}' says nothing here", span, "is 'zero off' or 'follows lr' meant?")
+        return _Option(text, None, span)
 
     def condition(self, items: list[Any]) -> _Option:
         return _Option("if", items[1], items[0].span)
@@ -222,7 +220,7 @@ class Actions(ExpressionActions):
     def param(self, items: list[Any]) -> Param:
         _, name, kind, per_param, _, default, rest = items
         _plain(name, "a param")
-        options = _options("a param", rest, ("in", "alias", "zero off", "text"))
+        options = _options("a param", rest, ("in", "alias", "zero off", "follows lr", "text"))
         if kind and [t.text for t in kind] != ["int"]:
             help = "leave it out, or write 'int'"
             raise LineError("E304", f"'{kind[0].text}' is no type of a param", kind[0].span, help, "param")
@@ -230,6 +228,8 @@ class Actions(ExpressionActions):
         unset = isinstance(default, Token) and default.type == "NONE"
         if per_param:
             _check_per_param(name, kind, default)
+        if "follows lr" in options:
+            _check_follower(name, kind, default)
         interval = options.get("in", reserved.interval if reserved else None)
         value = None if unset else _default(default, interval, bool(kind))
         if unset and reserved is not None and not reserved.optional:
@@ -248,6 +248,7 @@ class Actions(ExpressionActions):
             zero_off="zero off" in options,
             doc=options.get("text", reserved.doc if reserved else ""),
             per_param=per_param,
+            follows_lr="follows lr" in options,
         )
 
     def flag(self, items: list[Any]) -> Flag:
@@ -375,6 +376,16 @@ def _check_per_param(name: Token, kind: list[Token], default: Number | Token) ->
     if isinstance(default, Token) and default.type == "NONE":
         help = "whether a param is set chooses the code of all parameters; give it a number"
         raise LineError("E402", f"'{name.text}' per param always has a value", default.span, help, "param")
+
+
+def _check_follower(name: Token, kind: list[Token], default: Number | Token) -> None:
+    """A param that follows `lr`: a further rate, which always is a number."""
+    if name.text in RESERVED_PARAMS:
+        help = "leave 'follows lr' out; it is for the rate of a part of the equations"
+        raise LineError("E402", f"'{name.text}' follows lr, which is no rate of your own", name.span, help, "param")
+    if kind or (isinstance(default, Token) and default.type == "NONE"):
+        help = "a rate is a number that is no count and is always set"
+        raise LineError("E402", f"'{name.text}' follows lr, but is no rate", name.span, help, "param")
 
 
 KINDS = {k.value: k for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)}

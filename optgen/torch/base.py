@@ -13,7 +13,8 @@ from torch.utils import _python_dispatch as dispatch
 
 from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import loading, updating
+from optgen.torch import following, loading, updating
+from optgen.torch.following import FOLLOWING
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import (
     GpuScaler,
@@ -307,6 +308,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             self.spelling.refuse_options(group)
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
+            following.begin(self.spec, self.spelling, group)
             if self.donate_grads:
                 check_donation(self, group)
             if self.in_backward:
@@ -337,7 +339,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def __repr__(self) -> str:
         lines = super().__repr__().splitlines()
-        return "\n".join(line for line in lines if not line.lstrip().startswith(f"{SPEC}:"))
+        return "\n".join(line for line in lines if not line.lstrip().startswith((f"{SPEC}:", f"{FOLLOWING}:")))
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
@@ -415,6 +417,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         for group in self.param_groups:
             for key, value in missing.items():
                 group.setdefault(key, value)
+            following.begin(self.spec, self.spelling, group)
         self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)

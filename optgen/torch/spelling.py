@@ -36,7 +36,7 @@ OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""
 OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
-RESERVED = ("params", "param_names", *OPTIONS, "differentiable", *OF_ALL_GROUPS)
+RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "following", *OF_ALL_GROUPS)
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
 SCHEDULED = ("initial_lr", "max_lr", "min_lr", "swa_lr", "last_lr", "base_momentum", "max_momentum")
 """Keys that PyTorch's schedulers write into groups; a param of a spec would be overwritten."""

@@ -14,6 +14,7 @@ import torch
 from optgen import arguments
 from optgen.arguments import Arguments
 from optgen.model import Optimizer
+from optgen.torch.following import follow
 from optgen.torch.spelling import Spelling, checked
 
 # ---------------------------------------------------------------- the same objects
@@ -143,6 +144,8 @@ class GroupValues:
         self.group, self._spec, self._spelling = group, spec, spelling
         self._keys = (*spelling.params, *spelling.flags, *GroupOptions._fields)
         self.changed: Mapping[str, Any] = NO_CHANGES
+        if spec.following:
+            follow(spec, spelling, group)
         self.on_gpu = gpu_values(spec, spelling, group, GpuValues())
         self.arguments: Arguments = checked(spec, spelling, self.on_gpu.as_numbers(spelling, group))
         self.options = self.kept_by = options_of(group)
@@ -181,6 +184,8 @@ class GroupValues:
 
     def _changes(self, group: Mapping[str, Any]) -> dict[str, Any] | None:
         """The params that have changed; None if the group needs other kernels."""
+        if self._spec.following:
+            follow(self._spec, self._spelling, group)
         given = list(map(group.get, self._keys))
         if self._is_fixed:
             numbers = self._changed_numbers(given)

@@ -3738,7 +3738,7 @@ class MuonAdamW(SpecOptimizer):
     """
 
     lr: float
-    adam_lr: float
+    adam_lr: float | Mapping[Any, float]
     wd: float
     muon_momentum: float
     muon_a: float
@@ -3757,7 +3757,7 @@ class MuonAdamW(SpecOptimizer):
     def __init__(
         self,
         learning_rate: float = 0.02,
-        adam_lr: float = 0.001,
+        adam_lr: float | Mapping[Any, float] = 0.001,
         muon_momentum: float = 0.95,
         muon_a: float = 3.4445,
         muon_b: float = -4.775,

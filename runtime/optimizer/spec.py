@@ -84,6 +84,9 @@ class SpecOptimizer(Optimizer):
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
         for name, value in (own | named | dict(self.per_param_defaults) | endings).items():
             setattr(self, name, value)
+        base = self.lr if replaces or self.lr_scheduler is None else getattr(self.lr_scheduler, "base_lr", self.lr)
+        for name in self.spec.following:
+            setattr(self, _base_of(name), float(base))
         self.lazy_update = bool(lazy)
         self.storage = optgen_bridge.checked_storage(self.spec, storage)
         self.seed: int | None = None  # of random draws; None: taken from runtime.random at the first update
@@ -110,6 +113,8 @@ class SpecOptimizer(Optimizer):
             check = checked_numbers if name in self.named_params else optgen_bridge.checked
             value = check(self.spec, name, value)
             super().__setattr__("_version", self._version + 1)
+            if _base_of(name) in self.__dict__ and (now := self.learning_rate):
+                super().__setattr__(_base_of(name), now)
         elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
         super().__setattr__(name, value)
@@ -296,7 +301,13 @@ class SpecOptimizer(Optimizer):
         for name in self.spec.given:
             if values[name] is None:
                 raise MXNetError(f"{type(self).__name__} reads '{name}': set optimizer.{name} before each step")
-        return values | self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
+        values |= self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
+        return values | {name: self._rates(name, values[name], lrs) for name in self.spec.following}
+
+    def _rates(self, name: str, set_to: float | list[float], lrs: list[float]) -> float | list[float]:
+        """A rate that follows the learning rate, of each parameter: it changes as that has since it was set."""
+        base, each = getattr(self, _base_of(name)), set_to if isinstance(set_to, list) else [set_to] * len(lrs)
+        return _one_if_equal([x * lr / base for x, lr in zip(each, lrs, strict=True)]) if base else set_to
 
     def _named_values(self, indices: Sequence[Index]) -> dict[str, float | list[float]]:
         """The params that the names of parameters decide."""
@@ -395,6 +406,11 @@ class SpecOptimizer(Optimizer):
             self._flags(indices),
         )
         return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
+
+
+def _base_of(name: str) -> str:
+    """The attribute with the learning rate at which a rate that follows it was set. State files have it too."""
+    return f"{name}_at_lr"
 
 
 def _one_if_equal(values: list[float]) -> float | list[float]:

@@ -241,10 +241,11 @@ def test_every_line_and_option_has_an_entry() -> None:
     assert rules == {*syntax.HEADS, "repeat"}
     grammar = list(parser.read_grammar((LANG / "spec.lark").read_text(encoding="utf-8")))
     options = {method: symbols for origin, symbols, method in grammar if origin == "option"}
-    assert set(options) == {"doc", "alias", "interval", "zero_off", "condition"}
+    assert set(options) == {"doc", "alias", "interval", "words", "condition"}
     rows = {section: {row[0] for row in tables(section)[-1].rows} for section in ("param", "flag", "state")}
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
-    assert rows["param"] == {"`: int`", "`per param`", interval, alias, "`= none`", off, text}
+    follows = "`follows lr`"
+    assert rows["param"] == {"`: int`", "`per param`", interval, alias, "`= none`", off, follows, text}
     assert rows["flag"] == {"`per param`", text}
     assert rows["state"] == {"`[n]`", "`: KIND`", "`= start`", "`if GUARD`", text}
     assert len(tables("flag")[0].rows) == 3
@@ -254,7 +255,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     ("line", "takes"),
     [
         ("optimizer X {}", {"alias", "text"}),
-        ("param p = none {}", {"in", "alias", "zero off", "text"}),
+        ("param p = none {}", {"in", "alias", "zero off", "follows lr", "text"}),
         ("flag f = true {}", {"text"}),
         ("state s = 0 {}", {"if", "text"}),
         ("input i {}", {"text"}),
@@ -262,7 +263,13 @@ def test_every_line_and_option_has_an_entry() -> None:
     ],
 )
 def test_a_declaration_takes_these_options(line: str, takes: set[str]) -> None:
-    options = {"text": '"x"', "alias": "alias A", "in": "in [0, 1]", "zero off": "zero off", "if": "if f"}
+    options = {
+        "text": '"x"',
+        "alias": "alias A",
+        "in": "in [0, 1]",
+        **{words: words for words in ("zero off", "follows lr")},
+        "if": "if f",
+    }
     refused = set()
     for name, option in options.items():
         (cut,), _ = syntax.read_lines(Source("f", line.format(option)))

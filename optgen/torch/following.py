@@ -1,0 +1,69 @@
+"""Rates of a group that follow its `lr`: those that the spec declares so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from optgen.model import Optimizer
+from optgen.torch.spelling import Spelling
+
+FOLLOWING = "following"
+"""The key of a group that has what its rates follow: `lr` at the last look; and of each rate its value then, and what
+it is times `lr`, None where no `lr` but 0 was seen. State dicts have it, as a schedule may have come to 0."""
+
+
+def begin(spec: Optimizer, spelling: Spelling, group: dict[str, Any]) -> None:
+    """Have a group know what its rates follow, unless it does."""
+    numbers = _numbers(spec, spelling, group) if spec.following and FOLLOWING not in group else None
+    if numbers is not None:
+        lr, rates = numbers
+        group[FOLLOWING] = {"lr": lr} | {name: [x, x / lr if lr else None] for name, x in rates.items()}
+
+
+def follow(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
+    """Have the rates of a group follow, if `lr` is not what it was at the last look.
+
+    One that somebody has set since then is used as it is, and followed from there. What is no number is left to those
+    who check values. ValueError for an `lr` on a GPU and a rate that is a number.
+    """
+    numbers, before = _numbers(spec, spelling, group), group.get(FOLLOWING)
+    if numbers is None or before is None:
+        return
+    own: Any = group.maps[-1] if hasattr(group, "maps") else group  # itself, where this is a view of it
+    lr, rates = numbers
+    now: dict[str, Any] = {"lr": lr}
+    for name, rate in rates.items():
+        last, ratio = before.get(name, (None, None))
+        if rate != last:
+            now[name] = [rate, rate / lr if lr else ratio]
+        elif lr != before["lr"] and ratio is not None:
+            now[name] = [ratio * lr, ratio]
+            own[spelling.key_of(name)] = ratio * lr
+        else:
+            now[name] = [rate, ratio]
+    if now != before:
+        own[FOLLOWING] = now  # and not in place, as a state dict may hold it
+
+
+def _numbers(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> tuple[float, dict[str, float]] | None:
+    """`lr`, and the rates that follow it, as numbers; None where `lr` is on a GPU, or one is no number."""
+    lr, keys = group["lr"], {name: spelling.key_of(name) for name in spec.following}
+    for key in keys.values():
+        if _is_on_gpu(lr) and not _is_on_gpu(group[key]):
+            raise ValueError(
+                f"{spelling.name}: 'lr' is a tensor on a GPU, which '{key}' cannot follow on the host; make '{key}' a "
+                "tensor there, too, and change both"
+            )
+    if _is_on_gpu(lr):
+        return None
+    try:
+        return float(lr), {name: float(group[key]) for name, key in keys.items() if not _is_on_gpu(group[key])}
+    except (TypeError, ValueError, RuntimeError):  # text, or a tensor of several elements
+        return None
+
+
+def _is_on_gpu(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_cuda
