@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (equations are as wide as they are)
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -51,6 +51,8 @@ class ACProp(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class ACProp(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ADOPT(SpecOptimizer):
@@ -117,6 +121,8 @@ class ADOPT(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -140,6 +146,8 @@ class ADOPT(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ALIG(SpecOptimizer):
@@ -175,6 +183,8 @@ class ALIG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -196,6 +206,8 @@ class ALIG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ASGD(TorchOptimizer, torch.optim.ASGD):
@@ -235,6 +247,8 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -257,6 +271,8 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AccSGD(SpecOptimizer):
@@ -292,6 +308,8 @@ class AccSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -314,6 +332,8 @@ class AccSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdEMAMix(SpecOptimizer):
@@ -355,6 +375,8 @@ class AdEMAMix(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -379,6 +401,8 @@ class AdEMAMix(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaBelief(SpecOptimizer):
@@ -414,6 +438,8 @@ class AdaBelief(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -436,6 +462,8 @@ class AdaBelief(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaBound(SpecOptimizer):
@@ -482,6 +510,8 @@ class AdaBound(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -506,6 +536,8 @@ class AdaBound(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaGradNorm(SpecOptimizer):
@@ -536,6 +568,8 @@ class AdaGradNorm(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -556,6 +590,8 @@ class AdaGradNorm(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaHessian(SpecOptimizer):
@@ -599,6 +635,8 @@ class AdaHessian(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -622,6 +660,8 @@ class AdaHessian(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaLomo(SpecOptimizer):
@@ -665,6 +705,8 @@ class AdaLomo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -688,6 +730,8 @@ class AdaLomo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaMod(SpecOptimizer):
@@ -721,6 +765,8 @@ class AdaMod(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -742,6 +788,8 @@ class AdaMod(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaMuon(SpecOptimizer):
@@ -794,6 +842,8 @@ class AdaMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -821,6 +871,8 @@ class AdaMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -862,6 +914,8 @@ class AdaPNM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -885,6 +939,8 @@ class AdaPNM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdaShift(SpecOptimizer):
@@ -928,6 +984,8 @@ class AdaShift(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -951,6 +1009,8 @@ class AdaShift(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adadelta(TorchOptimizer, torch.optim.Adadelta):
@@ -980,6 +1040,8 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1001,6 +1063,8 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adafactor(TorchOptimizer, torch.optim.Adafactor):
@@ -1041,6 +1105,8 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1062,6 +1128,8 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adagrad(TorchOptimizer, torch.optim.Adagrad):
@@ -1090,6 +1158,8 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1112,6 +1182,8 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adai(SpecOptimizer):
@@ -1154,6 +1226,8 @@ class Adai(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1177,6 +1251,8 @@ class Adai(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adam(TorchOptimizer, torch.optim.Adam):
@@ -1215,6 +1291,8 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1238,6 +1316,8 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamAtan2(SpecOptimizer):
@@ -1270,6 +1350,8 @@ class AdamAtan2(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1292,6 +1374,8 @@ class AdamAtan2(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamC(SpecOptimizer):
@@ -1328,6 +1412,8 @@ class AdamC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1350,6 +1436,8 @@ class AdamC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamHD(SpecOptimizer):
@@ -1385,6 +1473,8 @@ class AdamHD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1407,6 +1497,8 @@ class AdamHD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamMini(SpecOptimizer):
@@ -1448,6 +1540,8 @@ class AdamMini(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1471,6 +1565,8 @@ class AdamMini(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamP(SpecOptimizer):
@@ -1520,6 +1616,8 @@ class AdamP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1544,6 +1642,8 @@ class AdamP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AdamW(TorchOptimizer, torch.optim.AdamW):
@@ -1577,6 +1677,8 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1599,6 +1701,8 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adamax(TorchOptimizer, torch.optim.Adamax):
@@ -1630,6 +1734,8 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1651,6 +1757,8 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Adan(SpecOptimizer):
@@ -1691,6 +1799,8 @@ class Adan(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1713,6 +1823,8 @@ class Adan(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AddSign(SpecOptimizer):
@@ -1744,6 +1856,8 @@ class AddSign(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1765,6 +1879,8 @@ class AddSign(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class AggMo(SpecOptimizer):
@@ -1797,6 +1913,8 @@ class AggMo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1817,6 +1935,8 @@ class AggMo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Amos(SpecOptimizer):
@@ -1864,6 +1984,8 @@ class Amos(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -1887,6 +2009,8 @@ class Amos(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Apollo(SpecOptimizer):
@@ -1943,6 +2067,8 @@ class Apollo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -1970,6 +2096,8 @@ class Apollo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -2016,6 +2144,8 @@ class ApolloDQN(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2039,6 +2169,8 @@ class ApolloDQN(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class CAME(SpecOptimizer):
@@ -2090,6 +2222,8 @@ class CAME(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2113,6 +2247,8 @@ class CAME(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class COCOB(SpecOptimizer):
@@ -2148,6 +2284,8 @@ class COCOB(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2169,6 +2307,8 @@ class COCOB(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class CautiousAdamW(SpecOptimizer):
@@ -2205,6 +2345,8 @@ class CautiousAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2226,6 +2368,8 @@ class CautiousAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class CautiousLion(SpecOptimizer):
@@ -2259,6 +2403,8 @@ class CautiousLion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2279,6 +2425,8 @@ class CautiousLion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DAdaptAdam(SpecOptimizer):
@@ -2320,6 +2468,8 @@ class DAdaptAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2343,6 +2493,8 @@ class DAdaptAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DAdaptLion(SpecOptimizer):
@@ -2382,6 +2534,8 @@ class DAdaptLion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2403,6 +2557,8 @@ class DAdaptLion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DAdaptSGD(SpecOptimizer):
@@ -2447,6 +2603,8 @@ class DAdaptSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2469,6 +2627,8 @@ class DAdaptSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DCASGD(SpecOptimizer):
@@ -2504,6 +2664,8 @@ class DCASGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2525,6 +2687,8 @@ class DCASGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DiffGrad(SpecOptimizer):
@@ -2559,6 +2723,8 @@ class DiffGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2580,6 +2746,8 @@ class DiffGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Dion(SpecOptimizer):
@@ -2616,6 +2784,8 @@ class Dion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -2639,6 +2809,8 @@ class Dion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -2674,6 +2846,8 @@ class DoG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2695,6 +2869,8 @@ class DoG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class DoWG(SpecOptimizer):
@@ -2727,6 +2903,8 @@ class DoWG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2747,6 +2925,8 @@ class DoWG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class EFSignSGD(SpecOptimizer):
@@ -2777,6 +2957,8 @@ class EFSignSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2796,6 +2978,8 @@ class EFSignSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ExtraAdam(SpecOptimizer):
@@ -2839,6 +3023,8 @@ class ExtraAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2860,6 +3046,8 @@ class ExtraAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
     def extrapolate(self) -> None: ...
     def correct(self) -> None: ...
@@ -2893,6 +3081,8 @@ class ExtraGradient(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2912,6 +3102,8 @@ class ExtraGradient(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
     def extrapolate(self) -> None: ...
     def correct(self) -> None: ...
@@ -2952,6 +3144,8 @@ class FAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -2975,6 +3169,8 @@ class FAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class FOCUS(SpecOptimizer):
@@ -3008,6 +3204,8 @@ class FOCUS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3029,6 +3227,8 @@ class FOCUS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class FTML(SpecOptimizer):
@@ -3068,6 +3268,8 @@ class FTML(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3089,6 +3291,8 @@ class FTML(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Fromage(SpecOptimizer):
@@ -3121,6 +3325,8 @@ class Fromage(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3140,6 +3346,8 @@ class Fromage(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Ftrl(SpecOptimizer):
@@ -3181,6 +3389,8 @@ class Ftrl(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3202,6 +3412,8 @@ class Ftrl(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class GaLore(SpecOptimizer):
@@ -3246,6 +3458,8 @@ class GaLore(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -3271,6 +3485,8 @@ class GaLore(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -3304,6 +3520,8 @@ class Grams(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3325,6 +3543,8 @@ class Grams(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Gravity(SpecOptimizer):
@@ -3364,6 +3584,8 @@ class Gravity(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3385,6 +3607,8 @@ class Gravity(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class GroupAdaGrad(SpecOptimizer):
@@ -3413,6 +3637,8 @@ class GroupAdaGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3432,6 +3658,8 @@ class GroupAdaGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class IVON(SpecOptimizer):
@@ -3470,6 +3698,8 @@ class IVON(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3492,6 +3722,8 @@ class IVON(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Kate(SpecOptimizer):
@@ -3523,6 +3755,8 @@ class Kate(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3544,6 +3778,8 @@ class Kate(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LAMB(SpecOptimizer):
@@ -3590,6 +3826,8 @@ class LAMB(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3614,6 +3852,8 @@ class LAMB(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LANS(SpecOptimizer):
@@ -3660,6 +3900,8 @@ class LANS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3683,6 +3925,8 @@ class LANS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LARC(SpecOptimizer):
@@ -3724,6 +3968,8 @@ class LARC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3747,6 +3993,8 @@ class LARC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LARS(SpecOptimizer):
@@ -3793,6 +4041,8 @@ class LARS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3817,6 +4067,8 @@ class LARS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LBSGD(SpecOptimizer):
@@ -3873,6 +4125,8 @@ class LBSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3899,6 +4153,8 @@ class LBSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LDoG(SpecOptimizer):
@@ -3933,6 +4189,8 @@ class LDoG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -3954,6 +4212,8 @@ class LDoG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class LaProp(SpecOptimizer):
@@ -3985,6 +4245,8 @@ class LaProp(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4006,6 +4268,8 @@ class LaProp(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Lion(SpecOptimizer):
@@ -4036,6 +4300,8 @@ class Lion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4056,6 +4322,8 @@ class Lion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class MADGRAD(SpecOptimizer):
@@ -4091,6 +4359,8 @@ class MADGRAD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4112,6 +4382,8 @@ class MADGRAD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class MARS(SpecOptimizer):
@@ -4151,6 +4423,8 @@ class MARS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4173,6 +4447,8 @@ class MARS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Muon(TorchOptimizer, torch.optim.Muon):
@@ -4225,6 +4501,8 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -4248,6 +4526,8 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
     ) -> None: ...
 
@@ -4316,6 +4596,8 @@ class MuonAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -4350,6 +4632,8 @@ class MuonAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -4405,6 +4689,8 @@ class MuonBatched(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -4433,6 +4719,8 @@ class MuonBatched(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -4485,6 +4773,8 @@ class MuonClip(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -4513,6 +4803,8 @@ class MuonClip(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -4546,6 +4838,8 @@ class NAG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4566,6 +4860,8 @@ class NAG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class NAdam(TorchOptimizer, torch.optim.NAdam):
@@ -4607,6 +4903,8 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4630,6 +4928,8 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class NAdamW(SpecOptimizer):
@@ -4662,6 +4962,8 @@ class NAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4683,6 +4985,8 @@ class NAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class NSGD(SpecOptimizer):
@@ -4713,6 +5017,8 @@ class NSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4733,6 +5039,8 @@ class NSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class NoisySGD(SpecOptimizer):
@@ -4763,6 +5071,8 @@ class NoisySGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4784,6 +5094,8 @@ class NoisySGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class NorMuon(SpecOptimizer):
@@ -4832,6 +5144,8 @@ class NorMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -4858,6 +5172,8 @@ class NorMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -4897,6 +5213,8 @@ class NovoGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4919,6 +5237,8 @@ class NovoGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class OptimisticAdam(SpecOptimizer):
@@ -4953,6 +5273,8 @@ class OptimisticAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -4974,6 +5296,8 @@ class OptimisticAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class OptimisticSGD(SpecOptimizer):
@@ -5005,6 +5329,8 @@ class OptimisticSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5026,6 +5352,8 @@ class OptimisticSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class PAdam(SpecOptimizer):
@@ -5064,6 +5392,8 @@ class PAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5087,6 +5417,8 @@ class PAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class PID(SpecOptimizer):
@@ -5123,6 +5455,8 @@ class PID(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5145,6 +5479,8 @@ class PID(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class PNM(SpecOptimizer):
@@ -5177,6 +5513,8 @@ class PNM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5198,6 +5536,8 @@ class PNM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class PSGDDiagonal(SpecOptimizer):
@@ -5255,6 +5595,8 @@ class PSGDDiagonal(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -5280,6 +5622,8 @@ class PSGDDiagonal(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -5365,6 +5709,8 @@ class PSGDKron(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -5390,6 +5736,8 @@ class PSGDKron(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -5424,6 +5772,8 @@ class PSGLD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5445,6 +5795,8 @@ class PSGLD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class PolarMuon(SpecOptimizer):
@@ -5497,6 +5849,8 @@ class PolarMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -5520,6 +5874,8 @@ class PolarMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -5553,6 +5909,8 @@ class PowerSign(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5574,6 +5932,8 @@ class PowerSign(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Prodigy(SpecOptimizer):
@@ -5622,6 +5982,8 @@ class Prodigy(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5647,6 +6009,8 @@ class Prodigy(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class QHAdam(SpecOptimizer):
@@ -5688,6 +6052,8 @@ class QHAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5712,6 +6078,8 @@ class QHAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class QHM(SpecOptimizer):
@@ -5743,6 +6111,8 @@ class QHM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5764,6 +6134,8 @@ class QHM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class RAdam(TorchOptimizer, torch.optim.RAdam):
@@ -5803,6 +6175,8 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5825,6 +6199,8 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class RMSprop(TorchOptimizer, torch.optim.RMSprop):
@@ -5860,6 +6236,8 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5883,6 +6261,8 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Rprop(TorchOptimizer, torch.optim.Rprop):
@@ -5914,6 +6294,8 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5934,6 +6316,8 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGD(TorchOptimizer, torch.optim.SGD):
@@ -5964,6 +6348,8 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -5986,6 +6372,8 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGDHD(SpecOptimizer):
@@ -6017,6 +6405,8 @@ class SGDHD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6037,6 +6427,8 @@ class SGDHD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGDP(SpecOptimizer):
@@ -6084,6 +6476,8 @@ class SGDP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6108,6 +6502,8 @@ class SGDP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGDW(SpecOptimizer):
@@ -6140,6 +6536,8 @@ class SGDW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6161,6 +6559,8 @@ class SGDW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGHMC(SpecOptimizer):
@@ -6191,6 +6591,8 @@ class SGHMC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6211,6 +6613,8 @@ class SGHMC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SGLD(SpecOptimizer):
@@ -6239,6 +6643,8 @@ class SGLD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6258,6 +6664,8 @@ class SGLD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SM3(SpecOptimizer):
@@ -6311,6 +6719,8 @@ class SM3(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6333,6 +6743,8 @@ class SM3(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SMORMS3(SpecOptimizer):
@@ -6367,6 +6779,8 @@ class SMORMS3(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6387,6 +6801,8 @@ class SMORMS3(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SOAP(SpecOptimizer):
@@ -6431,6 +6847,8 @@ class SOAP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -6456,6 +6874,8 @@ class SOAP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -6498,6 +6918,8 @@ class SPAM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6522,6 +6944,8 @@ class SPAM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SPlus(SpecOptimizer):
@@ -6563,6 +6987,8 @@ class SPlus(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -6586,6 +7012,8 @@ class SPlus(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -6620,6 +7048,8 @@ class SWAN(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -6641,6 +7071,8 @@ class SWAN(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -6696,6 +7128,8 @@ class SWATS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6717,6 +7151,8 @@ class SWATS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ScheduleFreeAdamW(SpecOptimizer):
@@ -6760,6 +7196,8 @@ class ScheduleFreeAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6784,6 +7222,8 @@ class ScheduleFreeAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ScheduleFreeRAdam(SpecOptimizer):
@@ -6832,6 +7272,8 @@ class ScheduleFreeRAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6856,6 +7298,8 @@ class ScheduleFreeRAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class ScheduleFreeSGD(SpecOptimizer):
@@ -6897,6 +7341,8 @@ class ScheduleFreeSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -6920,6 +7366,8 @@ class ScheduleFreeSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Scion(SpecOptimizer):
@@ -6969,6 +7417,8 @@ class Scion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -6996,6 +7446,8 @@ class Scion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -7047,6 +7499,8 @@ class Shampoo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
 
@@ -7071,6 +7525,8 @@ class Shampoo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
 
@@ -7105,6 +7561,8 @@ class Signum(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7126,6 +7584,8 @@ class Signum(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SimplifiedAdEMAMix(SpecOptimizer):
@@ -7159,6 +7619,8 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7181,6 +7643,8 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SinkGD(SpecOptimizer):
@@ -7233,6 +7697,8 @@ class SinkGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7252,6 +7718,8 @@ class SinkGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Sophia(SpecOptimizer):
@@ -7289,6 +7757,8 @@ class Sophia(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7313,6 +7783,8 @@ class Sophia(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
@@ -7342,6 +7814,8 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7360,6 +7834,8 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class StableAdamW(SpecOptimizer):
@@ -7395,6 +7871,8 @@ class StableAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7416,6 +7894,8 @@ class StableAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class StableSPAM(SpecOptimizer):
@@ -7466,6 +7946,8 @@ class StableSPAM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7491,6 +7973,8 @@ class StableSPAM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Test(SpecOptimizer):
@@ -7516,6 +8000,8 @@ class Test(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7533,6 +8019,8 @@ class Test(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Tiger(SpecOptimizer):
@@ -7562,6 +8050,8 @@ class Tiger(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7582,6 +8072,8 @@ class Tiger(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class YellowFin(SpecOptimizer):
@@ -7637,6 +8129,8 @@ class YellowFin(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7658,6 +8152,8 @@ class YellowFin(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 class Yogi(SpecOptimizer):
@@ -7691,6 +8187,8 @@ class Yogi(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
 
     def __init__(
@@ -7713,6 +8211,8 @@ class Yogi(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None: ...
 
 AdaDelta = Adadelta

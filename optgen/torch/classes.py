@@ -142,7 +142,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         values.pop("self")
         SpecOptimizer.__init__(
             self,
-            values.pop("params"),
+            torch_classes.in_groups(values["params"], spelling, values, values),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
             {name: values[name] for name in more},
         )

@@ -27,6 +27,8 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "fused": (None, "have a GradScaler leave to the step to unscale gradients, and to skip itself"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
     "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
+    "groups": (None, "settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`"),
+    "no_decay": (None, "a pattern of parameters without weight decay; '1d': those of at most one dimension"),
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
@@ -36,7 +38,7 @@ OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""
 OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
-RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "following", *OF_ALL_GROUPS)
+RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "following", *OF_ALL_GROUPS, "groups", "no_decay")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
 SCHEDULED = ("initial_lr", "max_lr", "min_lr", "swa_lr", "last_lr", "base_momentum", "max_momentum")
 """Keys that PyTorch's schedulers write into groups; a param of a spec would be overwritten."""

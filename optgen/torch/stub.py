@@ -19,7 +19,7 @@ HEAD = '''\
 
 # ruff: noqa: E501 (equations are as wide as they are)
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -45,6 +45,8 @@ ANNOTATIONS = {
     "fused": "bool | None",
     "in_backward": "bool",
     "donate_grads": "bool",
+    "groups": "Iterable[tuple[str, Mapping[str, Any]]] | None",
+    "no_decay": "str | None",
     "matmul": 'Literal["float32", "bfloat16", "deterministic"]',
 }
 """The types of the arguments that every class has."""

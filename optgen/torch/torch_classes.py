@@ -22,7 +22,7 @@ from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import STORAGE_OPTIONS, arguments_of, of_torch
+from optgen.torch.spelling import STORAGE_OPTIONS, Spelling, arguments_of, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
@@ -126,6 +126,20 @@ SOURCES: Mapping[str, str] = {row.source: name for name, row in CLASSES.items()}
 """Their classes' names, by the names of their specs."""
 
 
+def has_rules(given: Mapping[str, Any]) -> bool:
+    """Whether arguments have rules over names."""
+    return given["groups"] is not None or given["no_decay"] is not None
+
+
+def in_groups(params: Any, spelling: Spelling, given: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+    """Parameters as they are, or in groups by the rules that are given; `values` are those of keys that none sets."""
+    if not has_rules(given):
+        return params
+    from optgen.torch.grouping import grouped  # which few need
+
+    return grouped(params, given["groups"], given["no_decay"], spelling, values)
+
+
 class TorchOptimizer(SpecOptimizer):
     """What the subclasses of PyTorch's optimizers have in common; `torch_class` says which one it is."""
 
@@ -197,6 +211,10 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
             hint = suggest(name, known) or f"it has {listed([*known][2:])}"
             raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
         self._set_options(own)
+        if has_rules(own):
+            given = inspect.signature(base.__init__).bind(self, params, *args, **kwargs)
+            given.apply_defaults()
+            params = in_groups(params, self.spelling, own, given.arguments)
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)
 

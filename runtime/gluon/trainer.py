@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runtime import autograd
@@ -56,6 +56,10 @@ class Trainer:
     donate_grads: whether steps may use the memory of gradients, to keep what they would otherwise compute twice. The
         values of gradients then mean nothing from a step to the next backward pass, and `grad()` is an error. For
         optimizers made of a spec, on the CPU, where no kvstore is needed.
+    groups: settings of parameters by patterns over their names, pairs as `("*_bias", {"lr": 0.01})`. `lr` and `wd`
+        become the parameter's `lr_mult` and `wd_mult`. A setting may be a function of the pattern's numbers, `name` and
+        `shape`: `("block{i}_*", {"lr": lambda i: 0.01*0.8**i})`. Of several that fit, the last counts.
+    no_decay: a pattern of the parameters whose `wd_mult` is 0; '1d' stands for those of at most one dimension.
     """
 
     def __init__(
@@ -67,6 +71,8 @@ class Trainer:
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
         donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
     ) -> None:
         self._params = trainer_params.checked(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
@@ -80,6 +86,10 @@ class Trainer:
         self._kvstore: KVStoreBase | None = None
         self._reset_kvstore()
         self._init_optimizer(optimizer, optimizer_params)
+        if groups is not None or no_decay is not None:
+            from runtime.gluon import trainer_groups  # which few need
+
+            trainer_groups.apply(self._params, self._optimizer, groups, no_decay)
         for param in self._params:
             param._set_trainer(self)
         if "dist" in (kvstore if isinstance(kvstore, str) else "" if kvstore is None else kvstore.type):

@@ -302,7 +302,9 @@ class SpecOptimizer(Optimizer):
             if values[name] is None:
                 raise MXNetError(f"{type(self).__name__} reads '{name}': set optimizer.{name} before each step")
         values |= self._named_values(indices) | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
-        return values | {name: self._rates(name, values[name], lrs) for name in self.spec.following}
+        for name in self.spec.following:
+            values[name] = self._rates(name, values[name], lrs)
+        return values
 
     def _rates(self, name: str, set_to: float | list[float], lrs: list[float]) -> float | list[float]:
         """A rate that follows the learning rate, of each parameter: it changes as that has since it was set."""

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import optgen.torch
-from optgen.torch import features, stub
+from optgen.torch import features, spelling, stub
 from optgen.torch.classes import by_source
 from optgen.torch.torch_classes import CLASSES
 from tests.torch.needs import needs_unions
@@ -21,7 +21,7 @@ from tests.torch.needs import needs_unions
 if TYPE_CHECKING:
     from torch.testing._internal.common_optimizers import OptimizerInfo
 
-ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "fused", "in_backward", "donate_grads")
+ARGUMENTS = tuple(spelling.ARGUMENTS)
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
