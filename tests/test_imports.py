@@ -109,6 +109,7 @@ LAYERS: dict[str, list[str]] = {
         "owned",
         "group loading",
         "updating",
+        "evaluating",
         "base",
         "torch_classes",
         "classes",
