@@ -110,6 +110,7 @@ LAYERS: dict[str, list[str]] = {
         "owned",
         "group loading",
         "updating",
+        "evaluating",
         "base",
         "torch_classes",
         "classes",

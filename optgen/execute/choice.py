@@ -17,10 +17,10 @@ from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box
 from optgen.execute.protocols import Platform
 from optgen.execute.storage import row_length
-from optgen.ir import Kernel, ShardGranularity, Variant
+from optgen.ir import Kernel, Reduce, ReduceOverParams, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import PHASE, FlagValue, Optimizer, StateDecl
+from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
 from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
@@ -95,6 +95,12 @@ class KernelChoice:
         phases = [{PHASE: phase} for phase in self.spec.phases] or [{}]
         found = [self._built(shape, {**(flags or {}), **phase}).shard_granularity for phase in phases]
         return max(found, key=get_args(ShardGranularity).index)
+
+    def evaluates_pieces(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> bool:
+        """Whether the weights to evaluate with of a piece of a parameter of this shape follow from that piece alone."""
+        kernel = self._built(shape, flags, evaluate=True)
+        reduces = any(isinstance(i.op, Reduce | ReduceOverParams) for i in kernel.instrs())
+        return not (reduces or kernel.kinds & {Kind.ROW, Kind.COL})
 
     def flops(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
         """The floating-point operations of products and factorizations in an update of a parameter of this shape, the

@@ -183,16 +183,19 @@ class UpdateRule(KernelChoice):
         pieces: Iterable[AnyPiece | None] | None = None,
         *,
         flags: Mapping[str, Iterable[Any]] | None = None,
+        out: Iterable[Any] | None = None,
     ) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none.
 
-        `flags` are those that are set for each parameter, as for `bind`.
+        `flags` are those that are set for each parameter, as for `bind`. `out` are arrays like the parameters, which
+        are written and returned in place of new ones.
         """
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
         own_pieces = self.pieces(pieces, len(tensors))
         values = {**self.values, **arguments.check_lengths(self.spec, self.each, len(tensors))}
-        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, values)
+        own_out = None if out is None else buffers.as_list(out, "out", len(tensors))
+        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, values, own_out)
 
     # ------------------------------------------------------------ what parameters are bound with
 

@@ -14,6 +14,7 @@ from torch.utils import _python_dispatch as dispatch
 from optgen import arguments
 from optgen.model import Kind, Optimizer
 from optgen.torch import following, loading, updating
+from optgen.torch.evaluating import Evaluating, TrainingWeights, warn_of_saving
 from optgen.torch.following import FOLLOWING
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import (
@@ -56,7 +57,7 @@ class SpecClass(type):
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
-class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
+class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
@@ -209,6 +210,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if phase != due:
             raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due, and not '{phase}'")
 
+    def _check_whole(self, action: str) -> None:
+        """RuntimeError between the phases of a step, where nobody is to do this."""
+        if self._due:
+            due = self.spec.phases[self._due]
+            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; {action} between steps")
+
     def _with_loss(self, loss: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a step is given, with the loss that a closure returned, if the spec reads it."""
         return {"loss": loss, **given} if "loss" in self.spec.given else given
@@ -225,6 +232,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """One update of all groups, or one phase of it."""
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self).__name__)
+        if self.training_weights is not None:
+            updating.refuse_evaluating(self)
         numbers = self._numbers(given) if given or self.spec.given else {}
         if self._backward is not None:
             self._backward.finish()
@@ -366,9 +375,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         Of parameters that were put into a group in place of others, it has the states that they begin with.
         With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
         """
-        if self._due:
-            due = self.spec.phases[self._due]
-            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; save states between steps")
+        self._check_whole("save states")
+        if self.training_weights is not None:
+            warn_of_saving(self)
         shared = self._shared_states()
         if forget_unused(self.state, self.param_groups):
             self._make_states(shared)
@@ -389,15 +398,17 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
 
         Codes, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
-        converted if not. ValueError if groups or shapes differ; then nothing has changed.
+        converted if not. ValueError if groups or shapes differ; then nothing has changed. `train()` comes with it.
         """
         loading.load_state_dict(self, state_dict)
         self._due = 0
+        self.train()
 
     def __getstate__(self) -> dict[str, Any]:
         own: dict[str, Any] = {name: getattr(self, name) for name in OF_ALL_GROUPS}
         own |= {"due": self._due} if self._due else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
+        own |= {"training_weights": self.training_weights.by_param()} if self.training_weights is not None else {}
         self._mark(self.param_groups)
         return {**super().__getstate__(), **own}
 
@@ -407,6 +418,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         for name in OF_ALL_GROUPS:  # which a state dict has not
             setattr(self, name, own.pop(name, getattr(self, name, ARGUMENTS[name][0])))
         self._due = own.pop("due", 0)
+        if "training_weights" in own:
+            self.training_weights = TrainingWeights(own.pop("training_weights"))
         if "owners" in own or "owners" not in vars(self):
             self.owners = Owners(own.pop("owners", {}))
         super().__setstate__(own)

@@ -39,6 +39,7 @@ class Owner(Protocol):
     clip_norm: float | None
     in_backward: bool
     donate_grads: bool
+    training_weights: Any
     gpu_scaler: GpuScaler
     owners: Owners
     state: Any

@@ -129,7 +129,7 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
         return
     owned = step.owned
     if owned:
-        for group, travellers in _by_group(x for bound in owned for x in bound.coming()).items():
+        for group, travellers in by_group(x for bound in owned for x in bound.coming()).items():
             to_owners(group, travellers)
     transaction = step.transaction
     try:
@@ -141,7 +141,7 @@ def update(step: GroupStep, prepare: Callable[[], None], ranks: Ranks) -> None:
         transaction.run()
     finally:
         if owned and transaction.has_run:  # even if an interrupt is raised then
-            for group, travellers in _by_group(x for bound in owned for x in bound.going()).items():
+            for group, travellers in by_group(x for bound in owned for x in bound.going()).items():
                 from_owners(group, travellers)
 
 
@@ -153,6 +153,14 @@ def refuse_without_gradients(optimizer: Owner) -> None:
             "optimizers, and none has: before the step, in the closure if there is one, set p.grad = "
             "torch.zeros_like(p) for those to update"
         )
+
+
+def refuse_evaluating(optimizer: Owner) -> None:
+    """RuntimeError: a step while parameters hold the weights to evaluate with, at which its gradients were taken."""
+    raise RuntimeError(
+        f"{type(optimizer).__name__}: a step after eval(): parameters hold the weights to evaluate with; call train() "
+        "before the gradients of a step are computed, or evaluate in `with optimizer.evaluating():`"
+    )
 
 
 def ranks_of(optimizer: Owner) -> Ranks:
@@ -172,7 +180,7 @@ def _plan(owned: Sequence[OwnedTensors]) -> Intent:
     return Intent(entries, lambda k, entry: words[k][0].words(words[k][1], entry))
 
 
-def _by_group(travellers: Iterable[tuple[ShardGroup, Traveller]]) -> dict[ShardGroup, list[Traveller]]:
+def by_group(travellers: Iterable[tuple[ShardGroup, Traveller]]) -> dict[ShardGroup, list[Traveller]]:
     """What travels among the processes of each group."""
     found: dict[ShardGroup, list[Traveller]] = {}
     for group, traveller in travellers:
@@ -226,6 +234,9 @@ class BackwardUpdates:
         """
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self._owner()).__name__)
+        owner = self._optimizer()
+        if owner is not None and owner.training_weights is not None:
+            refuse_evaluating(owner)
         if self._checked_of != Replicas.count:
             count = Replicas.count
             refuse_replicas(type(self._owner()).__name__, self._groups)

@@ -93,6 +93,54 @@ def ema(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]
     return new
 
 
+def _mean(of: Sequence[list[Array]]) -> list[Array]:
+    return [np.mean(x, 0) for x in zip(*of, strict=True)]
+
+
+def swa(
+    base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any], start: int = 2, k: int = 2
+) -> list[Array]:
+    seen = kept.setdefault("all", [w])
+    seen.append(base(w, g))
+    kept["eval"] = _mean(seen[start::k]) if t >= start else seen[-1]
+    return list(seen[-1])
+
+
+def lawa(
+    base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any], k: int = 2, h: int = 3
+) -> list[Array]:
+    seen = kept.setdefault("all", [w])
+    seen.append(base(w, g))
+    # Checkpoint n enters in the first update after it in which a history writes the entry n.
+    entered = [n for n in range(1, t // h + 1) if any((u - 1) % k == n % k for u in range(n * h, t + 1))]
+    kept["eval"] = _mean([seen[n * h] for n in entered[-k:]]) if entered else seen[-1]
+    return list(seen[-1])
+
+
+def _gamma(sigma: float) -> float:
+    """The power of a profile of this relative width, as the authors' code finds it."""
+    return float(np.roots([1, 7, 16 - sigma**-2, 12 - sigma**-2]).real.max())
+
+
+def posthoc_ema(
+    base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any], sigma: float = 0.07
+) -> list[Array]:
+    """Weighted sums of all weights, mixed by least squares over sampled profiles."""
+    seen = kept.setdefault("all", [])
+    seen.append(base(w, g))
+    powers = [_gamma(x) for x in (0.05, 0.1, sigma)]
+    averages = []
+    for gamma in powers[:2]:
+        betas = (1 - 1 / np.arange(1, t + 1)) ** (gamma + 1)
+        shares = [(1 - betas[i]) * np.prod(betas[i + 1 :]) for i in range(t)]
+        averages.append([sum(s * x for s, x in zip(shares, xs, strict=True)) for xs in zip(*seen, strict=True)])
+    nodes, areas = np.polynomial.legendre.leggauss(200)
+    narrow, wide, wanted = ((gamma + 1) * ((nodes + 1) / 2) ** gamma for gamma in powers)
+    share = (areas * (wanted - wide) * (narrow - wide)).sum() / (areas * (narrow - wide) ** 2).sum()
+    kept["eval"] = [share * a + (1 - share) * b for a, b in zip(*averages, strict=True)]
+    return list(seen[-1])
+
+
 def schedule_free(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
     z, x = kept.get("z", w), kept.get("eval", w)
     z = [a + f - y for a, f, y in zip(z, base(w, g), w, strict=True)]
@@ -126,6 +174,9 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
         ("cautious", cautious),
         ("decoupled", decoupled),
         ("ema", ema),
+        ("swa(start = 2, k = 2)", swa),
+        ("lawa(k = 2, h = 3)", lawa),
+        ("posthoc_ema(sigma_rel = 0.07)", posthoc_ema),
         ("schedule_free", schedule_free),
         ("mechanic(s_init = 0.001, s_decay = 0.5)", mechanic),
     )
@@ -179,6 +230,32 @@ def compare(transform: str, base: str, shapes: Sequence[tuple[int, ...]], values
     if "eval" in kept:
         for got, want in zip(step.evaluate(), kept["eval"], strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("call", "update", "options"),
+    [
+        ("swa", swa, {"start": 0, "k": 1}),
+        ("swa", swa, {"start": 5, "k": 3}),
+        ("lawa", lawa, {"k": 1, "h": 1}),
+        ("lawa", lawa, {"k": 4, "h": 6}),
+        ("lawa", lawa, {"k": 5, "h": 5}),
+        ("posthoc_ema", posthoc_ema, {"sigma_rel": 0.05}),
+        ("posthoc_ema", posthoc_ema, {"sigma_rel": 0.2}),
+    ],
+)
+def test_averages_after_each_update(call: str, update: Any, options: dict[str, Any]) -> None:
+    start, shapes = [np.ones((2, 3))], ((2, 3),)
+    w, g = [x.copy() for x in start], gradients(0, shapes)
+    values = ", ".join(f"{name} = {x}" for name, x in options.items())
+    step = optgen.load(f"sgd with {call}({values})", "float64").bind(w, g)
+    alone, by_hand, kept = Base("sgd", start), [x.copy() for x in start], dict[str, Any]()
+    for t in range(1, 32):
+        g[0][...] = gradients(t, shapes)[0]
+        step()
+        by_hand = update(alone, t, by_hand, [x.copy() for x in g], kept, *options.values())
+        np.testing.assert_allclose(step.evaluate()[0], kept["eval"][0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(w[0], by_hand[0], rtol=1e-12)
 
 
 def is_plain(base: str) -> bool:

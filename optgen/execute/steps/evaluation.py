@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from optgen.execute import buffers
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.hyper import Numbers
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
+from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import AnyPiece, is_left_out
 from optgen.execute.protocols import Platform
 from optgen.execute.state import State
@@ -29,6 +31,9 @@ class EvaluatingRule(Protocol):
     ) -> LoadedKernel:
         """The kernel for a parameter of this shape, or for a piece of it."""
 
+    def evaluates_pieces(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> bool:
+        """Whether the weights to evaluate with of a piece of such a parameter follow from that piece alone."""
+
 
 def evaluate(
     rule: EvaluatingRule,
@@ -37,24 +42,35 @@ def evaluate(
     flags: Sequence[Mapping[str, FlagValue]],
     pieces: Sequence[AnyPiece | None],
     values: Numbers,
+    out: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """New arrays with the weights to evaluate with; ValueError if the spec has no `eval:` section.
+    """Arrays with the weights to evaluate with, new ones or `out`; ValueError if the spec has no `eval:` section.
 
     `params` are checked. `flags` and `pieces` are those of each; `values` are hyper-parameters.
     """
     if not rule.spec.evaluate:
         raise ValueError(f"{rule.spec.name} has no eval: section; its weights are evaluated as they are")
     shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
-    kernels = [
-        rule.kernel(shape, own_flags, evaluate=True, piece=own_piece)
-        for shape, own_flags, own_piece in zip(shapes, flags, pieces, strict=True)
-    ]
+    kernels = []
+    for param, shape, own_flags, own_piece in zip(params, shapes, flags, pieces, strict=True):
+        if own_piece is not None and not rule.evaluates_pieces(shape, own_flags):
+            raise ValueError(
+                f"{param.name}: a piece of a tensor of shape {shape}, and the eval: section of {rule.spec.name} reads "
+                "sums, rows or columns of the whole; keep it whole"
+            )
+        kernels.append(rule.kernel(shape, own_flags, evaluate=True, piece=own_piece))
     device = rule.target.device(params)
     state = states.on_host(state, kernels, device)
     tensors = states.tensors(state, kernels, params, repr(rule), device)
     by_row = states.by_row(tensors, kernels)
-    new = [device.full(p.shape, rule.dtype, 0.0, p) for p in params]
-    tensors["out"] = [device.tensor(x, "out") for x in new]
+    new = [device.full(p.shape, rule.dtype, 0.0, p) for p in params] if out is None else list(out)
+    written = [device.tensor(x, f"out[{i}]") for i, x in enumerate(new)]
+    for own, param in zip(written, params, strict=True):
+        buffers.check(own, rule.dtype, param.shape, "its parameter")
+        buffers.check_writable(own)
+    read = [t for column in (params, *tensors.values()) for t in column if t is not None]
+    OverlapCheck(written, read).check_no_overlap([])
+    tensors["out"] = written
     tensors.setdefault("w", params)
     counts = states.counts(state, len(params), device).view()
     members = [i for i, kernel in enumerate(kernels) if not is_left_out(pieces[i], params[i], kernel)]

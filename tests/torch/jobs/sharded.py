@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import observing
 import owned
 import pytest
 import ranks
@@ -247,6 +248,7 @@ if __name__ == "__main__":
         "same": (same, ()),
         "matrices": (matrices, ()),
         "norms": (norms, ()),
+        "observed": (observing.evaluate, ()),
         "save": (save, (folder,)),
         "load": (load, (folder,)),
     }

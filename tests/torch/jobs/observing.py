@@ -1,0 +1,67 @@
+"""Sharded parameters beside whole ones, by optimizers that are evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import values
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+
+import optgen
+import optgen.torch
+
+SHAPES = ((7, 5), (130, 70), (5, 1024), (3, 4))
+STEPS = 3
+OWNED = "muon with ema"
+"""Matrices that one rank each updates."""
+ROWS = "optimizer Rows\nstate a = w\nupdate:\n  w' = w - lr*g\n  a' = w'\neval:\n  w' = a - mean(a, per col)"
+
+
+class Both:
+    """An optimizer of whole parameters, and one of the same in shards."""
+
+    def __init__(self, spec: Any, **options: Any) -> None:
+        mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+        make = optgen.torch.optimizer(spec)
+        self.whole = [torch.nn.Parameter(x) for x in values(SHAPES, 0)]
+        self.sharded = [torch.nn.Parameter(distribute_tensor(x, mesh, [Shard(0)])) for x in values(SHAPES, 0)]
+        self.optimizers = [make(params, **options) for params in (self.whole, self.sharded)]
+
+    def step(self, seed: int) -> None:
+        for p, q, grad in zip(self.whole, self.sharded, values(SHAPES, seed), strict=True):
+            p.grad, q.grad = grad, distribute_tensor(grad, q.device_mesh, q.placements)  # type: ignore[attr-defined]
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def are_alike(self) -> bool:
+        return all(torch.equal(p, q.full_tensor()) for p, q in zip(self.whole, self.sharded, strict=True))  # type: ignore[attr-defined]
+
+
+def evaluate() -> None:
+    for spec, options in (
+        ("adam with ema", {"storage": "int8_dynamic"}),
+        ("torch/asgd", {"t0": 0.0}),
+        (OWNED, {}),
+    ):
+        both = Both(spec, **options)
+        for step in range(STEPS):
+            both.step(step + 1)
+        trained = [p.detach().clone() for p in both.whole]
+        if spec == OWNED:  # states come to owners in shards
+            both.optimizers[1].load_state_dict(both.optimizers[1].state_dict())
+        for optimizer in both.optimizers:
+            optimizer.eval()
+        assert both.are_alike() and not torch.equal(trained[0], both.whole[0]), spec
+        for optimizer in both.optimizers:
+            optimizer.train()
+        assert both.are_alike() and all(map(torch.equal, trained, both.whole)), spec
+        both.step(STEPS)
+        assert both.are_alike(), spec
+    rows = Both(optgen.parse(ROWS))
+    rows.step(1)
+    with pytest.raises(ValueError, match=r"parameter 0 of group 0.*: a piece .* reads sums, rows or columns"):
+        rows.optimizers[1].eval()
