@@ -427,8 +427,8 @@ class Optimizer:
         return [g for g in guards if g is not None]
 
     def flag_values(self) -> dict[str, tuple[FlagValue, ...]]:
-        """The values that each flag can have. `sparse` is among the flags if a guard reads it, and the phase if a step
-        has phases."""
+        """The values that each flag can have. `sparse` is among the flags if a guard or a requirement reads it, and the
+        phase if a step has phases."""
         values: dict[str, tuple[FlagValue, ...]] = {f.name: f.choices or (False, True) for f in self.flags}
         values |= {PHASE: self.phases} if self.phases else {}
         return values | ({"sparse": (False, True)} if self.reads_sparse else {})
@@ -484,10 +484,14 @@ class Optimizer:
 
     @fact
     def reads_sparse(self) -> bool:
-        """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""
-        guarded: tuple[StateDecl | Equation, ...] = (*self.states, *self.update, *self.evaluate)
-        guards = [x.guard for x in guarded if x.guard is not None]
-        return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
+        """Whether a guard or a requirement reads the reserved flag `sparse` (a row-sparse update)."""
+        conditions = [*self.guards(), *(r.condition for r in self.requires)]
+        return any(isinstance(e, Name) and e.id == "sparse" for x in conditions for e in walk(x))
+
+    @fact
+    def refuses_sparse(self) -> bool:
+        """Whether the requirements exclude row-sparse updates."""
+        return any(partial_truth(r.condition, {"sparse": True}) is False for r in self.requires)
 
     def states_of(self, flags: Flags) -> tuple[StateDecl, ...]:
         """The states of one variant."""

@@ -130,7 +130,9 @@ class KernelChoice:
     @property
     def lazy(self) -> bool:
         """Whether a row-sparse gradient of a matrix updates only its rows, as no value depends on several rows."""
-        return not self.spec.phases and self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
+        if self.spec.phases or self.spec.refuses_sparse:
+            return False
+        return self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
 
     def states_of(self, shape: Sequence[int]) -> tuple[StateDecl, ...]:
         """The states of a parameter of this shape."""

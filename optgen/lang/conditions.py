@@ -12,10 +12,12 @@ from optgen.lang.scope import Scope
 from optgen.model import DIMENSIONS, RESERVED_PARAMS, Flag
 
 
-def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:
+def check_condition(
+    condition: Expr, scope: Scope, flags: Iterable[Flag], what: str, reserved: Iterable[Flag] = ()
+) -> bool:
     """Check a condition of a flag or requirement. It is true or false, by params, flags, choices, `p set` and the
-    sizes of the parameter."""
-    visible = {f.name: f for f in flags}
+    sizes of the parameter; `reserved` are the reserved flags that it may read."""
+    visible = {f.name: f for f in (*flags, *reserved)}
     before = len(scope.reported)
     for node in walk(condition):
         if isinstance(node, Call):

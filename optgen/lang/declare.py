@@ -40,7 +40,8 @@ def declare(draft: Draft) -> Scope:
             if not check_condition(flag.condition, scope, earlier, "a flag"):
                 scope.failed.add(flag.name)
     for require in draft.requires:
-        check_condition(require.condition, scope, scope.flags.values(), "a requirement")
+        sparse = Flag(SPARSE, require.span, False)
+        check_condition(require.condition, scope, scope.flags.values(), "a requirement", [sparse])
     _check_dimensions(scope)
     for state in scope.states.values():
         _check_init(state, scope)

@@ -12,6 +12,7 @@ import pytest
 import optgen
 from optgen import specfiles
 from optgen.diagnostics import SpecErrors
+from optgen.model import Optimizer
 from tests.sweeps import swept
 
 Array = Any
@@ -32,7 +33,7 @@ def gradients(step: int, shapes: Sequence[tuple[int, ...]] = SHAPES) -> list[Arr
 class Base:
     """Steps of a base, with weights and gradients of one's choice."""
 
-    def __init__(self, name: str, w: list[Array], **values: Any) -> None:
+    def __init__(self, name: str | Optimizer, w: list[Array], **values: Any) -> None:
         self.w, self.g = [x.copy() for x in w], [np.zeros_like(x) for x in w]
         self.step = optgen.load(name, "float64", **values).bind(self.w, self.g)
 
@@ -163,8 +164,31 @@ def mechanic(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str,
     return [a + s_new * (d + f - x) for a, d, f, x in zip(x0, delta, base(w, g), w, strict=True)]
 
 
+def outer(rate: float, momentum: float) -> Update:
+    """After each third step of the base, one of SGD with Nesterov's momentum, whose gradient is the way back."""
+
+    def update(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+        slow, fast = kept.setdefault("slow", [x.copy() for x in w]), base(w, g)
+        if t % 3:
+            return fast
+        back = [s - f for s, f in zip(slow, fast, strict=True)]
+        old = kept.get("velocity", [0.0] * len(w))
+        kept["velocity"] = [momentum * v + d for v, d in zip(old, back, strict=True)]
+        ahead = [d + momentum * v for d, v in zip(back, kept["velocity"], strict=True)]
+        kept["slow"] = [s - rate * a for s, a in zip(slow, ahead, strict=True)]
+        return list(kept["slow"])
+
+    return update
+
+
+def private(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    draw = kept.setdefault("draw", Base(optgen.parse("optimizer Z\nupdate:\n  z = normal()\n  w' = z"), w))
+    noisy = [x + 1.5 * 0.2 * z for x, z in zip(g, draw(w, g), strict=True)]
+    return base(w, [x / 8 for x in noisy])
+
+
 TRANSFORMS: dict[str, tuple[str, Update]] = {
-    f.__name__: (call, f)
+    call.partition("(")[0].strip(): (call, f)
     for call, f in (
         ("lookahead(k = 3)", lookahead),
         ("centralize", centralize),
@@ -179,6 +203,9 @@ TRANSFORMS: dict[str, tuple[str, Update]] = {
         ("posthoc_ema(sigma_rel = 0.07)", posthoc_ema),
         ("schedule_free", schedule_free),
         ("mechanic(s_init = 0.001, s_decay = 0.5)", mechanic),
+        ("diloco(h = 3, outer_lr = 0.6, outer_momentum = 0.8)", outer(0.6, 0.8)),
+        ("snoo(k = 3, outer_lr = 0.9, outer_momentum = 0.4)", outer(0.9, 0.4)),
+        ("private(noise = 1.5, clip = 0.2, batch = 8)", private),
     )
 }
 

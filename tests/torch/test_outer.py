@@ -1,0 +1,69 @@
+"""Outer optimizers and private ones in PyTorch, beside loops over PyTorch's own optimizers."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch.nn import Parameter
+
+import optgen.torch
+
+H, OUTER_LR, OUTER_MOMENTUM = 3, 0.7, 0.9
+
+
+def loop(start: torch.Tensor, grads: list[torch.Tensor]) -> torch.Tensor:
+    """AdamW with an outer SGD of PyTorch's: fast weights by one, slow weights by the other."""
+    fast, slow = Parameter(start.clone()), Parameter(start.clone())
+    inner = torch.optim.AdamW([fast], lr=0.02, betas=(0.9, 0.99), weight_decay=0.1)
+    outer = torch.optim.SGD([slow], lr=OUTER_LR, momentum=OUTER_MOMENTUM, nesterov=True)
+    for t, grad in enumerate(grads, 1):
+        fast.grad = grad
+        inner.step()
+        if t % H == 0:
+            slow.grad = slow.detach() - fast.detach()
+            outer.step()
+            fast.data.copy_(slow.data)
+    return fast.detach()
+
+
+@pytest.mark.parametrize("name", ["diloco(h=3, outer_momentum=0.9)", "snoo(k=3, outer_momentum=0.9)"])
+def test_outer_steps_are_those_of_sgd_around_adamw(name: str) -> None:
+    """Also across a state dict between outer steps."""
+    torch.manual_seed(0)
+    start = torch.randn(6, 5, dtype=torch.float64)
+    grads = [torch.randn_like(start) for _ in range(8)]
+    cls, p = optgen.torch.optimizer(f"torch/adamw with {name}"), Parameter(start.clone())
+    values = {"lr": 0.02, "betas": (0.9, 0.99), "weight_decay": 0.1}
+    ours = cls([p], **values)
+    for t, grad in enumerate(grads):
+        if t == 5:
+            saved, p = copy.deepcopy(ours.state_dict()), Parameter(p.detach().clone())
+            ours = cls([p], **values)
+            ours.load_state_dict(saved)
+        p.grad = grad
+        ours.step()
+    torch.testing.assert_close(p.detach(), loop(start, grads), rtol=1e-12, atol=1e-14)
+
+
+def test_private_noise_has_its_deviation_and_comes_before_the_division() -> None:
+    n = 200_000
+    p = Parameter(torch.zeros(n, dtype=torch.float64))
+    ours = optgen.torch.optimizer("sgd with private(noise=1.5, clip=0.2, batch=8)")([p], lr=1.0, seed=2**40 + 1)
+    p.grad = torch.full_like(p, 4.0)
+    ours.step()
+    noise = p.detach() + 4.0 / 8
+    assert abs(noise.mean()) < 4 * 0.3 / 8 / math.sqrt(n)
+    assert abs(noise.std() / (0.3 / 8) - 1) < 4 / math.sqrt(2 * n)
+
+
+def test_private_refuses_gradients_of_some_rows() -> None:
+    net = torch.nn.Embedding(10, 3, sparse=True)
+    start = net.weight.detach().clone()
+    ours = optgen.torch.optimizer("adamw with private")(net.parameters(), lr=0.1)
+    net(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(ValueError, match="rows without noise show which examples there were; make the gradient dense"):
+        ours.step()
+    assert torch.equal(net.weight.detach(), start)
