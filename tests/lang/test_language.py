@@ -241,7 +241,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     assert rules == {*syntax.HEADS, "repeat"}
     grammar = list(parser.read_grammar((LANG / "spec.lark").read_text(encoding="utf-8")))
     options = {method: symbols for origin, symbols, method in grammar if origin == "option"}
-    assert set(options) == {"doc", "alias", "interval", "zero_off", "condition"}
+    assert set(options) == {"doc", "alias", "interval", "zero_off", "parts", "condition"}
     rows = {section: {row[0] for row in tables(section)[-1].rows} for section in ("param", "flag", "state")}
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
     assert rows["param"] == {"`: int`", "`per param`", interval, alias, "`= none`", off, text}
@@ -253,7 +253,7 @@ def test_every_line_and_option_has_an_entry() -> None:
 @pytest.mark.parametrize(
     ("line", "takes"),
     [
-        ("optimizer X {}", {"alias", "text"}),
+        ("optimizer X {}", {"for", "alias", "text"}),
         ("param p = none {}", {"in", "alias", "zero off", "text"}),
         ("flag f = true {}", {"text"}),
         ("state s = 0 {}", {"if", "text"}),
@@ -263,6 +263,7 @@ def test_every_line_and_option_has_an_entry() -> None:
 )
 def test_a_declaration_takes_these_options(line: str, takes: set[str]) -> None:
     options = {"text": '"x"', "alias": "alias A", "in": "in [0, 1]", "zero off": "zero off", "if": "if f"}
+    options["for"] = "for f otherwise w"
     refused = set()
     for name, option in options.items():
         (cut,), _ = syntax.read_lines(Source("f", line.format(option)))
