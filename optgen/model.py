@@ -295,6 +295,7 @@ class Optimizer:
     aliases: tuple[str, ...] = ()  # other names of the optimizer
     last_two: bool = False
     phases: tuple[str, ...] = ()  # of a step, in order; none where one gradient is enough for it
+    parts: tuple[str, ...] = ()  # the flag of the parameters that it is for, and what updates the others; or nothing
 
     _repr_latex_: ClassVar[Callable[[Optimizer], str]]
     """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
@@ -420,6 +421,10 @@ class Optimizer:
     def timings(self) -> tuple[Timing, ...]:
         """The different timings of the update, in the order of the text."""
         return tuple(dict.fromkeys(e.timing for e in self.update if e.timing is not None))
+
+    def part_of(self, flags: Flags) -> str:
+        """The one of the `parts` that updates a parameter with these flags; empty if there are none."""
+        return self.parts[0 if flags[self.parts[0]] else 1] if self.parts else ""
 
     def guards(self) -> list[Expr]:
         """The guards of all lines."""

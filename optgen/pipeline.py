@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from optgen import compiled, serial, used
+from optgen import compiled, serial, specfiles, used
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Kernel, Phase, Variant
@@ -32,8 +32,9 @@ def check(source: Source) -> Optimizer:
 
 
 def is_chain(spec: str) -> bool:
-    """Whether the name of a spec says what transforms it: `adam with lookahead(k = 5)`."""
-    return " with " in spec
+    """Whether the name of a spec says what transforms it, as `adam with lookahead(k = 5)`, or what else updates what
+    it does not, as `muon otherwise adamw`."""
+    return specfiles.CHAIN.search(spec) is not None
 
 
 def chain(spec: str) -> Source:

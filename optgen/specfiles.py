@@ -63,8 +63,10 @@ def transforms() -> tuple[str, ...]:
     return (*own, *(f"optax/{path.stem}" for path in sorted((top / "optax").glob("*.opt"))))
 
 
+CHAIN = re.compile(r" (with|otherwise) ")
+"""What stands behind the first name in the name of a chain, as "adam with ema" and "muon otherwise adamw"."""
 CHAIN_PATH = re.compile(r"[^\s,()=]+\.opt(?![^\s,()])")
-"""The path of a transform in a chain: it ends in .opt."""
+"""The path of a transform or of a spec in a chain: it ends in .opt."""
 
 
 def transform_places(name: str, beside: Path) -> tuple[Path, ...]:

@@ -25,17 +25,20 @@ def by_spec(source: Source) -> tuple[str, ...]:
 
 
 def by_chain(spec: str) -> tuple[str, ...]:
-    """Those of `adam with lookahead(k = 5)`: of its base, and of whatever its words can mean."""
-    base, _, rest = spec.partition(" with ")
+    """Those of `adam with lookahead(k = 5)`, or of `muon otherwise adamw`: of its base, and of whatever its words can
+    mean."""
+    base, word, rest = specfiles.CHAIN.split(spec, maxsplit=1)
     found: dict[Path, str] = {}
     path = specfiles.path_of(base.strip())
-    for place in (path, *(p for word in _words(rest) for p in specfiles.transform_places(word, path.parent))):
+    words = _words(rest)
+    places = [path, *(p for name in words for p in specfiles.transform_places(name, path.parent))]
+    for place in (*places, *(map(specfiles.place, words) if word == "otherwise" else ())):
         _add(place, found)
     return _flat(found)
 
 
 def _words(rest: str) -> list[str]:
-    """Whatever may be a transform in a chain."""
+    """Whatever may be a transform or a spec in a chain."""
     return [*specfiles.CHAIN_PATH.findall(rest), *_WORD.findall(rest)]
 
 

@@ -66,7 +66,7 @@ def arch(args: argparse.Namespace) -> str:
 
 def path_of(spec: str) -> Path:
     """The file of a spec given by name or path. A path has a folder, or ends in .opt; torch/adam is a name."""
-    if " with " in spec and not Path(spec).exists():
+    if specfiles.CHAIN.search(spec) and not Path(spec).exists():
         raise Usage(f"'{spec}' is no file; this makes one: optgen show '{spec}' > mine.opt")
     if specfiles.is_name(spec):
         return specfiles.spec_path(spec)

@@ -192,8 +192,8 @@ def _set_for(setting: str) -> str:
 
 def prefix_of(spec: str) -> str:
     """What the names of a spec's functions begin with: `adam_with_lookahead` for `adam with lookahead(k = 5)`."""
-    base, chained, transforms = spec.partition(" with ")
-    bare = (base if specfiles.is_name(base) else specfiles.name_of(Path(base))) + chained + transforms
+    base = specfiles.CHAIN.split(spec, maxsplit=1)[0]
+    bare = (base if specfiles.is_name(base) else specfiles.name_of(Path(base))) + spec[len(base) :]
     depth, kept = 0, ""
     for c in bare:  # without what is in brackets
         depth += (c == "(") - (c == ")")

@@ -26,6 +26,7 @@ from optgen.lang.expression_actions import (
     span_of,
 )
 from optgen.lang.syntax import VERSIONS, Token, is_version
+from optgen.lang.uses import FOR
 from optgen.model import (
     AXES,
     PER_PARAMETER,
@@ -44,12 +45,13 @@ from optgen.model import (
 
 
 class Header(NamedTuple):
-    """`optimizer NAME alias A, B "title"`."""
+    """`optimizer NAME for FLAG otherwise WORD alias A, B "title"`; `parts` are the flag and the word."""
 
     name: str
     aliases: tuple[str, ...]
     title: str
     span: Span
+    parts: tuple[Token, ...] = ()
 
 
 class Version(NamedTuple):
@@ -190,6 +192,14 @@ class Actions(ExpressionActions):
             raise LineError("E105", f"'{text}' says nothing here", span, "is 'zero off' or 'follows lr' meant?")
         return _Option(text, None, span)
 
+    def parts(self, items: list[Token]) -> _Option:
+        word, flag, _, other = items
+        if word.text != FOR:
+            raise LineError(
+                "E105", f"'{word.text}' cannot stand here", word.span, "is 'for FLAG otherwise WORD' meant?"
+            )
+        return _Option(FOR, (flag, other), word.span.to(other.span))
+
     def condition(self, items: list[Any]) -> _Option:
         return _Option("if", items[1], items[0].span)
 
@@ -197,8 +207,9 @@ class Actions(ExpressionActions):
 
     def optimizer(self, items: list[Any]) -> Header:
         name = _plain(items[1], "an optimizer")
-        options = _options("an optimizer", items[2], ("alias", "text"))
-        return Header(name.text, options.get("alias", ()), options.get("text", ""), name.span)
+        options = _options("an optimizer", items[2], ("for", "alias", "text"))
+        aliases, title = options.get("alias", ()), options.get("text", "")
+        return Header(name.text, aliases, title, name.span, options.get("for", ()))
 
     def version(self, items: list[Token]) -> Version:
         number = items[1].text

@@ -38,6 +38,7 @@ def _parse(source: Source) -> Optimizer:
     place_definitions(draft)
     scope = declare(draft)
     _check_outline(draft, scope)
+    _check_parts(draft, scope)
     _check_phases(draft, scope)
     _check_definitions(draft, scope)
     update = _check_section(draft.update, scope, evaluate=False)
@@ -67,6 +68,14 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
     for section in draft.sections:
         if section.name == "eval" and not draft.evaluate:
             scope.report("E210", "'eval:' is empty", section.span, "write w' = ..., the weights to evaluate with")
+
+
+def _check_parts(draft: Draft, scope: Scope) -> None:
+    """A flag that chooses between the updates of parameters."""
+    for flag in (header.parts[0] for header in draft.headers if header.parts):
+        if flag.text not in scope.flags and flag.text not in scope.failed:
+            help = f"declare what it is for: flag {flag.text} = rank == 2"
+            scope.report("E206", f"there is no flag '{flag.text}'", flag.span, help, "optimizer")
 
 
 def _check_phases(draft: Draft, scope: Scope) -> None:
@@ -222,6 +231,7 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         draft.source,
         version=draft.versions[0].number if draft.versions else 1,
         aliases=header.aliases if header else (),
+        parts=tuple(t.text for t in header.parts) if header else (),
         last_two=scope.last_two,
         phases=tuple(draft.phases),
     )

@@ -14,12 +14,12 @@ from pathlib import Path
 from optgen import specfiles
 from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
+from optgen.lang.mixed import check_value, mixed
 from optgen.lang.parts import (
     NOWHERE,
     Part,
     Renaming,
     choices_of,
-    is_plain,
     name,
     read_part,
     renamed,
@@ -34,7 +34,9 @@ from optgen.lang.splicing import Splicing
 from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
 
 _MENTIONS = re.compile(
-    r"^[ \t]*(transform[ \t]+\w|otherwise[ \t]+use\b|\w+'?[ \t]*=[ \t]*use[ \t]+\w|optimizer[ \t]+\w+[ \t]+for\b)", re.M
+    r"^[ \t]*(transform[ \t]+\w|otherwise[ \t]+use\b|\w+'?[ \t]*=[ \t]*use[ \t]+\w"
+    r"|optimizer[ \t]+\w+[ \t]+for\b(?![ \t]+\w+[ \t]+otherwise\b))",
+    re.M,
 )
 """What a spec has that uses others, or that is a transform. All others are left as they are, at once."""
 
@@ -58,10 +60,14 @@ def with_base(base: str, source: Source) -> Flattened:
 
 def chain(spec: str) -> Source:
     """The spec that `adam with lookahead(k = 5), centralize` stands for: the second transform is one of what the first
-    gives. Raises SpecErrors, FileNotFoundError for a name of nothing, ValueError for a wrong argument."""
-    base, uses = read_chain(spec)
+    gives; or that `muon otherwise adamw` stands for, with transforms of the whole. Raises SpecErrors, FileNotFoundError
+    for a name of nothing, ValueError for a wrong argument."""
+    base, other, uses = read_chain(spec)
     path = specfiles.path_of(base)
     part = _part(specfiles.source(path), (str(path),))
+    if other is not None:
+        theirs = specfiles.path_of(other.path or other.name)
+        part = mixed(spec, path.stem, part, other, _part(specfiles.source(theirs), (str(theirs),)))
     for k, use in enumerate(uses):
         if use.name in [x.name for x in uses[:k]]:
             raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
@@ -94,7 +100,7 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
     title = token("STRING", f'"{base.title}, with {transform.title}"')
-    return replace(part, header=(token("OPTIMIZER", "optimizer"), name(base.name + transform.name), title))
+    return replace(part, header=(token("OPTIMIZER", "optimizer"), name(base.name + transform.name), *base.parts, title))
 
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
@@ -109,7 +115,7 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
             help = suggest(field, known) or f"it has {listed(sorted(known)) or 'none'}"
             raise ValueError(f"{use.name} has no param or flag '{field}'; {help}")
     lines = [
-        _with(use, x, use.fields[x[1].text]) if _is_argument(x) and x[1].text in use.fields else x
+        with_value(use, x, use.fields[x[1].text]) if _is_argument(x) and x[1].text in use.fields else x
         for x in (without_aliases(line, arguments) for line in transform.declarations)
     ]
     words = use.name.rpartition("/")[2], use.name.replace("/", "_")  # ema and optax/ema in one chain
@@ -127,17 +133,10 @@ def _is_argument(line: Tokens) -> bool:
     return line[0].type == "PARAM" or bool(choices_of(line))
 
 
-def _with(use: Use, line: Tokens, value: Tokens) -> Tokens:
-    """The line of a param or of a flag, with a value for its default."""
-    shown = f"{use.name}: {line[1].text} = {' '.join(t.text for t in value)}"
-    if line[0].type == "PARAM":
-        if not is_plain(value):
-            raise ValueError(f"{shown} is no number")
-        return with_default(line, value)
-    choices = choices_of(line)
-    if len(value) != 1 or value[0].text not in choices:
-        raise ValueError(f"{shown} is none of {listed(choices)}")
-    return with_choice(line, value[0])
+def with_value(use: Use, line: Tokens, value: Tokens) -> Tokens:
+    """The line of a param or of a flag, with a value for its default. ValueError if it is none."""
+    check_value(use, line[1].text, choices_of(line))
+    return with_default(line, value) if line[0].type == "PARAM" else with_choice(line, value[0])
 
 
 # ---------------------------------------------------------------- one spec

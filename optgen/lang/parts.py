@@ -10,8 +10,8 @@ from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.groups import WORDS
 from optgen.lang.builtins import CONSTANTS, FUNCTIONS
 from optgen.lang.syntax import VERSIONS, Token, is_version, read_lines, value_end
-from optgen.lang.uses import Tokens, is_transform, is_use
-from optgen.model import RESERVED_PARAMS
+from optgen.lang.uses import Tokens, is_transform, is_use, parts_of
+from optgen.model import DIMENSIONS, RESERVED_PARAMS
 
 NOWHERE = Span(0, 0, 0)
 """The place of what stands in no text."""
@@ -46,6 +46,11 @@ class Part:
         """Its own version, and what the specs that it uses add to it: any of them that rises makes it another one."""
         return (int(self.versions[0][1].text) if self.versions else 1) + self.bumps
 
+    @property
+    def parts(self) -> Tokens:
+        """`for FLAG otherwise WORD` of its first line; empty if all parameters have one update."""
+        return parts_of(self.header)
+
     def own_names(self) -> set[str]:
         """What it declares and defines, without reserved names."""
         found = {line[1].text for line in self.declarations if line[0].type in DECLARES}
@@ -68,6 +73,20 @@ class Part:
 
     def params(self) -> set[str]:
         return {line[1].text for line in self.declarations if line[0].type == "PARAM"}
+
+    def flags(self) -> dict[str, list[str]]:
+        """The flags that are arguments, with their values."""
+        return {line[1].text: choices for line in self.declarations if (choices := choices_of(line))}
+
+    def of_sizes(self) -> tuple[list[Tokens], list[Tokens]]:
+        """What it requires of the sizes of a parameter, itself or by flags, and what else it requires: the lines."""
+        reads = set(DIMENSIONS)
+        for line in self.declarations:
+            if line[0].type == "FLAG" and reads & {t.text for t in line[2:]}:
+                reads.add(line[1].text)
+        requires = [line for line in self.declarations if line[0].type == "REQUIRE"]
+        own = [line for line in requires if reads & {t.text for t in line if t.type == "NAME"}]
+        return own, [line for line in requires if line not in own]
 
     def reads(self, name: str) -> bool:
         """Whether a line reads a name; that of an argument, as in `use base(wd = 0)`, is not read."""

@@ -25,13 +25,14 @@ from optgen.lang.parts import (
     token,
     with_aliases,
     with_arguments,
+    with_choice,
     with_constants,
     with_default,
     with_own_functions,
     without_aliases,
 )
 from optgen.lang.syntax import KEYWORDS, MAX_VERSION, Token, read_lines, value_end
-from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
+from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, parts_of, read_use
 from optgen.model import RESERVED_PARAMS
 
 HANDED = ("w", "grad", "g", "lr", "wd", "rescale_grad", "clip_gradient", "t", "step")
@@ -87,6 +88,8 @@ class Splicing:
         self.result.evaluate = evaluate or self.result.evaluate
         for line in others:
             self._otherwise(line)
+        if len(self.chosen) == len(others) == 1:
+            self._name_parts(others[0])
         self.result.declarations[:0] = self.of_base
         return self.result
 
@@ -137,6 +140,12 @@ class Splicing:
             self.result.evaluate = self.result.evaluate or [guarded(same, self.chosen)]
             self.result.evaluate += [guarded(x, others) for x in spliced.evaluate or [same]]
 
+    def _name_parts(self, line: Tokens) -> None:
+        """Have the first line say which flag chooses, and what the other parameters are updated by."""
+        header, other = self.result.header, _word(read_use(line)[0])
+        parts = (name(FOR), *self.chosen, token("OTHERWISE", "otherwise"), name(other))
+        self.result.header = (*header[:2], *parts, *header[2:])
+
     # ------------------------------------------------------------ one use
 
     def _splice(self, use: Use, target: Token, outer: Tokens, timing: Tokens = ()) -> _Spliced:
@@ -153,7 +162,7 @@ class Splicing:
             help = "of transforms with phases, there is one, and it stands last: 'adam with ema, sam'"
             raise UseError(f"{_shown(use)} has phases, and cannot be used", use.span, help)
         self._agree_on_axes(use, part)
-        prefix = "" if use.of_base else f"{use.prefix or use.name.rpartition('/')[2]}_"
+        prefix = "" if use.of_base else f"{_word(use)}_"
         names = {x: prefix + x for x in sorted(part.own_names())}
         self._take(use, set(names.values()))
         numbers, values, gradients = self._fields(use, part, prefix or "base_")
@@ -244,8 +253,10 @@ class Splicing:
                 numbers[field] = value
             elif field in part.params() or field in HANDED:
                 values[field] = value  # a name, or what stands for a number
+            elif field in part.flags():
+                (values if self._is_flag(use, part, field) else numbers)[field] = value
             else:
-                known = sorted(part.params() | set(HANDED))
+                known = sorted({*part.params(), *part.flags(), *HANDED})
                 help = suggest(field, known) or f"there are {listed(known)}"
                 raise UseError(f"{_shown(use)} takes no '{field}'", use.places[field], help)
             counts = use.of_base and field in ("t", "step")  # which some bases read, and others do not
@@ -257,6 +268,17 @@ class Splicing:
             gradients.append(at(use.span, clipped))
             values["g"] = (own,)
         return numbers, values, gradients
+
+    def _is_flag(self, use: Use, part: Part, field: str) -> bool:
+        """Whether a flag of what is used is one of this spec; if not, it is one of its values."""
+        value, choices = use.fields[field], part.flags()[field]
+        if len(value) == 1 and value[0].text in choices:
+            return False
+        own = {line[1].text for line in self.host.declarations if line[0].type == "FLAG"}
+        if len(value) == 1 and value[0].text in own:
+            return True
+        help = f"give {listed(choices)}, or a flag of this spec"
+        raise UseError(f"{field} of {_shown(use)} is a flag", use.places[field], help)
 
     def _declare(self, renaming: Renaming, line: Tokens, use: Use, numbers: dict[str, Tokens], outer: Tokens) -> None:
         """Add a declaration of a used spec. One that was given a value is dropped, or has it as its default."""
@@ -278,12 +300,14 @@ class Splicing:
             add(_without_alias(renaming.line(with_default(line, numbers[own])), use))
         elif kind == "PARAM" and own not in use.fields:
             add(_without_alias(renaming.line(line), use))
+        elif kind == "FLAG" and own in numbers:
+            add(renaming.line(with_choice(line, numbers[own][0])))
         elif kind == "STATE":
             add(guarded(renaming.line(line), outer))
         elif kind == "REQUIRE" and outer:
             condition, text = line[1:-1], line[-1]
             add((line[0], *negated(outer), token("OR", "or"), *_lex("("), *renaming.line(condition), *_lex(")"), text))
-        elif kind != "PARAM":
+        elif kind != "PARAM" and not (kind == "FLAG" and own in use.fields):
             add(renaming.line(line))
 
     def _keep_aliases(self, of_base: Tokens) -> None:
@@ -326,7 +350,9 @@ def _split_timing(rest: Tokens) -> tuple[Tokens, Tokens]:
 
 
 def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
-    """The first line without `for GUARD`, and the guard."""
+    """The first line without `for GUARD`, and the guard. One that says how parts were put together stays."""
+    if parts_of(header):
+        return header, ()
     start = next((i for i, t in enumerate(header[2:], 2) if t.text == FOR), len(header))
     end = next((i for i in range(start, len(header)) if header[i].type in ("STRING", "ALIAS")), len(header))
     if start < len(header) and end == start + 1:
@@ -336,6 +362,11 @@ def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
 
 def _lex(text: str) -> Tokens:
     return tuple(t for line in read_lines(Source("", text))[0] for t in line.tokens)
+
+
+def _word(use: Use) -> str:
+    """What the names of a used spec begin with."""
+    return use.prefix or use.name.rpartition("/")[2]
 
 
 def _shown(use: Use) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.syntax import Token, read_lines
-from optgen.specfiles import CHAIN_PATH
+from optgen.specfiles import CHAIN, CHAIN_PATH
 
-USE, TRANSFORM, BASE, AS, FOR = "use", "transform", "base", "as", "for"
+USE, TRANSFORM, BASE, AS, FOR, WITH, OTHERWISE = "use", "transform", "base", "as", "for", "with", "otherwise"
 """Words that have a meaning in their place only, and can be names."""
 
 Tokens = tuple[Token, ...]
@@ -54,7 +54,14 @@ def is_transform(tokens: Sequence[Token]) -> bool:
 def is_composed(tokens: Sequence[Token]) -> bool:
     """Whether a line is one that only composition knows: a use, or the first line of a transform or of one part."""
     part = len(tokens) > 2 and tokens[0].type == "OPTIMIZER" and tokens[2].text == FOR
-    return is_use(tokens) or is_transform(tokens) or part
+    return is_use(tokens) or is_transform(tokens) or (part and not parts_of(tokens))
+
+
+def parts_of(tokens: Sequence[Token]) -> Tokens:
+    """`for FLAG otherwise WORD` in the first line of a spec that is composed; empty if it has none."""
+    behind = tuple(tokens[2:6])
+    types = [t.type for t in behind]
+    return behind if types == ["NAME", "NAME", "OTHERWISE", "NAME"] and behind[0].text == FOR else ()
 
 
 def _start(tokens: Sequence[Token]) -> int | None:
@@ -73,34 +80,55 @@ def read_use(tokens: Tokens) -> tuple[Use, Tokens]:
     return _read(tokens, start + 1)
 
 
-def read_chain(text: str) -> tuple[str, list[Use]]:
-    """The spec and the transforms of `adam with lookahead(k = 5), ./mine.opt`. Raises SpecErrors."""
-    name, _, rest = text.partition(" with ")
+def read_chain(text: str) -> tuple[str, Use | None, list[Use]]:
+    """The spec, what updates the parameters that it does not, and the transforms of the whole, of `adam with
+    lookahead(k = 5), ./mine.opt` and of `muon otherwise adamw(lr = 3e-4) with ema`. Raises SpecErrors."""
+    name, word, rest = CHAIN.split(text, maxsplit=1)
     source = Source("<name>", rest)
     paths = {match.start() + 1: match[0] for match in CHAIN_PATH.finditer(rest)}
     lines, errors = read_lines(Source("<name>", CHAIN_PATH.sub(lambda path: "_".ljust(len(path[0])), rest)))
     if errors:
         raise SpecErrors(source, errors)
     tokens = tuple(t for line in lines for t in line.tokens)
-    found: list[Use] = []
     try:
-        while True:
-            if not tokens or tokens[0].type != "NAME":
-                span = tokens[0].span if tokens else Span(1, len(rest) + 1, len(rest) + 2)
-                raise UseError(
-                    "the name of a transform is missing", span, "write 'adam with lookahead(k = 5), centralize'"
-                )
-            path = paths.get(tokens[0].span.column)
-            use, tokens = _read(tokens, 0)
-            found.append(use if path is None else replace(use, name=_name_of(path), path=path))
-            if not tokens:
-                return name.strip(), found
-            if tokens[0].type != "COMMA":
-                message = f"'{tokens[0].text}' cannot stand behind a transform"
-                raise UseError(message, tokens[0].span, "separate transforms by commas")
-            tokens = tokens[1:]
+        other = None
+        if word == OTHERWISE:
+            other, tokens = _named(tokens, paths, rest, "an optimizer", "muon otherwise adamw(lr = 3e-4)")
+        return name.strip(), other, list(_transforms(tokens, paths, rest, behind=other))
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
+
+
+def _transforms(tokens: Tokens, paths: Mapping[int, str], rest: str, behind: Use | None) -> Iterator[Use]:
+    """The transforms of a chain; behind what updates other parameters, there may be none."""
+    if behind is not None:
+        if not tokens:
+            return
+        if tokens[0].text != WITH:
+            help = "what follows are transforms of the whole: 'muon otherwise adamw with ema'"
+            raise UseError(f"'{tokens[0].text}' cannot stand behind an optimizer", tokens[0].span, help)
+        tokens = tokens[1:]
+    while True:
+        use, tokens = _named(tokens, paths, rest, "a transform", "adam with lookahead(k = 5), centralize")
+        yield use
+        if not tokens:
+            return
+        if tokens[0].type != "COMMA":
+            message = f"'{tokens[0].text}' cannot stand behind a transform"
+            of_whole = "transforms are of the whole, and stand last: 'muon otherwise adamw with ema'"
+            help = of_whole if tokens[0].text == OTHERWISE else "separate transforms by commas"
+            raise UseError(message, tokens[0].span, help)
+        tokens = tokens[1:]
+
+
+def _named(tokens: Tokens, paths: Mapping[int, str], rest: str, what: str, example: str) -> tuple[Use, Tokens]:
+    """The use that a chain goes on with, by a name or a path, and the tokens behind it."""
+    if not tokens or tokens[0].type != "NAME":
+        span = tokens[0].span if tokens else Span(1, len(rest) + 1, len(rest) + 2)
+        raise UseError(f"the name of {what} is missing", span, f"write '{example}'")
+    path = paths.get(tokens[0].span.column)
+    use, tokens = _read(tokens, 0)
+    return (use if path is None else replace(use, name=_name_of(path), path=path)), tokens
 
 
 def _name_of(path: str) -> str:

@@ -832,6 +832,7 @@ class AdaMuon(SpecOptimizer):
         ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         signs: the signs of the mean are made orthogonal, as from the second version of the paper on
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
@@ -861,6 +862,7 @@ class AdaMuon(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         signs: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -2057,6 +2059,7 @@ class Apollo(SpecOptimizer):
         k: updates with one projection, in [1, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
@@ -2086,6 +2089,7 @@ class Apollo(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         mini: bool = False,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -2775,6 +2779,7 @@ class Dion(SpecOptimizer):
         eps: the least length of a column, in (0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -2800,6 +2805,7 @@ class Dion(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -3449,6 +3455,7 @@ class GaLore(SpecOptimizer):
         k: updates between two bases, in [1, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -3476,6 +3483,7 @@ class GaLore(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -4539,32 +4547,32 @@ class MuonAdamW(SpecOptimizer):
     ::
 
         gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
-        muon_mₜ    = muon_momentum·muon_mₜ₋₁ + (1 − muon_momentum)·gₜ   if matrix
-                     ⎧ (1 − muon_momentum)·gₜ + muon_momentum·muon_mₜ   if matrix and muon_nesterov
+        muon_mₜ    = muon_momentum·muon_mₜ₋₁ + (1 − muon_momentum)·gₜ   if muon
+                     ⎧ (1 − muon_momentum)·gₜ + muon_momentum·muon_mₜ   if muon and muon_nesterov
         muon_dₜ    = ⎨
-                     ⎩ muon_mₜ                                          if matrix
-                     ⎧ muon_dₜᵀ   if matrix and muon_tall
+                     ⎩ muon_mₜ                                          if muon
+                     ⎧ muon_dₜᵀ   if muon and muon_tall
         muon_Xₜ    = ⎨
-                     ⎩ muon_dₜ    if matrix
-        muon_Yₜ    = muon_Xₜ/max(‖muon_Xₜ‖, muon_epsilon)   if matrix
+                     ⎩ muon_dₜ    if muon
+        muon_Yₜ    = muon_Xₜ/max(‖muon_Xₜ‖, muon_epsilon)   if muon
         repeat muon_ns_steps times:
-          muon_Aₜ  = muon_Yₜ@muon_Yₜᵀ   if matrix
-          muon_Yₜ  ← muon_a·muon_Yₜ + (muon_b·muon_Aₜ + muon_c·muon_Aₜ@muon_Aₜ)@muon_Yₜ   if matrix
+          muon_Aₜ  = muon_Yₜ@muon_Yₜᵀ   if muon
+          muon_Yₜ  ← muon_a·muon_Yₜ + (muon_b·muon_Aₜ + muon_c·muon_Aₜ@muon_Aₜ)@muon_Yₜ   if muon
         end
-                     ⎧ muon_Yₜᵀ   if matrix and muon_tall
+                     ⎧ muon_Yₜᵀ   if muon and muon_tall
         muon_Oₜ    = ⎨
-                     ⎩ muon_Yₜ    if matrix
-                     ⎧ √(max(1, rows/cols))     if matrix and muon_adjust_lr = 'original'
-        muon_sₜ    = ⎨ 0.2·√(max(rows, cols))   if matrix and muon_adjust_lr = 'match_rms_adamw'
-                     ⎩ 1                        if matrix
-        wₜ         = (1 − lr·wd)·wₜ₋₁ − lr·muon_sₜ·muon_Oₜ   if matrix
-                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not matrix and adam_correct_bias
+                     ⎩ muon_Yₜ    if muon
+                     ⎧ √(max(1, rows/cols))     if muon and muon_adjust_lr = 'original'
+        muon_sₜ    = ⎨ 0.2·√(max(rows, cols))   if muon and muon_adjust_lr = 'match_rms_adamw'
+                     ⎩ 1                        if muon
+        wₜ         = (1 − lr·wd)·wₜ₋₁ − lr·muon_sₜ·muon_Oₜ   if muon
+                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not muon and adam_correct_bias
         adam_rateₜ = ⎨
-                     ⎩ adam_lr                                        if not matrix
-        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not matrix
-        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not matrix
-        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not matrix
-        where matrix: rank = 2 and not plain
+                     ⎩ adam_lr                                        if not muon
+        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not muon
+        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not muon
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not muon
+        where muon: (rank = 2 or rank > 2 and filters) and not plain
         where muon_tall: rows > cols
 
     Args:
@@ -4584,6 +4592,7 @@ class MuonAdamW(SpecOptimizer):
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         rescale_grad: factor on the gradient
         plain: AdamW for this matrix too, as for embeddings and the last layer
+        filters: of convolutions are matrices of an output channel a row
         muon_nesterov: a flag of the spec
         muon_adjust_lr: the factor on lr, by the shape
         adam_correct_bias: make up for the moments' start at 0
@@ -4620,6 +4629,7 @@ class MuonAdamW(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         *,
         plain: bool = False,
+        filters: bool = True,
         muon_nesterov: bool = True,
         muon_adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
         adam_correct_bias: bool = True,
@@ -4764,6 +4774,7 @@ class MuonClip(SpecOptimizer):
         power: of the factor: 0.5 for queries and for keys, 1 for rotary queries, in [0, 1]
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -4794,6 +4805,7 @@ class MuonClip(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -5135,6 +5147,7 @@ class NorMuon(SpecOptimizer):
         ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -5163,6 +5176,7 @@ class NorMuon(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -5839,6 +5853,7 @@ class PolarMuon(SpecOptimizer):
         ns_steps: turns of the iteration; from the eighth on they have the last polynomial, in [0, 100)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         nesterov: a flag of the spec
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
@@ -5864,6 +5879,7 @@ class PolarMuon(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         nesterov: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -6837,6 +6853,7 @@ class SOAP(SpecOptimizer):
         k: updates between two rotations of the basis, in [1, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         correct: the bias of the means
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
@@ -6864,7 +6881,105 @@ class SOAP(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         correct: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        fused: bool | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
+class SOAPAdamW(SpecOptimizer):
+    """SOAP for matrices, AdamW for other parameters
+
+    Vyas et al. 2024, arXiv:2409.11321.
+
+    ::
+
+        gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
+        soap_Uₜ₋₁  = eigenvectors(gₜ@gₜᵀ)   if t = 1
+        soap_Vₜ₋₁  = eigenvectors(gₜᵀ@gₜ)   if t = 1
+        soap_mₜ    = soap_beta1·soap_mₜ₋₁ + (1 − soap_beta1)·gₜ   if soap
+        soap_vₜ    = soap_beta2·soap_vₜ₋₁ + (1 − soap_beta2)·(soap_Uₜ₋₁ᵀ@gₜ@soap_Vₜ₋₁)²   if soap
+                     ⎧ √(1 − soap_beta2ᵗ)/(1 − soap_beta1ᵗ)   if soap and soap_correct
+        soap_cₜ    = ⎨
+                     ⎩ 1                                      if soap
+        soap_nₜ    = soap_Uₜ₋₁ᵀ@soap_mₜ@soap_Vₜ₋₁/(√soap_vₜ + soap_epsilon)   if soap
+        wₜ         = wₜ₋₁ − lr·(soap_cₜ·soap_Uₜ₋₁@soap_nₜ@soap_Vₜ₋₁ᵀ + wd·wₜ₋₁)   if soap
+        soap_Lₜ    = soap_shampoo_beta·soap_Lₜ₋₁ + (1 − soap_shampoo_beta)·gₜ@gₜᵀ   if soap
+        soap_Rₜ    = soap_shampoo_beta·soap_Rₜ₋₁ + (1 − soap_shampoo_beta)·gₜᵀ@gₜ   if soap
+        soap_Uₜ    = orthonormal(soap_Lₜ@soap_Uₜ₋₁)   if soap and t = soap_k, soap_k + soap_k, ...
+        soap_Vₜ    = orthonormal(soap_Rₜ@soap_Vₜ₋₁)   if soap and t = soap_k, soap_k + soap_k, ...
+                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not soap and adam_correct_bias
+        adam_rateₜ = ⎨
+                     ⎩ adam_lr                                        if not soap
+        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not soap
+        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not soap
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not soap
+        where soap: (rank = 2 or rank > 2 and filters) and not plain
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        adam_lr: the rate of AdamW
+        weight_decay: weight decay, in [0, inf)
+        soap_beta1: in [0, 1)
+        soap_beta2: in [0, 1)
+        soap_shampoo_beta: in [0, 1)
+        soap_epsilon: in (0, inf)
+        soap_k: updates between two rotations of the basis, in [1, inf)
+        adam_beta1: decay of the first moment, in [0, 1)
+        adam_beta2: decay of the second moment, in [0, 1)
+        adam_epsilon: added to the root of the second moment, in [0, inf)
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        rescale_grad: factor on the gradient
+        plain: AdamW for this matrix too, as for embeddings and the last layer
+        filters: of convolutions are matrices of an output channel a row
+        soap_correct: the bias of the means
+        adam_correct_bias: make up for the moments' start at 0
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.003,
+        adam_lr: float | torch.Tensor = 0.003,
+        weight_decay: float | torch.Tensor = 0.01,
+        soap_beta1: float | torch.Tensor = 0.95,
+        soap_beta2: float | torch.Tensor = 0.95,
+        soap_shampoo_beta: float | torch.Tensor = 0.95,
+        soap_epsilon: float | torch.Tensor = 1e-08,
+        soap_k: float | torch.Tensor = 10,
+        adam_beta1: float | torch.Tensor = 0.9,
+        adam_beta2: float | torch.Tensor = 0.999,
+        adam_epsilon: float | torch.Tensor = 1e-06,
+        clip_gradient: float | torch.Tensor | None = None,
+        rescale_grad: float | torch.Tensor = 1.0,
+        *,
+        plain: bool = False,
+        filters: bool = True,
+        soap_correct: bool = True,
+        adam_correct_bias: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -6978,6 +7093,7 @@ class SPlus(SpecOptimizer):
         k: updates between two computations of the basis, in [1, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -7003,6 +7119,7 @@ class SPlus(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -7039,6 +7156,7 @@ class SWAN(SpecOptimizer):
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -7062,6 +7180,7 @@ class SWAN(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -7407,6 +7526,7 @@ class Scion(SpecOptimizer):
         ns_steps: turns of the Newton-Schulz iteration, in [0, 100)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         constrained: weights stay within the ball: Frank-Wolfe; without it, steps have this length
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
@@ -7436,6 +7556,7 @@ class Scion(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
         constrained: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -7490,6 +7611,7 @@ class Shampoo(SpecOptimizer):
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        filters: of convolutions are matrices of an output channel a row
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
@@ -7516,6 +7638,107 @@ class Shampoo(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        filters: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        fused: bool | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+        groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
+        no_decay: str | None = None,
+        matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
+    ) -> None: ...
+
+class ShampooAdamW(SpecOptimizer):
+    """Shampoo for matrices, AdamW for other parameters
+
+    Gupta, Koren and Singer 2018, arXiv:1802.09568; Anil et al. 2020, arXiv:2002.09018.
+
+    ::
+
+        gₜ           = clip(rescale_grad·gradₜ, ±clip_gradient)
+        shampoo_Lₜ₋₁ = shampoo_epsilon·identity(rows)   if t = 1
+        shampoo_Rₜ₋₁ = shampoo_epsilon·identity(cols)   if t = 1
+        shampoo_Pₜ₋₁ = identity(rows)   if t = 1
+        shampoo_Qₜ₋₁ = identity(cols)   if t = 1
+                       ⎧ shampoo_beta·shampoo_Lₜ₋₁ + (1 − shampoo_beta)·gₜ@gₜᵀ   if shampoo and shampoo_mean
+        shampoo_Lₜ   = ⎨
+                       ⎩ shampoo_Lₜ₋₁ + gₜ@gₜᵀ                                   if shampoo
+                       ⎧ shampoo_beta·shampoo_Rₜ₋₁ + (1 − shampoo_beta)·gₜᵀ@gₜ   if shampoo and shampoo_mean
+        shampoo_Rₜ   = ⎨
+                       ⎩ shampoo_Rₜ₋₁ + gₜᵀ@gₜ                                   if shampoo
+        shampoo_Pₜ   = inverse_root(shampoo_Lₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
+        shampoo_Qₜ   = inverse_root(shampoo_Rₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
+        shampoo_dₜ   = shampoo_Pₜ@gₜ@shampoo_Qₜ   if shampoo
+        shampoo_mₜ   = shampoo_momentum·shampoo_mₜ₋₁ + shampoo_dₜ   if shampoo and shampoo_heavy
+                       ⎧ shampoo_mₜ   if shampoo and shampoo_heavy
+        shampoo_uₜ   = ⎨
+                       ⎩ shampoo_dₜ   if shampoo
+        wₜ           = wₜ₋₁ − lr·(shampoo_uₜ + wd·wₜ₋₁)   if shampoo
+                       ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not shampoo and adam_correct_bias
+        adam_rateₜ   = ⎨
+                       ⎩ adam_lr                                        if not shampoo
+        adam_mₜ      = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not shampoo
+        adam_vₜ      = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not shampoo
+        wₜ           = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not shampoo
+        where shampoo: (rank = 2 or rank > 2 and filters) and not plain
+        where shampoo_heavy: shampoo_momentum > 0
+        where shampoo_mean: shampoo_beta < 1
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        adam_lr: the rate of AdamW
+        shampoo_momentum: in [0, 1)
+        shampoo_beta: decay of the statistics; 1: they are sums, in (0, 1]
+        shampoo_epsilon: what they start from, on the diagonal, in (0, inf)
+        shampoo_every_k: updates between two computations of the roots, in [1, inf)
+        adam_beta1: decay of the first moment, in [0, 1)
+        adam_beta2: decay of the second moment, in [0, 1)
+        adam_epsilon: added to the root of the second moment, in [0, inf)
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        plain: AdamW for this matrix too, as for embeddings and the last layer
+        filters: of convolutions are matrices of an output channel a row
+        adam_correct_bias: make up for the moments' start at 0
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
+        no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
+        matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        adam_lr: float | torch.Tensor = 0.001,
+        shampoo_momentum: float | torch.Tensor = 0.0,
+        shampoo_beta: float | torch.Tensor = 1.0,
+        shampoo_epsilon: float | torch.Tensor = 0.0001,
+        shampoo_every_k: float | torch.Tensor = 1,
+        adam_beta1: float | torch.Tensor = 0.9,
+        adam_beta2: float | torch.Tensor = 0.999,
+        adam_epsilon: float | torch.Tensor = 1e-06,
+        clip_gradient: float | torch.Tensor | None = None,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        *,
+        plain: bool = False,
+        filters: bool = True,
+        adam_correct_bias: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,

@@ -1029,6 +1029,7 @@ class AdaMuon(SpecOptimizer):
     c: see the equations.
     epsilon: added to the roots of second moments, in (0, inf).
     ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    filters: of convolutions are matrices of an output channel a row.
     signs: the signs of the mean are made orthogonal, as from the second version of the paper on.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -1043,6 +1044,7 @@ class AdaMuon(SpecOptimizer):
     ns_steps: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     signs: bool
     def __init__(
         self,
@@ -1053,6 +1055,7 @@ class AdaMuon(SpecOptimizer):
         c: float = 2.0315,
         epsilon: float = 1e-08,
         ns_steps: int = 5,
+        filters: bool = True,
         signs: bool = True,
         *,
         rescale_grad: float = 1.0,
@@ -1637,6 +1640,7 @@ class Apollo(SpecOptimizer):
     scale: of the square of the update, in (0, inf).
     r: dimensions of the projection, in [1, inf).
     k: updates with one projection, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
     mini: one factor for a matrix: APOLLO-Mini, with r = 1 and scale = 128.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -1652,6 +1656,7 @@ class Apollo(SpecOptimizer):
     k: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     mini: bool
     def __init__(
         self,
@@ -1663,6 +1668,7 @@ class Apollo(SpecOptimizer):
         scale: float = 1.0,
         r: int = 256,
         k: int = 200,
+        filters: bool = True,
         mini: bool = False,
         *,
         rescale_grad: float = 1.0,
@@ -2252,6 +2258,7 @@ class Dion(SpecOptimizer):
     mu: decay of the momentum where the last update went, in [0, 1).
     r: of the update: at most the smaller side of the matrix, in [1, inf).
     epsilon: the least length of a column, in (0, inf).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -2262,12 +2269,14 @@ class Dion(SpecOptimizer):
     epsilon: float
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.01,
         mu: float = 0.95,
         r: int = 16,
         epsilon: float = 1e-08,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -2759,6 +2768,7 @@ class GaLore(SpecOptimizer):
     scale: of the update, in (0, inf).
     r: dimensions that are kept of the smaller side, in [1, inf).
     k: updates between two bases, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -2772,6 +2782,7 @@ class GaLore(SpecOptimizer):
     k: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.01,
@@ -2781,6 +2792,7 @@ class GaLore(SpecOptimizer):
         scale: float = 0.25,
         r: int = 128,
         k: int = 200,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -3647,6 +3659,7 @@ class Muon(SpecOptimizer):
     c: see the equations.
     epsilon: see the equations, in [0, inf).
     ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    filters: of convolutions are matrices of an output channel a row.
     nesterov: see the equations.
     adjust_lr: the factor on lr, by the shape.
     The others are those of every Optimizer and SpecOptimizer.
@@ -3662,6 +3675,7 @@ class Muon(SpecOptimizer):
     ns_steps: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     nesterov: bool
     adjust_lr: Literal["original", "match_rms_adamw", "none"]
     def __init__(
@@ -3673,6 +3687,7 @@ class Muon(SpecOptimizer):
         c: float = 2.0315,
         epsilon: float = 1e-07,
         ns_steps: int = 5,
+        filters: bool = True,
         nesterov: bool = True,
         adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
         *,
@@ -3693,27 +3708,27 @@ class MuonAdamW(SpecOptimizer):
 
     Jordan et al. 2024, https://kellerjordan.github.io/posts/muon.
 
-        muon_m' = muon_momentum*muon_m + (1 - muon_momentum)*g if matrix
-        muon_d = (1 - muon_momentum)*g + muon_momentum*muon_m' if matrix and muon_nesterov
-        muon_d = muon_m' if matrix
-        muon_X = muon_d^T if matrix and muon_tall
-        muon_X = muon_d if matrix
-        muon_Y = muon_X/max(norm(muon_X), muon_epsilon) if matrix
+        muon_m' = muon_momentum*muon_m + (1 - muon_momentum)*g if muon
+        muon_d = (1 - muon_momentum)*g + muon_momentum*muon_m' if muon and muon_nesterov
+        muon_d = muon_m' if muon
+        muon_X = muon_d^T if muon and muon_tall
+        muon_X = muon_d if muon
+        muon_Y = muon_X/max(norm(muon_X), muon_epsilon) if muon
         repeat muon_ns_steps:
-        muon_A = muon_Y@muon_Y^T if matrix
-        muon_Y' = muon_a*muon_Y + (muon_b*muon_A + muon_c*(muon_A@muon_A))@muon_Y if matrix
+        muon_A = muon_Y@muon_Y^T if muon
+        muon_Y' = muon_a*muon_Y + (muon_b*muon_A + muon_c*(muon_A@muon_A))@muon_Y if muon
         end
-        muon_O = muon_Y'^T if matrix and muon_tall
-        muon_O = muon_Y' if matrix
-        muon_s = sqrt(max(1, rows/cols)) if matrix and muon_adjust_lr == 'original'
-        muon_s = 0.2*sqrt(max(rows, cols)) if matrix and muon_adjust_lr == 'match_rms_adamw'
-        muon_s = 1 if matrix
-        w' = (1 - lr*wd)*w - lr*muon_s*muon_O if matrix
-        adam_rate = adam_lr*sqrt(1 - adam_beta2^t)/(1 - adam_beta1^t) if not matrix and adam_correct_bias
-        adam_rate = adam_lr if not matrix
-        adam_m' = adam_beta1*adam_m + (1 - adam_beta1)*g if not matrix
-        adam_v' = adam_beta2*adam_v + (1 - adam_beta2)*g^2 if not matrix
-        w' = (1 - adam_lr*wd)*w - adam_rate*adam_m'/(sqrt(adam_v') + adam_epsilon) if not matrix
+        muon_O = muon_Y'^T if muon and muon_tall
+        muon_O = muon_Y' if muon
+        muon_s = sqrt(max(1, rows/cols)) if muon and muon_adjust_lr == 'original'
+        muon_s = 0.2*sqrt(max(rows, cols)) if muon and muon_adjust_lr == 'match_rms_adamw'
+        muon_s = 1 if muon
+        w' = (1 - lr*wd)*w - lr*muon_s*muon_O if muon
+        adam_rate = adam_lr*sqrt(1 - adam_beta2^t)/(1 - adam_beta1^t) if not muon and adam_correct_bias
+        adam_rate = adam_lr if not muon
+        adam_m' = adam_beta1*adam_m + (1 - adam_beta1)*g if not muon
+        adam_v' = adam_beta2*adam_v + (1 - adam_beta2)*g^2 if not muon
+        w' = (1 - adam_lr*wd)*w - adam_rate*adam_m'/(sqrt(adam_v') + adam_epsilon) if not muon
 
     Parameters
     ----------
@@ -3731,6 +3746,7 @@ class MuonAdamW(SpecOptimizer):
     adam_epsilon: added to the root of the second moment, in [0, inf).
     clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
     plain: AdamW for this matrix too, as for embeddings and the last layer.
+    filters: of convolutions are matrices of an output channel a row.
     muon_nesterov: see the equations.
     muon_adjust_lr: the factor on lr, by the shape.
     adam_correct_bias: make up for the moments' start at 0.
@@ -3751,6 +3767,7 @@ class MuonAdamW(SpecOptimizer):
     adam_epsilon: float
     clip_gradient: float | None
     rescale_grad: float
+    filters: bool
     muon_nesterov: bool
     muon_adjust_lr: Literal["original", "match_rms_adamw", "none"]
     adam_correct_bias: bool
@@ -3758,6 +3775,7 @@ class MuonAdamW(SpecOptimizer):
         self,
         learning_rate: float = 0.02,
         adam_lr: float | Mapping[Any, float] = 0.001,
+        filters: bool = True,
         muon_momentum: float = 0.95,
         muon_a: float = 3.4445,
         muon_b: float = -4.775,
@@ -3889,6 +3907,7 @@ class MuonClip(SpecOptimizer):
     tau: bound on the logits, in (0, inf).
     max_logit: the largest logit of the last batch; of each parameter, as a list, in [0, inf).
     power: of the factor: 0.5 for queries and for keys, 1 for rotary queries, in [0, 1].
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -3904,6 +3923,7 @@ class MuonClip(SpecOptimizer):
     power: float
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.0002,
@@ -3915,6 +3935,7 @@ class MuonClip(SpecOptimizer):
         tau: float = 100.0,
         max_logit: float = 0.0,
         power: float = 0.5,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -4139,6 +4160,7 @@ class NorMuon(SpecOptimizer):
     c: see the equations.
     epsilon: added to the roots of second moments, in (0, inf).
     ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -4153,6 +4175,7 @@ class NorMuon(SpecOptimizer):
     ns_steps: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.001,
@@ -4163,6 +4186,7 @@ class NorMuon(SpecOptimizer):
         c: float = 2.0315,
         epsilon: float = 1e-08,
         ns_steps: int = 5,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -4531,6 +4555,7 @@ class PolarMuon(SpecOptimizer):
     wd: weight decay, in [0, inf).
     momentum: see the equations, in [0, 1).
     ns_steps: turns of the iteration; from the eighth on they have the last polynomial, in [0, 100).
+    filters: of convolutions are matrices of an output channel a row.
     nesterov: see the equations.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -4541,12 +4566,14 @@ class PolarMuon(SpecOptimizer):
     ns_steps: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     nesterov: bool
     def __init__(
         self,
         learning_rate: float = 0.001,
         momentum: float = 0.95,
         ns_steps: int = 5,
+        filters: bool = True,
         nesterov: bool = True,
         *,
         rescale_grad: float = 1.0,
@@ -5345,6 +5372,7 @@ class Scion(SpecOptimizer):
     c: see the equations.
     epsilon: see the equations, in [0, inf).
     ns_steps: turns of the Newton-Schulz iteration, in [0, 100).
+    filters: of convolutions are matrices of an output channel a row.
     constrained: weights stay within the ball: Frank-Wolfe; without it, steps have this length.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -5360,6 +5388,7 @@ class Scion(SpecOptimizer):
     wd: float
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     constrained: bool
     def __init__(
         self,
@@ -5371,6 +5400,7 @@ class Scion(SpecOptimizer):
         c: float = 2.0315,
         epsilon: float = 1e-07,
         ns_steps: int = 5,
+        filters: bool = True,
         constrained: bool = True,
         *,
         rescale_grad: float = 1.0,
@@ -5666,6 +5696,7 @@ class Shampoo(SpecOptimizer):
     beta: decay of the statistics; 1: they are sums, in (0, 1].
     epsilon: what they start from, on the diagonal, in (0, inf).
     every_k: updates between two computations of the roots, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -5677,6 +5708,7 @@ class Shampoo(SpecOptimizer):
     wd: float
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.1,
@@ -5684,6 +5716,7 @@ class Shampoo(SpecOptimizer):
         beta: float = 1.0,
         epsilon: float = 0.0001,
         every_k: int = 1,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -5694,6 +5727,88 @@ class Shampoo(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         sym: Any = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ShampooAdamW(SpecOptimizer):
+    """Shampoo for matrices, AdamW for other parameters.
+
+    Gupta, Koren and Singer 2018, arXiv:1802.09568; Anil et al. 2020, arXiv:2002.09018.
+
+        shampoo_L' = shampoo_beta*shampoo_L + (1 - shampoo_beta)*(g@g^T) if shampoo and shampoo_mean
+        shampoo_L' = shampoo_L + g@g^T if shampoo
+        shampoo_R' = shampoo_beta*shampoo_R + (1 - shampoo_beta)*(g^T@g) if shampoo and shampoo_mean
+        shampoo_R' = shampoo_R + g^T@g if shampoo
+        shampoo_P' = inverse_root(shampoo_L', 4) every shampoo_every_k from 1 if shampoo
+        shampoo_Q' = inverse_root(shampoo_R', 4) every shampoo_every_k from 1 if shampoo
+        shampoo_d = shampoo_P'@g@shampoo_Q' if shampoo
+        shampoo_m' = shampoo_momentum*shampoo_m + shampoo_d if shampoo and shampoo_heavy
+        shampoo_u = shampoo_m' if shampoo and shampoo_heavy
+        shampoo_u = shampoo_d if shampoo
+        w' = w - lr*(shampoo_u + wd*w) if shampoo
+        adam_rate = adam_lr*sqrt(1 - adam_beta2^t)/(1 - adam_beta1^t) if not shampoo and adam_correct_bias
+        adam_rate = adam_lr if not shampoo
+        adam_m' = adam_beta1*adam_m + (1 - adam_beta1)*g if not shampoo
+        adam_v' = adam_beta2*adam_v + (1 - adam_beta2)*g^2 if not shampoo
+        w' = (1 - adam_lr*wd)*w - adam_rate*adam_m'/(sqrt(adam_v') + adam_epsilon) if not shampoo
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    adam_lr: the rate of AdamW.
+    shampoo_momentum: see the equations, in [0, 1).
+    shampoo_beta: decay of the statistics; 1: they are sums, in (0, 1].
+    shampoo_epsilon: what they start from, on the diagonal, in (0, inf).
+    shampoo_every_k: updates between two computations of the roots, in [1, inf).
+    adam_beta1: decay of the first moment, in [0, 1).
+    adam_beta2: decay of the second moment, in [0, 1).
+    adam_epsilon: added to the root of the second moment, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    plain: AdamW for this matrix too, as for embeddings and the last layer.
+    filters: of convolutions are matrices of an output channel a row.
+    adam_correct_bias: make up for the moments' start at 0.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    adam_lr: float | Mapping[Any, float]
+    shampoo_momentum: float
+    shampoo_beta: float
+    shampoo_epsilon: float
+    shampoo_every_k: int
+    adam_beta1: float
+    adam_beta2: float
+    adam_epsilon: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    filters: bool
+    adam_correct_bias: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        adam_lr: float | Mapping[Any, float] = 0.001,
+        filters: bool = True,
+        shampoo_momentum: float = 0.0,
+        shampoo_beta: float = 1.0,
+        shampoo_epsilon: float = 0.0001,
+        shampoo_every_k: int = 1,
+        adam_beta1: float = 0.9,
+        adam_beta2: float = 0.999,
+        adam_epsilon: float = 1e-06,
+        adam_correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        plain: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -5972,6 +6087,7 @@ class SOAP(SpecOptimizer):
     shampoo_beta: see the equations, in [0, 1).
     epsilon: see the equations, in (0, inf).
     k: updates between two rotations of the basis, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
     correct: the bias of the means.
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -5985,6 +6101,7 @@ class SOAP(SpecOptimizer):
     k: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     correct: bool
     def __init__(
         self,
@@ -5994,6 +6111,7 @@ class SOAP(SpecOptimizer):
         shampoo_beta: float = 0.95,
         epsilon: float = 1e-08,
         k: int = 10,
+        filters: bool = True,
         correct: bool = True,
         *,
         rescale_grad: float = 1.0,
@@ -6005,6 +6123,94 @@ class SOAP(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         sym: Any = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SOAPAdamW(SpecOptimizer):
+    """SOAP for matrices, AdamW for other parameters.
+
+    Vyas et al. 2024, arXiv:2409.11321.
+
+        soap_m' = soap_beta1*soap_m + (1 - soap_beta1)*g if soap
+        soap_v' = soap_beta2*soap_v + (1 - soap_beta2)*(soap_U^T@g@soap_V)^2 if soap
+        soap_c = sqrt(1 - soap_beta2^t)/(1 - soap_beta1^t) if soap and soap_correct
+        soap_c = 1 if soap
+        soap_n = (soap_U^T@soap_m'@soap_V)/(sqrt(soap_v') + soap_epsilon) if soap
+        w' = w - lr*(soap_c*(soap_U@soap_n@soap_V^T) + wd*w) if soap
+        soap_L' = soap_shampoo_beta*soap_L + (1 - soap_shampoo_beta)*(g@g^T) if soap
+        soap_R' = soap_shampoo_beta*soap_R + (1 - soap_shampoo_beta)*(g^T@g) if soap
+        soap_U' = orthonormal(soap_L'@soap_U) every soap_k if soap
+        soap_V' = orthonormal(soap_R'@soap_V) every soap_k if soap
+        adam_rate = adam_lr*sqrt(1 - adam_beta2^t)/(1 - adam_beta1^t) if not soap and adam_correct_bias
+        adam_rate = adam_lr if not soap
+        adam_m' = adam_beta1*adam_m + (1 - adam_beta1)*g if not soap
+        adam_v' = adam_beta2*adam_v + (1 - adam_beta2)*g^2 if not soap
+        w' = (1 - adam_lr*wd)*w - adam_rate*adam_m'/(sqrt(adam_v') + adam_epsilon) if not soap
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    adam_lr: the rate of AdamW.
+    wd: weight decay, in [0, inf).
+    soap_beta1: see the equations, in [0, 1).
+    soap_beta2: see the equations, in [0, 1).
+    soap_shampoo_beta: see the equations, in [0, 1).
+    soap_epsilon: see the equations, in (0, inf).
+    soap_k: updates between two rotations of the basis, in [1, inf).
+    adam_beta1: decay of the first moment, in [0, 1).
+    adam_beta2: decay of the second moment, in [0, 1).
+    adam_epsilon: added to the root of the second moment, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    plain: AdamW for this matrix too, as for embeddings and the last layer.
+    filters: of convolutions are matrices of an output channel a row.
+    soap_correct: the bias of the means.
+    adam_correct_bias: make up for the moments' start at 0.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    adam_lr: float | Mapping[Any, float]
+    wd: float
+    soap_beta1: float
+    soap_beta2: float
+    soap_shampoo_beta: float
+    soap_epsilon: float
+    soap_k: int
+    adam_beta1: float
+    adam_beta2: float
+    adam_epsilon: float
+    clip_gradient: float | None
+    rescale_grad: float
+    filters: bool
+    soap_correct: bool
+    adam_correct_bias: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.003,
+        adam_lr: float | Mapping[Any, float] = 0.003,
+        filters: bool = True,
+        soap_beta1: float = 0.95,
+        soap_beta2: float = 0.95,
+        soap_shampoo_beta: float = 0.95,
+        soap_epsilon: float = 1e-08,
+        soap_k: int = 10,
+        soap_correct: bool = True,
+        adam_beta1: float = 0.9,
+        adam_beta2: float = 0.999,
+        adam_epsilon: float = 1e-06,
+        adam_correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.01,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        sym: Any = None,
+        plain: bool | tuple[Any, ...] = False,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -6149,6 +6355,7 @@ class SPlus(SpecOptimizer):
     beta2: decay of the statistics, in [0, 1).
     ema_rate: decay of the mean of weights, in [0, 1).
     k: updates between two computations of the basis, in [1, inf).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -6160,6 +6367,7 @@ class SPlus(SpecOptimizer):
     k: int
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.1,
@@ -6167,6 +6375,7 @@ class SPlus(SpecOptimizer):
         beta2: float = 0.999,
         ema_rate: float = 0.999,
         k: int = 100,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -6310,6 +6519,7 @@ class SWAN(SpecOptimizer):
     ----------
     learning_rate: learning rate.
     epsilon: added to the standard deviation of a row, in (0, inf).
+    filters: of convolutions are matrices of an output channel a row.
     The others are those of every Optimizer and SpecOptimizer.
     """
 
@@ -6318,10 +6528,12 @@ class SWAN(SpecOptimizer):
     wd: float
     rescale_grad: float
     clip_gradient: float | None
+    filters: bool
     def __init__(
         self,
         learning_rate: float = 0.001,
         epsilon: float = 1e-08,
+        filters: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,

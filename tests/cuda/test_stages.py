@@ -85,6 +85,7 @@ def test_a_step_equals_the_interpreter(gpu: Gpu, name: str, mode: str) -> None:
            for k, x in MODES[mode].items()}  # fmt: skip
     rule, source = (optgen.load(spec, lr=0.1, target=target, **how) for target in ("cuda", "cpu"))
     shapes = [(4, 3, 5), (2, 1, 2, 3)] if name in OF_TENSORS else [(5, 3), (3, 7)] if mode != "int8" else [(70, 60)]
+    shapes += [(4, 1, 2, 2)] if name in LIBRARY and mode != "int8" else []  # a filter, which is a matrix
     given = [rng.normal(size=s).astype(numpy_dtype(rule.dtype)) for s in shapes]
     weights = [GpuArray(w, gpu) for w in given]
     grads = [GpuArray(np.zeros_like(w), gpu) for w in given]

@@ -69,6 +69,19 @@ def test_blocks_and_names_say_which_matrices_adamw_updates() -> None:
         mx.optimizer.create("muon_adamw", plain=(net.embedding, 3))
 
 
+def test_what_else_updates_the_rest_is_said_in_the_name() -> None:
+    """Bit by bit as with the file that says the same."""
+    ends = []
+    for name, rate in (("muon_adamw", "adam_lr"), ("muon otherwise adamw(lr = 0.001)", "adamw_lr")):
+        net = network("float32", CONTEXTS[:1])
+        trainer = gluon.Trainer(
+            net.collect_params(), name, {"plain": (net.embedding,), rate: 0.01, "learning_rate": 0.02}
+        )
+        trained(net, trainer, range(3))
+        ends.append([w.tobytes() for w in weights(net)])
+    assert ends[0] == ends[1]
+
+
 def test_a_vector_that_an_optimizer_of_matrices_cannot_update_is_named() -> None:
     net = network("float32", CONTEXTS[:1])
     trainer = gluon.Trainer(net.collect_params(), "soap")

@@ -43,7 +43,10 @@ update:
 }
 
 
-@pytest.mark.parametrize("name", [*COMPOSED, "adam with lookahead(k = 3, alpha = 0.25), ema"])
+CHAINS = ("adam with lookahead(k = 3, alpha = 0.25), ema", "galore otherwise adamw(lr = 3e-4) as adam with ema")
+
+
+@pytest.mark.parametrize("name", [*COMPOSED, *CHAINS])
 def test_the_composed_text(name: str, golden: Callable[[Path, str], None]) -> None:
     source = flatten(Source(name, COMPOSED[name])).source if name in COMPOSED else pipeline.chain(name)
     text = format_text(source)

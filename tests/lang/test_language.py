@@ -241,7 +241,7 @@ def test_every_line_and_option_has_an_entry() -> None:
     assert rules == {*syntax.HEADS, "repeat"}
     grammar = list(parser.read_grammar((LANG / "spec.lark").read_text(encoding="utf-8")))
     options = {method: symbols for origin, symbols, method in grammar if origin == "option"}
-    assert set(options) == {"doc", "alias", "interval", "words", "condition"}
+    assert set(options) == {"doc", "alias", "interval", "words", "parts", "condition"}
     rows = {section: {row[0] for row in tables(section)[-1].rows} for section in ("param", "flag", "state")}
     text, alias, interval, off = '`"text"`', "`alias A, B`", "`in [low, high)`", "`zero off`"
     follows = "`follows lr`"
@@ -254,7 +254,7 @@ def test_every_line_and_option_has_an_entry() -> None:
 @pytest.mark.parametrize(
     ("line", "takes"),
     [
-        ("optimizer X {}", {"alias", "text"}),
+        ("optimizer X {}", {"for", "alias", "text"}),
         ("param p = none {}", {"in", "alias", "zero off", "follows lr", "text"}),
         ("flag f = true {}", {"text"}),
         ("state s = 0 {}", {"if", "text"}),
@@ -269,6 +269,7 @@ def test_a_declaration_takes_these_options(line: str, takes: set[str]) -> None:
         "in": "in [0, 1]",
         **{words: words for words in ("zero off", "follows lr")},
         "if": "if f",
+        "for": "for f otherwise w",
     }
     refused = set()
     for name, option in options.items():

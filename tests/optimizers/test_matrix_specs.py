@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import torch
 
 import optgen
 import optgen.torch
+from optgen import specfiles
 from tests.optimizers import matrices
 from tests.optimizers.matrices import LR, WD, Array, Kept
+from tests.sweeps import swept
 
 SHAPES = [(6, 5), (5, 6), (4, 4), (1, 7), (40, 70), (70, 40)]
 STEPS = 7
@@ -155,14 +158,15 @@ def test_the_number_of_threads_changes_no_bit_of_factorizations(set_threads: Cal
     assert all(np.array_equal(a, b) for other in found[1:] for a, b in zip(found[0], other, strict=True))
 
 
-def test_one_rule_updates_matrices_by_muon_and_the_rest_by_adamw() -> None:
+@pytest.mark.parametrize("filters", [True, False])
+def test_one_rule_updates_matrices_by_muon_and_the_rest_by_adamw(filters: bool) -> None:
     rng = np.random.default_rng(5)
-    shapes = [(6, 5), (5,), (4, 7), (8, 8), ()]
+    shapes = [(6, 5), (5,), (4, 7), (8, 8), (), (3, 2, 3, 3)]
     weights, grads = ([rng.normal(size=s).astype("f") for s in shapes] for _ in range(2))
     copies = [w.copy() for w in weights]
-    by_muon = [True, False, True, False, False]
-    step = optgen.load("muon_adamw", lr=0.05, adam_lr=0.01, wd=0.1).bind(
-        weights, grads, flags={"plain": [False, False, False, True, False]}
+    by_muon = [True, False, True, False, False, filters]
+    step = optgen.load("muon_adamw", lr=0.05, adam_lr=0.01, wd=0.1, filters=filters).bind(
+        weights, grads, flags={"plain": [False, False, False, True, False, False]}
     )
     assert [x is not None for x in step.state.arrays["muon_m"]] == by_muon
     steps = []
@@ -173,7 +177,38 @@ def test_one_rule_updates_matrices_by_muon_and_the_rest_by_adamw() -> None:
     for _ in range(3):
         for run in (step, *steps):
             run()
-    assert all(map(np.array_equal, weights, copies)) and list(step.state.t) == [3] * 5
+    assert all(map(np.array_equal, weights, copies)) and list(step.state.t) == [3] * 6
+
+
+OF_FILTERS = [
+    name for name in specfiles.available("matrix") if "filters" in {f.name for f in optgen.load(name).spec.flags}
+]
+
+
+@pytest.mark.parametrize("name", swept(OF_FILTERS, ["matrix/normuon", "matrix/soap_adamw"]))
+def test_a_filter_is_the_matrix_of_its_rows(name: str) -> None:
+    """Of each order of memory, in PyTorch's class; and one of batches of channels alone."""
+    rng = np.random.default_rng(6)
+    shapes = [(6, 2, 3, 3), (12, 2, 1, 2), (4, 3, 2), (5, 1, 1, 5)]
+    weights, grads = ([rng.normal(size=s) for s in shapes] for _ in range(2))
+    flat, flat_grads = ([x.reshape(len(x), -1).copy() for x in some] for some in (weights, grads))
+    ordered = [torch.from_numpy(w.copy()) for w in weights]
+    params = [torch.nn.Parameter(w.to(memory_format=torch.channels_last) if w.dim() == 4 else w) for w in ordered]
+    given: dict[str, Any] = {"r": 2} if name in ("matrix/dion", "matrix/galore", "matrix/apollo") else {}
+    cls: Any = optgen.torch.optimizer(name)
+    rule, optimizer = optgen.load(name, "float64", lr=0.05, **given), cls(params, lr=0.05, **given)
+    steps = rule.bind(weights, grads), rule.bind(flat, flat_grads)
+    for _ in range(3):
+        for g, own, p in zip(grads, flat_grads, params, strict=True):
+            g[...] = rng.normal(size=g.shape)
+            own[...] = g.reshape(own.shape)
+            p.grad = torch.from_numpy(g.copy())
+        for step in (*steps, optimizer.step):
+            step()
+    for w, own, p in zip(weights, flat, params, strict=True):
+        assert np.array_equal(w.reshape(own.shape), own) and np.array_equal(p.detach().numpy(), w)
+    with pytest.raises(ValueError, match="is for matrices") if "_adamw" not in name else nullcontext():
+        optgen.load(name, "float64", **given, filters=False).init(weights[:1])
 
 
 def test_a_state_of_a_large_embedding_says_how_large_it_is() -> None:

@@ -20,7 +20,7 @@ import optgen
 import optgen.torch
 
 SHAPES = ((7, 5), (1, 30), (3,), (64, 300), (33, 16), (9, 12), (0, 4), (2, 3, 5), (16, 16))
-"""Vectors and batches are elementwise in `muon_adamw`, as are the matrices of its second group."""
+"""Vectors are elementwise in `muon_adamw`, as are the matrices of its second group; the filter is a matrix."""
 MATRICES = tuple(shape for shape in SHAPES if len(shape) > 1)
 PHASED = """\
 optimizer Phased "a matrix in two phases, the second of which factorizes"
