@@ -9,6 +9,7 @@ from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source, SpecErrors
+from optgen.execute.choice import Restarts
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.protocols import Platform
 from optgen.execute.rule import UpdateRule
@@ -32,7 +33,7 @@ def load(
     master: bool = False,
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
-    blocks_by_row: bool = False,
+    blocks_by_row: Restarts = False,
     scales_gradient: bool = False,
     matmul: str = "float32",
     **values: Any,
@@ -49,7 +50,8 @@ def load(
     the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With
     `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`,
     the blocks of quantized states restart at each row, so that a matrix can be cut between any two rows; those of
-    parameters with rows of less than 256 elements are then float32, too. `matmul` says how float32 matrices are
+    parameters with rows of less than 16 elements are then float32, too. With `blocks_by_row="long"` they restart at
+    rows of 256 elements and more only. `matmul` says how float32 matrices are
     multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
     `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
     compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from optgen import arguments, groups, pipeline
 from optgen.arguments import Arguments
@@ -26,6 +26,11 @@ from optgen.shapes import sizes
 SMALLEST_QUANTIZED = 4096
 """Quantized states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless
 the spec sums over parameters."""
+SHORTEST_RESTARTED = 16
+"""Where the blocks of codes restart at every row, a row of fewer elements would be mostly its scale: its states are
+float32."""
+Restarts = bool | Literal["long"]
+"""At which rows the blocks of codes restart: at all, at none, or at those of 256 elements and more."""
 FLOPS_OF_AN_ELEMENT = 256
 """So many operations of products take the time in which an elementwise update reads and writes one element: 28 bytes
 for adam, of the tens of gigabytes in a second that memory has where products have some hundred GFLOP/s."""
@@ -39,7 +44,8 @@ class KernelChoice:
     `target` is the platform that they are compiled for, by default the CPU. With `scales_gradient`, steps multiply
     every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized states
     restart at each row, so that a matrix can be cut between any two rows; those of parameters with rows of less than
-    256 elements are float32 instead, unless the spec sums over parameters. `matmul` is as for `load`. A variant is
+    SHORTEST_RESTARTED elements are float32 instead, unless the spec sums over parameters. With "long" they restart at
+    rows of 256 elements and more, and run on from one shorter row to the next. `matmul` is as for `load`. A variant is
     compiled once, when a parameter needs it.
     """
 
@@ -52,7 +58,7 @@ class KernelChoice:
         master: bool = False,
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
-        blocks_by_row: bool = False,
+        blocks_by_row: Restarts = False,
         scales_gradient: bool = False,
         matmul: str = "float32",
     ) -> None:
@@ -133,6 +139,12 @@ class KernelChoice:
         if self.spec.phases or self.spec.refuses_sparse:
             return False
         return self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
+
+    def restarts_at_rows(self, shape: Sequence[int]) -> bool:
+        """Whether the blocks of codes in the states of a parameter of this shape restart at each row."""
+        if self.blocks_by_row == "long":
+            return row_length(shape, self.spec.last_two) >= QUANT_BLOCK
+        return self.blocks_by_row
 
     def states_of(self, shape: Sequence[int]) -> tuple[StateDecl, ...]:
         """The states of a parameter of this shape."""
@@ -228,7 +240,7 @@ class KernelChoice:
                 raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
             found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, boxes=boxes, **how))
             if own_piece is not None:
-                piece.check(own_piece, param, found[-1], blocks_by_row=self.blocks_by_row)
+                piece.check(own_piece, param, found[-1], blocks_by_row=self.restarts_at_rows(shape))
         return found
 
     def _sized(
@@ -272,7 +284,7 @@ class KernelChoice:
         """Whether quantized states are float32 for this shape. Parameters that share values have one kernel for all."""
         if self._joins_params:
             return False
-        short = self.blocks_by_row and row_length(shape, self.spec.last_two) < QUANT_BLOCK
+        short = self.blocks_by_row is True and row_length(shape, self.spec.last_two) < SHORTEST_RESTARTED
         return short or math.prod(shape) < SMALLEST_QUANTIZED
 
     def _restarts(
@@ -286,7 +298,7 @@ class KernelChoice:
     ) -> bool:
         """Whether the kernel has to know where rows begin because blocks of codes restart there, as they do not by
         themselves. One that can update some rows alone knows it anyway."""
-        if not self.blocks_by_row or self._is_small(shape):
+        if not (self.restarts_at_rows(shape) or (self.blocks_by_row and self._joins_params)) or self._is_small(shape):
             return False
         if not any(STORAGES[x].block for x in self.storage.values()):
             return False

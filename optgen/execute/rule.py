@@ -72,7 +72,9 @@ class UpdateRule(KernelChoice):
         device: Device,
     ) -> State:
         kernels = self.kernels(params, sparse, flags, pieces)
-        by_row = [self.blocks_by_row or (x and kernel.native.lazy) for x, kernel in zip(sparse, kernels, strict=True)]
+        shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
+        restarts = map(self.restarts_at_rows, shapes)
+        by_row = [x or (y and k.native.lazy) for x, y, k in zip(restarts, sparse, kernels, strict=True)]
         return states.initial(kernels, params, by_row, self.values, device)
 
     def bind(

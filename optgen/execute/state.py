@@ -154,7 +154,7 @@ def tensors(
         for name, b in kernel.states.items():
             find = device.host_tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
-        in_rows = _is_by_row(kernel, own) and _can_restart(kernel, param)
+        in_rows = _is_by_row(kernel, own) and can_restart(kernel, param.shape)
         for name, b in kernel.states.items():
             _check(own[name], b, param, storage.shape_of(b, param.shape, in_rows, kernel.native.last_two))
     for name, column in found.items():
@@ -172,9 +172,9 @@ def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bo
     return any((t := tensors[name]) is not None and len(t.shape) == 2 for name in kernel.scales)
 
 
-def _can_restart(kernel: LoadedKernel, param: Tensor) -> bool:
-    """Whether a kernel can update a parameter whose blocks of codes restart at each row."""
-    length = storage.row_length(param.shape, kernel.native.last_two)
+def can_restart(kernel: LoadedKernel, shape: Sequence[int]) -> bool:
+    """Whether a kernel can update a parameter of this shape whose blocks of codes restart at each row."""
+    length = storage.row_length(shape, kernel.native.last_two)
     return kernel.native.lazy or kernel.variant.by_row or not length % QUANT_BLOCK
 
 

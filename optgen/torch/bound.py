@@ -130,9 +130,11 @@ class BoundTensors:
             if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
+                by_row, values = restarts_at_rows(self.rule, memory), self.rule.values
                 bound = states.bindable(
-                    self._kernels[i], kept, memory, self.rule.values, shared, self._keys, capturable=self.is_capturable
-                )
+                    self._kernels[i], kept, memory, values, shared, self._keys, by_row=by_row,
+                    capturable=self.is_capturable,
+                )  # fmt: skip
             except OtherShapeError as error:
                 raise ValueError(f"params[{i}]: {error}{self._what_is_fixed()}") from error
             except (TypeError, ValueError) as error:
@@ -337,6 +339,12 @@ def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:
     """The kernel of a parameter, whose flags and states are those of the whole one."""
     box = box_of(memory.param)
     return rule.kernel(tuple(memory.tensor.shape) if box is None else box.shape, piece=box)
+
+
+def restarts_at_rows(rule: UpdateRule, memory: ParamMemory) -> bool:
+    """Whether the blocks of codes in a parameter's states restart at each row."""
+    box = box_of(memory.param)
+    return rule.restarts_at_rows(tuple(memory.tensor.shape) if box is None else box.shape)
 
 
 def _numbered_kernel(rule: UpdateRule, memory: ParamMemory, i: int) -> LoadedKernel:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from optgen.execute.choice import Restarts
 from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
 from optgen.execute.transaction import Transaction
@@ -17,7 +18,7 @@ from optgen.torch.bound import BoundTensors
 from optgen.torch.memory import check_flat, check_layout, is_flat, is_zero, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
-from optgen.torch.rules import Owner, decode_states, load
+from optgen.torch.rules import Owner, blocks_by_row, decode_states, decode_uncoded, load
 from optgen.torch.spelling import naming
 from optgen.torch.state import forget_unused
 from optgen.torch.values import NO_CHANGES, GroupValues, check_capture, same_objects
@@ -257,7 +258,7 @@ class GroupStep:
             if len(buckets) > 1:
                 kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
                 raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
-        rules = [self._rule(members[0], values_of[id(members[0])]) for members in buckets.values()]
+        rules = [self._rule(members[0], values_of[id(members[0])], key[-2]) for key, members in buckets.items()]
         self._decode_states()
         self._new_states = []
         found: list[BoundGroups] = []
@@ -307,7 +308,7 @@ class GroupStep:
 
     def _buckets(self, params: Sequence[torch.Tensor], values_of: Mapping[int, GroupValues]) -> Buckets:
         """The parameters that are bound together, by the kind of their group, dtype, device, sharding, dtype of
-        scalars, and whether by row."""
+        scalars, restarts of blocks, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
         kinds = {id(values): values.kind for values in self._values}
@@ -326,16 +327,18 @@ class GroupStep:
                 )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
             kind = kinds[id(values_of[id(p)])]
-            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
+            blocks = blocks_by_row(p, by_row=by_row)
+            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, blocks, by_row), []).append(p)
         return buckets
 
-    def _rule(self, like: torch.Tensor, values: GroupValues) -> UpdateRule:
+    def _rule(self, like: torch.Tensor, values: GroupValues, blocks: Restarts) -> UpdateRule:
         """The rule for parameters like this one, with the values of its group."""
         optimizer = self._optimizer
         flags = optimizer.state_keys.rule_flags(optimizer.state.get(like, {}))
         scales = self._scales_gradient or values.flips_gradient
         with naming([like], optimizer.describe):
-            return load(optimizer, like, values.arguments, values.options, scales_gradient=scales, **flags)
+            options = values.options
+            return load(optimizer, like, values.arguments, options, scales_gradient=scales, blocks=blocks, **flags)
 
     def _decode_states(self) -> None:
         """Have groups that now keep their states otherwise hold numbers in place of codes."""
@@ -349,6 +352,7 @@ class GroupStep:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
         self._separate_states(params, kept)
+        decode_uncoded(optimizer, rule, params, optimizer.state, values)
         with naming([p for p in params if p.grad is not None] if sparse else params, optimizer.describe):
             bound = BoundTensors(
                 rule,
@@ -422,7 +426,13 @@ class GroupStep:
 
 
 def _kind(
-    kind: Any, dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool
+    kind: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+    sharding: Any,
+    scalar_dtype: torch.dtype,
+    blocks: Restarts,
+    by_row: bool,
 ) -> str:
     """What the parameters of a bucket have in common, in words."""
     layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")

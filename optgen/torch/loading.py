@@ -14,13 +14,13 @@ from optgen.execute.rule import UpdateRule
 from optgen.model import Kind, StateDecl
 from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
-from optgen.torch.bound import kernel_of, memory_of
+from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.features import with_huge_pages
 from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
 from optgen.torch.memory import check_flat, check_layout, is_dtensor, is_here
 from optgen.torch.owned import make_owned
 from optgen.torch.owners import is_owned
-from optgen.torch.rules import Owner, decode_states, has_memory, load
+from optgen.torch.rules import Owner, blocks_by_row, decode_states, decode_uncoded, has_memory, load
 from optgen.torch.spelling import OPTIONS, STORAGE_OPTIONS, naming
 from optgen.torch.state import MASTER, STEP
 from optgen.torch.values import GroupValues, options_of
@@ -119,10 +119,12 @@ def make_states(
             continue
         with naming([p], optimizer.describe):
             check_layout(p)
-            rule = rules.get((p.dtype, p.device))
+            alike = p.dtype, p.device, blocks_by_row(p)
+            rule = rules.get(alike)
             if rule is None:
-                rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
+                rule = rules[alike] = load(optimizer, p, values.arguments, values.options)
             check_flat(rule, p)
+            decode_uncoded(optimizer, rule, [p], state, values)
             if is_owned(rule, p):
                 owned.setdefault(rule, []).append(p)
                 state.setdefault(p, {})
@@ -148,7 +150,8 @@ def _make_state(
         if keys.has_step:
             count_of(kept.get(STEP, 0), STEP)
             kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
-        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
+        by_row = restarts_at_rows(rule, memory)
+        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys, by_row=by_row)
         for given in optimizer.spec.inputs:
             if given.name in kept:
                 kept[given.name] = states.values_like(memory, given.name, kept[given.name])

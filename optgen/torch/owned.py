@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from optgen.execute.rule import UpdateRule
 from optgen.torch import state as states
-from optgen.torch.bound import BoundTensors, kernel_of, memory_of
+from optgen.torch.bound import BoundTensors, kernel_of, memory_of, restarts_at_rows
 from optgen.torch.forms import count_of, step_tensor
 from optgen.torch.memory import has_sparse_rows, is_dtensor, local_tensor, placed_like, sharding_of
 from optgen.torch.owners import Owners, ShardGroup, Traveller, from_owners
@@ -200,7 +200,8 @@ def make_owned(
 
 def _bindable(rule: UpdateRule, whole: torch.Tensor, kept: Kept, keys: StateKeys) -> None:
     memory = memory_of(rule, whole)
-    states.bindable(kernel_of(rule, memory), kept, memory, rule.values, {}, keys)
+    by_row = restarts_at_rows(rule, memory)
+    states.bindable(kernel_of(rule, memory), kept, memory, rule.values, {}, keys, by_row=by_row)
 
 
 # ---------------------------------------------------------------- the step

@@ -11,13 +11,16 @@ import torch
 
 from optgen import api
 from optgen.arguments import Arguments
+from optgen.execute.choice import Restarts
 from optgen.execute.rule import UpdateRule
 from optgen.execute.tensors.donation import check_donated
 from optgen.ir.types import COMPUTE
 from optgen.model import Optimizer
-from optgen.torch.forms import SCALE, decode_codes
+from optgen.torch.bound import kernel_of
+from optgen.torch.codes import decode_codes
+from optgen.torch.forms import SCALE
 from optgen.torch.hooks import GpuScaler
-from optgen.torch.memory import ParamMemory, is_here, local_tensor
+from optgen.torch.memory import ParamMemory, is_dtensor, is_flat, is_here, local_tensor
 from optgen.torch.owners import Owners
 from optgen.torch.spelling import Spelling, naming
 from optgen.torch.state import StateKeys
@@ -75,6 +78,12 @@ def has_memory(param: torch.Tensor) -> bool:
     return is_here(param) and (param.is_floating_point() or param.is_complex())
 
 
+def blocks_by_row(param: torch.Tensor, *, by_row: bool = False) -> Restarts:
+    """At which rows the blocks of codes of a parameter's states restart: at all rows of one that may be cut between
+    any two, or is updated by row."""
+    return True if by_row or is_dtensor(param) or is_flat(param) else "long"
+
+
 def load(
     optimizer: Owner,
     like: torch.Tensor,
@@ -83,10 +92,11 @@ def load(
     *,
     dtype: str = "",
     scales_gradient: bool = False,
+    blocks: Restarts | None = None,
     **flags: bool,
 ) -> UpdateRule:
     """A rule for parameters of this one's device, and of its dtype or another, with a group's values and options, and
-    further flags.
+    further flags. `blocks`: at which rows those of codes restart, by default as this parameter needs it.
 
     ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
     """
@@ -106,7 +116,7 @@ def load(
             storage=optimizer.state_keys.storage_names(options.storages),
             target=like.device.type,
             scales_gradient=scales_gradient,
-            blocks_by_row=True,
+            blocks_by_row=blocks_by_row(like) if blocks is None else blocks,
             matmul=matmul,
             **{**values, **given.chosen, **optimizer.rule_flags(matmul), **flags},
         )
@@ -169,9 +179,23 @@ def decode_states(
     for p in params:
         if any(key.endswith(SCALE) for key in state.get(p, ())):
             # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
-            rule = load(optimizer, p, given, options, dtype="float32")
-            kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
-            decode_codes(kernel, state[p], optimizer.state_keys.key_of, p)
+            # Whatever has codes has them where blocks may run on from row to row.
+            rule = load(optimizer, p, given, options, dtype="float32", blocks="long")
+            decode_codes(kernel_of(rule, ParamMemory(p)), state[p], optimizer.state_keys.key_of, p)
+
+
+def decode_uncoded(
+    optimizer: Owner,
+    rule: UpdateRule,
+    params: Iterable[torch.Tensor],
+    state: Mapping[torch.Tensor, dict[str, Any]],
+    values: GroupValues,
+) -> None:
+    """Have the states of parameters hold float32 numbers in place of codes where this rule has none: for short rows at
+    which blocks would restart, as those of a vector that is sharded or gets sparse gradients."""
+    for p in params:
+        if any(key.endswith(SCALE) for key in state.get(p, ())) and not kernel_of(rule, ParamMemory(p)).is_quantized:
+            decode_states(optimizer, [p], state, values.arguments, values.options)
 
 
 # ---------------------------------------------------------------- gradients that are given away

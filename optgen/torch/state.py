@@ -12,10 +12,10 @@ from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
+from optgen.torch.codes import Blocks, bindable_codes
 from optgen.torch.forms import (
     SCALE,
     OtherShapeError,
-    bindable_codes,
     bindable_history,
     check_tensor,
     lies_like,
@@ -112,16 +112,19 @@ def bindable(
     shared: dict[str, torch.Tensor],
     keys: StateKeys,
     *,
+    by_row: bool,
     capturable: bool = False,
 ) -> dict[str, torch.Tensor]:
     """The tensors to bind for each state of a parameter, as its kernel has them.
 
     `kept` is `optimizer.state[p]`. A tensor that is there is used, converted if it has another dtype, device or order;
     a missing one starts as the spec says, with these values of params. Afterwards `kept` has them all. `shared` has the
-    states that all parameters share, those of the first one after its call. With `capturable`, states of kind host are
-    on the parameter's device. ValueError names a tensor that does not fit.
+    states that all parameters share, those of the first one after its call. With `by_row`, blocks of codes restart at
+    each row. With `capturable`, states of kind host are on the parameter's device. ValueError names a tensor that does
+    not fit.
     """
     bound: dict[str, torch.Tensor] = {}
+    blocks = Blocks.of(kernel, tuple(memory.tensor.shape), by_row=by_row)
     for b in kernel.states.values():
         key, scale_key = keys.key_of(b.name), keys.key_of(b.name + SCALE)
         if b.is_scale:
@@ -132,9 +135,7 @@ def bindable(
             start = start_of(b, values)
             kept[key], bound[b.name] = bindable_history(int(b.entries), key, kept.get(key), memory, start, _dtype(b))
         elif b.is_quantized:
-            kept[key], kept[scale_key] = bindable_codes(
-                b, key, kept, memory, start_of(b, values), kernel.native.last_two
-            )
+            kept[key], kept[scale_key] = bindable_codes(b, key, kept, memory, start_of(b, values), blocks)
             found = local_tensor(kept[key])
             bound[b.name] = found if b.format.is_packed else memory.like_bound(found)
             bound[b.name + SCALE] = local_tensor(kept[scale_key])
@@ -183,9 +184,11 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = bindable_codes(b, key, {}, memory, "w", kernel.native.last_two)
+            factors = local_tensor(kept[keys.key_of(b.name + SCALE)])
+            blocks = Blocks(factors.dim() == 2, False, kernel.native.last_two)
+            coded, scales = bindable_codes(b, key, {}, memory, "w", blocks)
             local_tensor(kept[key]).copy_(local_tensor(coded))
-            local_tensor(kept[keys.key_of(b.name + SCALE)]).copy_(local_tensor(scales))
+            factors.copy_(local_tensor(scales))
         else:
             local_tensor(kept[key]).copy_(local_tensor(_elements(b, key, None, memory, values)))
 

@@ -49,7 +49,10 @@ SAID = {
         f"`OPTGEN_CACHE_SIZE` bytes ({cache.LIMIT >> 20}M by default)",
         f"more than {compare.CLEAR_GAIN:.0%} beyond the noise",
     ],
-    "pytorch.md": [f"Tensors of less than {choice.SMALLEST_QUANTIZED} elements", f"have less than {QUANT_BLOCK}, keep"],
+    "pytorch.md": [
+        f"Tensors of less than {choice.SMALLEST_QUANTIZED} elements",
+        f"each row of {QUANT_BLOCK} elements or more",
+    ],
     "cuda.md": [
         f"a warp takes a block of {ir.BLOCK} elements",
         f"a warp takes {ir.ROW_BLOCK} rows of {ir.LANES} columns",

@@ -247,8 +247,9 @@ def test_states_in_fewer_bits(name: str, row_sparse: bool) -> None:
 
 @pytest.mark.parametrize("name", ["int8_dynamic", "int8_linear", "int4_dynamic"])
 def test_states_in_codes_begin_at_4096_elements(name: str) -> None:
-    """In whatever shape; with blocks by row also at rows of 256. Specs that sum over parameters have codes for all."""
-    shapes = [(4095,), (4096,), (63, 65), (64, 64), (16, 255), (17, 255), (16, 256), (1, 2, 2048), ()]
+    """In whatever shape; where blocks restart at all rows also at rows of 16. Specs that sum over parameters have codes
+    for all."""
+    shapes = [(4095,), (4096,), (63, 65), (64, 64), (16, 255), (17, 255), (16, 256), (1, 2, 2048), (274, 15), ()]
     params = [np.zeros(shape, np.float32) for shape in shapes]
 
     def coded(name_of_spec: str, state: str, **how: Any) -> list[tuple[int, ...]]:
@@ -259,9 +260,9 @@ def test_states_in_codes_begin_at_4096_elements(name: str) -> None:
         }  # fmt: skip
         return [shape for shape, x in zip(shapes, numbers, strict=True) if x.dtype == np.uint8]
 
-    large = [(4096,), (64, 64), (17, 255), (16, 256), (1, 2, 2048)]
-    assert coded("adam", "v") == large
-    assert coded("adam", "v", blocks_by_row=True) == [(16, 256), (1, 2, 2048)]  # a vector has rows of 1
+    large = [(4096,), (64, 64), (17, 255), (16, 256), (1, 2, 2048), (274, 15)]
+    assert coded("adam", "v") == coded("adam", "v", blocks_by_row="long") == large
+    assert coded("adam", "v", blocks_by_row=True) == large[1:-1]  # a vector has rows of 1
     assert coded("prodigy", "v") == shapes
 
 

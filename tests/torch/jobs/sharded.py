@@ -94,6 +94,7 @@ def same() -> None:
                 compare(name, options, mesh, placements, exact=exact)
         if not exact:
             refuse_codes(mesh, placements)
+    codes_move()
     if dist.get_world_size() > 1:
         matrices()
 
@@ -122,7 +123,9 @@ def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: li
     """Train sharded parameters with the gradients that whole ones got."""
     along = max((p.dim for p in placements if isinstance(p, Shard)), default=0)
     shapes = MATRICES if along else SHAPES
-    whole, states = trained_whole(CASES.index((name, options)), shapes)
+    of_codes = "int" in str(options.get("storage"))
+    case = CASES.index((name, options))
+    whole, states = trained_replicas(name, options, mesh) if of_codes else trained_whole(case, shapes)
     sharded = [torch.nn.Parameter(distribute_tensor(x, mesh, placements)) for x in values(shapes, 0)]
     optimizer = optgen.torch.optimizer(name)(sharded, **options)
     for step in range(STEPS):
@@ -137,7 +140,70 @@ def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: li
             own = states[k][key]
             assert tuple(x.shape) == tuple(own.shape), (name, key, x.shape, own.shape)
             if exact:
-                assert torch.equal(x.full_tensor() if isinstance(x, DTensor) else x, own), (name, key)
+                assert torch.equal(whole_of(x), own), (name, key)
+
+
+def trained_replicas(
+    name: str, options: dict[str, Any], mesh: DeviceMesh
+) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
+    """DTensors that every rank has whole, whose blocks of codes are those of shards, and the states of each."""
+    everywhere = [Replicate()] * mesh.ndim
+    params = [torch.nn.Parameter(distribute_tensor(x, mesh, everywhere)) for x in values(SHAPES, 0)]
+    optimizer = optgen.torch.optimizer(name)(params, **options)
+    for step in range(STEPS):
+        for p, grad in zip(params, values(SHAPES, step + 1), strict=True):
+            p.grad = distribute_tensor(grad, mesh, everywhere)
+        optimizer.step()
+    found = [{key: whole_of(x) for key, x in optimizer.state[p].items()} for p in params]
+    return [whole_of(p.detach()) for p in params], found
+
+
+def single(optimizer: torch.optim.Optimizer, param: torch.Tensor) -> dict[str, Any]:
+    """What a state dict of one parameter has."""
+    (group,) = optimizer.state_dict()["param_groups"]
+    return {"state": {0: dict(optimizer.state[param])}, "param_groups": [{**group, "params": [0]}]}
+
+
+def whole_of(x: torch.Tensor) -> torch.Tensor:
+    return x.full_tensor() if isinstance(x, DTensor) else x
+
+
+def codes_move() -> None:
+    """Codes of whole parameters, whose blocks run on over short rows, become those of shards: the numbers that they
+    stand for, encoded by row. Those of shards go on, bit by bit, where the parameter is whole."""
+    mesh, shapes = init_device_mesh("cpu", (dist.get_world_size(),)), ((130, 70), (9001,), (700, 6), (15, 301))
+    adam = optgen.torch.optimizer("adam")
+    make = functools.partial(adam, storage={"m": "int4_dynamic", "v": "int8_linear"})
+
+    def step(optimizer: Any, number: int) -> None:
+        for p, grad in zip(optimizer.param_groups[0]["params"], values(shapes, number), strict=True):
+            p.grad = distribute_tensor(grad, mesh, p.placements) if isinstance(p, DTensor) else grad
+        optimizer.step()
+
+    whole = make([torch.nn.Parameter(x) for x in values(shapes, 0)])
+    step(whole, 1)
+    parts = [torch.nn.Parameter(distribute_tensor(x, mesh, [Shard(0)])) for x in values(shapes, 0)]
+    sharded, numbers = make(parts), adam([torch.nn.Parameter(x) for x in values(shapes, 0)])
+    for optimizer in (sharded, numbers):
+        optimizer.load_state_dict(whole.state_dict())
+    assert [len(sharded.state[p]) for p in parts] == [5, 3, 3, 5], "rows of less than 16 elements have no codes"
+    for p, q in zip(parts, numbers.param_groups[0]["params"], strict=True):
+        decoded = adam([p])
+        decoded.load_state_dict(single(sharded, p))
+        for key in ("m", "v"):
+            found, expected = whole_of(decoded.state[p][key]), numbers.state[q][key]
+            if len(sharded.state[p]) == 3:
+                assert torch.equal(found, expected), (key, tuple(q.shape))
+            torch.testing.assert_close(found, expected, rtol=0.07, atol=0.05)
+    step(sharded, 2)
+    back = make([torch.nn.Parameter(whole_of(p.detach()).clone()) for p in parts])
+    saved = sharded.state_dict()
+    saved["state"] = {k: {key: whole_of(x) for key, x in kept.items()} for k, kept in saved["state"].items()}
+    back.load_state_dict(saved)
+    for optimizer in (sharded, back):
+        step(optimizer, 3)
+    for p, q in zip(parts, back.param_groups[0]["params"], strict=True):
+        assert torch.equal(whole_of(p.detach()), q) or len(sharded.state[p]) == 3, tuple(q.shape)
 
 
 @functools.cache
