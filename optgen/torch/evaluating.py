@@ -17,12 +17,12 @@ from optgen.execute.state import State
 from optgen.expressions import Call, walk
 from optgen.model import Optimizer
 from optgen.torch import state as states
-from optgen.torch.bound import kernel_of, memory_of
+from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.forms import count_of
 from optgen.torch.memory import box_of, is_here, local_tensor, sharding_of
 from optgen.torch.owned import states_in_shards, take_whole
 from optgen.torch.owners import ShardGroup, Traveller, from_owners, is_owned, to_owners
-from optgen.torch.rules import Owner, dtype_of, load
+from optgen.torch.rules import Owner, blocks_by_row, dtype_of, load
 from optgen.torch.spelling import naming
 from optgen.torch.state import STEP, StateKeys
 from optgen.torch.updating import ALONE, Intent, Ranks, by_group, ranks_of
@@ -167,7 +167,7 @@ class _Found:
                 if self._count(kept):
                     self._check(p)
                     dtype = self._keys.scalar_dtype(kept)
-                    sorts.setdefault((k, p.dtype, p.device, sharding_of(p), dtype), []).append(p)
+                    sorts.setdefault((k, p.dtype, p.device, sharding_of(p), blocks_by_row(p), dtype), []).append(p)
         if len(sorts) > 1 and _sums_over_params(optimizer.spec):
             raise ValueError(
                 f"{optimizer.spec.name} evaluates with a sum over all parameters, which must be in one group, of one "
@@ -203,7 +203,10 @@ class _Found:
             arrays: dict[str, list[Any]] = {}
             for i, memory in enumerate(memories):
                 memory.load()
-                bound = states.bindable(kernels[i], every_kept[i], memory, rule.values, shared, self._keys)
+                by_row = restarts_at_rows(rule, memory)
+                bound = states.bindable(
+                    kernels[i], every_kept[i], memory, rule.values, shared, self._keys, by_row=by_row
+                )
                 for name, x in bound.items():
                     arrays.setdefault(name, [None] * len(params))[i] = x
             counts = np.array([self._count(kept) for kept in every_kept], np.int64)
