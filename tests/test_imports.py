@@ -108,6 +108,7 @@ LAYERS: dict[str, list[str]] = {
         "codes",
         "state",
         "bound",
+        "host",
         "rules",
         "owned",
         "group loading",

@@ -51,6 +51,7 @@ class ACProp(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -75,6 +76,7 @@ class ACProp(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -121,6 +123,7 @@ class ADOPT(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -146,6 +149,7 @@ class ADOPT(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -183,6 +187,7 @@ class ALIG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -206,6 +211,7 @@ class ALIG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -247,6 +253,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -271,6 +278,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -308,6 +316,7 @@ class AccSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -332,6 +341,7 @@ class AccSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -375,6 +385,7 @@ class AdEMAMix(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -401,6 +412,7 @@ class AdEMAMix(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -438,6 +450,7 @@ class AdaBelief(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -462,6 +475,7 @@ class AdaBelief(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -510,6 +524,7 @@ class AdaBound(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -536,6 +551,7 @@ class AdaBound(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -568,6 +584,7 @@ class AdaGradNorm(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -590,6 +607,7 @@ class AdaGradNorm(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -635,6 +653,7 @@ class AdaHessian(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -660,6 +679,7 @@ class AdaHessian(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -705,6 +725,7 @@ class AdaLomo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -730,6 +751,7 @@ class AdaLomo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -765,6 +787,7 @@ class AdaMod(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -788,6 +811,7 @@ class AdaMod(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -843,6 +867,7 @@ class AdaMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -873,6 +898,7 @@ class AdaMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -916,6 +942,7 @@ class AdaPNM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -941,6 +968,7 @@ class AdaPNM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -986,6 +1014,7 @@ class AdaShift(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1011,6 +1040,7 @@ class AdaShift(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1042,6 +1072,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1065,6 +1096,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1107,6 +1139,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1130,6 +1163,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1160,6 +1194,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1184,6 +1219,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1228,6 +1264,7 @@ class Adai(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1253,6 +1290,7 @@ class Adai(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1293,6 +1331,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1318,6 +1357,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1352,6 +1392,7 @@ class AdamAtan2(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1376,6 +1417,7 @@ class AdamAtan2(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1414,6 +1456,7 @@ class AdamC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1438,6 +1481,7 @@ class AdamC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1475,6 +1519,7 @@ class AdamHD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1499,6 +1544,7 @@ class AdamHD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1542,6 +1588,7 @@ class AdamMini(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1567,6 +1614,7 @@ class AdamMini(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1618,6 +1666,7 @@ class AdamP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1644,6 +1693,7 @@ class AdamP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1679,6 +1729,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1703,6 +1754,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1736,6 +1788,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1759,6 +1812,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1801,6 +1855,7 @@ class Adan(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1825,6 +1880,7 @@ class Adan(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1858,6 +1914,7 @@ class AddSign(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1881,6 +1938,7 @@ class AddSign(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1915,6 +1973,7 @@ class AggMo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -1937,6 +1996,7 @@ class AggMo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -1986,6 +2046,7 @@ class Amos(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2011,6 +2072,7 @@ class Amos(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2070,6 +2132,7 @@ class Apollo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2100,6 +2163,7 @@ class Apollo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2148,6 +2212,7 @@ class ApolloDQN(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2173,6 +2238,7 @@ class ApolloDQN(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2226,6 +2292,7 @@ class CAME(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2251,6 +2318,7 @@ class CAME(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2288,6 +2356,7 @@ class COCOB(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2311,6 +2380,7 @@ class COCOB(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2349,6 +2419,7 @@ class CautiousAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2372,6 +2443,7 @@ class CautiousAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2407,6 +2479,7 @@ class CautiousLion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2429,6 +2502,7 @@ class CautiousLion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2472,6 +2546,7 @@ class DAdaptAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2497,6 +2572,7 @@ class DAdaptAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2538,6 +2614,7 @@ class DAdaptLion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2561,6 +2638,7 @@ class DAdaptLion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2607,6 +2685,7 @@ class DAdaptSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2631,6 +2710,7 @@ class DAdaptSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2668,6 +2748,7 @@ class DCASGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2691,6 +2772,7 @@ class DCASGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2727,6 +2809,7 @@ class DiffGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2750,6 +2833,7 @@ class DiffGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2789,6 +2873,7 @@ class Dion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2815,6 +2900,7 @@ class Dion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2852,6 +2938,7 @@ class DoG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2875,6 +2962,7 @@ class DoG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2909,6 +2997,7 @@ class DoWG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2931,6 +3020,7 @@ class DoWG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -2963,6 +3053,7 @@ class EFSignSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -2984,6 +3075,7 @@ class EFSignSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3029,6 +3121,7 @@ class ExtraAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3052,6 +3145,7 @@ class ExtraAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3087,6 +3181,7 @@ class ExtraGradient(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3108,6 +3203,7 @@ class ExtraGradient(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3150,6 +3246,7 @@ class FAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3175,6 +3272,7 @@ class FAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3210,6 +3308,7 @@ class FOCUS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3233,6 +3332,7 @@ class FOCUS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3274,6 +3374,7 @@ class FTML(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3297,6 +3398,7 @@ class FTML(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3331,6 +3433,7 @@ class Fromage(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3352,6 +3455,7 @@ class Fromage(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3395,6 +3499,7 @@ class Ftrl(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3418,6 +3523,7 @@ class Ftrl(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3465,6 +3571,7 @@ class GaLore(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -3493,6 +3600,7 @@ class GaLore(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -3528,6 +3636,7 @@ class Grams(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3551,6 +3660,7 @@ class Grams(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3592,6 +3702,7 @@ class Gravity(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3615,6 +3726,7 @@ class Gravity(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3645,6 +3757,7 @@ class GroupAdaGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3666,6 +3779,7 @@ class GroupAdaGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3706,6 +3820,7 @@ class IVON(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3730,6 +3845,7 @@ class IVON(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3763,6 +3879,7 @@ class Kate(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3786,6 +3903,7 @@ class Kate(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3834,6 +3952,7 @@ class LAMB(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3860,6 +3979,7 @@ class LAMB(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3908,6 +4028,7 @@ class LANS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -3933,6 +4054,7 @@ class LANS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -3976,6 +4098,7 @@ class LARC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4001,6 +4124,7 @@ class LARC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4049,6 +4173,7 @@ class LARS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4075,6 +4200,7 @@ class LARS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4133,6 +4259,7 @@ class LBSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4161,6 +4288,7 @@ class LBSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4197,6 +4325,7 @@ class LDoG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4220,6 +4349,7 @@ class LDoG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4253,6 +4383,7 @@ class LaProp(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4276,6 +4407,7 @@ class LaProp(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4308,6 +4440,7 @@ class Lion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4330,6 +4463,7 @@ class Lion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4367,6 +4501,7 @@ class MADGRAD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4390,6 +4525,7 @@ class MADGRAD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4431,6 +4567,7 @@ class MARS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4455,6 +4592,7 @@ class MARS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4509,6 +4647,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4534,6 +4673,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
@@ -4605,6 +4745,7 @@ class MuonAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4642,6 +4783,7 @@ class MuonAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4699,6 +4841,7 @@ class MuonBatched(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4729,6 +4872,7 @@ class MuonBatched(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4784,6 +4928,7 @@ class MuonClip(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4815,6 +4960,7 @@ class MuonClip(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4850,6 +4996,7 @@ class NAG(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4872,6 +5019,7 @@ class NAG(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4915,6 +5063,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4940,6 +5089,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -4974,6 +5124,7 @@ class NAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -4997,6 +5148,7 @@ class NAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5029,6 +5181,7 @@ class NSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5051,6 +5204,7 @@ class NSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5083,6 +5237,7 @@ class NoisySGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5106,6 +5261,7 @@ class NoisySGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5157,6 +5313,7 @@ class NorMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5186,6 +5343,7 @@ class NorMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5227,6 +5385,7 @@ class NovoGrad(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5251,6 +5410,7 @@ class NovoGrad(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5287,6 +5447,7 @@ class OptimisticAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5310,6 +5471,7 @@ class OptimisticAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5343,6 +5505,7 @@ class OptimisticSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5366,6 +5529,7 @@ class OptimisticSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5406,6 +5570,7 @@ class PAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5431,6 +5596,7 @@ class PAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5469,6 +5635,7 @@ class PID(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5493,6 +5660,7 @@ class PID(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5527,6 +5695,7 @@ class PNM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5550,6 +5719,7 @@ class PNM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5609,6 +5779,7 @@ class PSGDDiagonal(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5636,6 +5807,7 @@ class PSGDDiagonal(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5723,6 +5895,7 @@ class PSGDKron(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5750,6 +5923,7 @@ class PSGDKron(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5786,6 +5960,7 @@ class PSGLD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5809,6 +5984,7 @@ class PSGLD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5864,6 +6040,7 @@ class PolarMuon(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5890,6 +6067,7 @@ class PolarMuon(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5925,6 +6103,7 @@ class PowerSign(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -5948,6 +6127,7 @@ class PowerSign(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -5998,6 +6178,7 @@ class Prodigy(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6025,6 +6206,7 @@ class Prodigy(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6068,6 +6250,7 @@ class QHAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6094,6 +6277,7 @@ class QHAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6127,6 +6311,7 @@ class QHM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6150,6 +6335,7 @@ class QHM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6191,6 +6377,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6215,6 +6402,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6252,6 +6440,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6277,6 +6466,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6310,6 +6500,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6332,6 +6523,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6364,6 +6556,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6388,6 +6581,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6421,6 +6615,7 @@ class SGDHD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6443,6 +6638,7 @@ class SGDHD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6492,6 +6688,7 @@ class SGDP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6518,6 +6715,7 @@ class SGDP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6552,6 +6750,7 @@ class SGDW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6575,6 +6774,7 @@ class SGDW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6607,6 +6807,7 @@ class SGHMC(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6629,6 +6830,7 @@ class SGHMC(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6659,6 +6861,7 @@ class SGLD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6680,6 +6883,7 @@ class SGLD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6735,6 +6939,7 @@ class SM3(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6759,6 +6964,7 @@ class SM3(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6795,6 +7001,7 @@ class SMORMS3(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -6817,6 +7024,7 @@ class SMORMS3(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -6864,6 +7072,7 @@ class SOAP(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6892,6 +7101,7 @@ class SOAP(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6954,6 +7164,7 @@ class SOAPAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6989,6 +7200,7 @@ class SOAPAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7033,6 +7245,7 @@ class SPAM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7059,6 +7272,7 @@ class SPAM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7103,6 +7317,7 @@ class SPlus(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7129,6 +7344,7 @@ class SPlus(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7166,6 +7382,7 @@ class SWAN(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7190,6 +7407,7 @@ class SWAN(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7247,6 +7465,7 @@ class SWATS(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7270,6 +7489,7 @@ class SWATS(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7315,6 +7535,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7341,6 +7562,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7391,6 +7613,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7417,6 +7640,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7460,6 +7684,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7485,6 +7710,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7537,6 +7763,7 @@ class Scion(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7567,6 +7794,7 @@ class Scion(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7621,6 +7849,7 @@ class Shampoo(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7648,6 +7877,7 @@ class Shampoo(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7715,6 +7945,7 @@ class ShampooAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7748,6 +7979,7 @@ class ShampooAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7784,6 +8016,7 @@ class Signum(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7807,6 +8040,7 @@ class Signum(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7842,6 +8076,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7866,6 +8101,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7920,6 +8156,7 @@ class SinkGD(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -7941,6 +8178,7 @@ class SinkGD(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -7980,6 +8218,7 @@ class Sophia(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8006,6 +8245,7 @@ class Sophia(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8037,6 +8277,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8057,6 +8298,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8094,6 +8336,7 @@ class StableAdamW(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8117,6 +8360,7 @@ class StableAdamW(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8169,6 +8413,7 @@ class StableSPAM(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8196,6 +8441,7 @@ class StableSPAM(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8223,6 +8469,7 @@ class Test(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8242,6 +8489,7 @@ class Test(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8273,6 +8521,7 @@ class Tiger(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8295,6 +8544,7 @@ class Tiger(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8352,6 +8602,7 @@ class YellowFin(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8375,6 +8626,7 @@ class YellowFin(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...
@@ -8410,6 +8662,7 @@ class Yogi(SpecOptimizer):
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+        states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
         no_decay: a pattern of parameters without weight decay; '1d': those of at most one dimension
     """
@@ -8434,6 +8687,7 @@ class Yogi(SpecOptimizer):
         fused: bool | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
+        states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
     ) -> None: ...

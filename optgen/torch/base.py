@@ -29,6 +29,7 @@ from optgen.torch.hooks import (
     refuse_fake,
     total_norm,
 )
+from optgen.torch.host import Mirrors
 from optgen.torch.loading import SPEC, check_specs, mark_groups
 from optgen.torch.memory import check_flat_options, has_sparse_rows
 from optgen.torch.owned import as_saved
@@ -91,7 +92,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     def _set_options(self, given: Mapping[str, Any]) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.owners = Owners()
+        self.owners, self.mirrors = Owners(), Mirrors()
         for name in OF_ALL_GROUPS:
             setattr(self, name, given[name])
         self._forget_steps()
@@ -422,6 +423,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             self.training_weights = TrainingWeights(own.pop("training_weights"))
         if "owners" in own or "owners" not in vars(self):
             self.owners = Owners(own.pop("owners", {}))
+        if "mirrors" not in vars(self):
+            self.mirrors = Mirrors()
         super().__setstate__(own)
         self._choose_scaling()
         self._forget_steps()

@@ -46,7 +46,7 @@ class BoundTensors:
     ) -> None:
         self.params, self.rule, self._donates, self._describe = params, rule, donate_grads, describe
         self.may_fail = False
-        self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
+        self.kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
@@ -125,8 +125,8 @@ class BoundTensors:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
-        shared = states.shared_states(self._kernels[0], self._kept, self._keys)
-        for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
+        shared = states.shared_states(self._kernels[0], self.kept, self._keys)
+        for i, (kept, memory) in enumerate(zip(self.kept, self._memories, strict=True)):
             if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
@@ -161,11 +161,11 @@ class BoundTensors:
         for name in self._keys.numbers:
             values = np.array([x.item() for x in arrays[name]])
             arrays[name] = list(torch.from_numpy(values))
-            found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
+            found.append(Scalars(self._keys.key_of(name), values, self.kept, dtype))
         if self._keys.counts_in_python:
-            found.append(PythonCounts(STEP, self.counts, self._kept))
+            found.append(PythonCounts(STEP, self.counts, self.kept))
         elif self._has_step:
-            found.append(Scalars(STEP, self.counts, self._kept, dtype))
+            found.append(Scalars(STEP, self.counts, self.kept, dtype))
         return found
 
     def _show_on_gpu(
@@ -176,15 +176,15 @@ class BoundTensors:
         for name in self._keys.numbers:
             values = torch.stack(arrays[name])
             arrays[name] = list(values)
-            found.append(GpuScalars(self._keys.key_of(name), values, self._kept, dtype))
+            found.append(GpuScalars(self._keys.key_of(name), values, self.kept, dtype))
         self.counts = torch.from_numpy(self.counts).to(self.params[0].device)
         if self._has_step:
-            self.counts = shown(STEP, self.counts, self._kept)
+            self.counts = shown(STEP, self.counts, self.kept)
         return found
 
     def _input(self, i: int, name: str) -> torch.Tensor:
         """A tensor that the spec reads: others have put it beside the states. ValueError if nobody has."""
-        kept, memory = self._kept[i], self._memories[i]
+        kept, memory = self.kept[i], self._memories[i]
         if name not in kept:
             raise ValueError(
                 f"params[{i}]: {self.rule.spec.name} reads '{name}', which nobody has given: before the step, set "
@@ -195,8 +195,8 @@ class BoundTensors:
 
     def _tensors_of_states(self) -> list[Any]:
         if self._keys.counts_in_python:
-            return [x for k in self._kept for key, x in k.items() if key != STEP]
-        return list(chain.from_iterable(map(dict.values, self._kept)))
+            return [x for k in self.kept for key, x in k.items() if key != STEP]
+        return list(chain.from_iterable(map(dict.values, self.kept)))
 
     def _find_unstarted(self) -> list[int]:
         """The parameters that have no update behind them, as is known from counts, and a state that starts as they."""
@@ -217,7 +217,7 @@ class BoundTensors:
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
-        return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self._kept, strict=True))
+        return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self.kept, strict=True))
 
     # ------------------------------------------------------------ the step
 
@@ -307,13 +307,13 @@ class BoundTensors:
         """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""
         for i in self._unstarted:
             if self.params[i].grad is not None:
-                states.restart(self._kernels[i], self._kept[i], self._memories[i], self.rule.values, self._keys)
+                states.restart(self._kernels[i], self.kept[i], self._memories[i], self.rule.values, self._keys)
         self._unstarted = [i for i in self._unstarted if self.params[i].grad is None]
 
     def _follow_weights(self) -> None:
         """Have masters follow parameters that others wrote."""
         if [p._version for p in self._masters] != self._versions:
-            for p, kept in zip(self.params, self._kept, strict=True):
+            for p, kept in zip(self.params, self.kept, strict=True):
                 if MASTER in kept:
                     states.follow_weight(kept, p)
 

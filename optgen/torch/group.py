@@ -15,6 +15,7 @@ from optgen.execute.garbage import without_collections
 from optgen.execute.rule import UpdateRule
 from optgen.execute.transaction import Transaction
 from optgen.torch.bound import BoundTensors
+from optgen.torch.host import HostTensors, is_on_host, parts
 from optgen.torch.memory import check_flat, check_layout, is_flat, is_zero, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
@@ -23,6 +24,7 @@ from optgen.torch.spelling import naming
 from optgen.torch.state import forget_unused
 from optgen.torch.values import NO_CHANGES, GroupValues, check_capture, same_objects
 
+Bound = BoundTensors | OwnedTensors | HostTensors
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 
 
@@ -31,7 +33,7 @@ class BoundGroups:
     """Parameters that are bound together. `each` are the values of the group of each parameter, `groups` are the same,
     each once."""
 
-    bound: BoundTensors | OwnedTensors
+    bound: Bound
     each: Sequence[GroupValues]
     groups: Sequence[GroupValues]
 
@@ -75,7 +77,7 @@ class GroupStep:
         self.follow(groups)
         self.transaction = Transaction(self._name)
         self._parts: list[BoundGroups] = []
-        self._bound: list[BoundTensors | OwnedTensors] = []
+        self._bound: list[Bound] = []
         self.owned: list[OwnedTensors] = []
         self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
         self._needs_other_kernels, self._has_started, self._is_on_gpu = False, False, False
@@ -266,8 +268,11 @@ class GroupStep:
             self._check_flat(rule, members)
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
-            bound: list[BoundTensors | OwnedTensors] = [self._bind_owned(rule, whole)] if whole else []
-            bound += [self._bind(rule, others, values_of[id(others[0])], sparse=key[-1])] if others else []
+            bound: list[Bound] = [self._bind_owned(rule, whole)] if whole else []
+            if others and is_on_host(values_of[id(others[0])].options, others[0]):
+                bound += [self._bind_on_host(rule, some) for some in parts(others, together=self._spec.joins_params)]
+            elif others:
+                bound.append(self._bind(rule, others, values_of[id(others[0])], sparse=key[-1]))
             for own in bound:
                 each = [values_of[id(p)] for p in own.params]
                 found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
@@ -369,6 +374,18 @@ class GroupStep:
         self._new_states += zip(params, kept, strict=True)
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
+        return bound
+
+    def _bind_on_host(self, rule: UpdateRule, params: list[torch.Tensor]) -> HostTensors:
+        optimizer = self._optimizer
+        kept = [optimizer.state.get(p, {}) for p in params]
+        self._separate_states(params, kept)
+        with naming(params, optimizer.describe):
+            numbers, keys, mirrors = optimizer.numbers_of(params), optimizer.state_keys, optimizer.mirrors
+            bound = HostTensors(
+                rule, params, kept, numbers, keys, mirrors, seed=optimizer.seed, describe=self._describe
+            )
+        self._new_states += zip(params, kept, strict=True)
         return bound
 
     def _separate_states(self, params: Sequence[torch.Tensor], kept: Sequence[dict[str, Any]]) -> None:

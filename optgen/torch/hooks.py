@@ -209,8 +209,11 @@ def _write(own: torch.Tensor, new: torch.Tensor | None, default: float) -> None:
 def can_stay(found_inf: torch.Tensor, groups: Iterable[Mapping[str, Any]]) -> bool:
     """Whether all parameters that have gradients can be updated without the host knowing what `found_inf` is.
 
-    It has to know it for parameters on the CPU, sparse gradients and shards.
+    It has to know it for parameters on the CPU or with states there, sparse gradients and shards.
     """
+    groups = list(groups)
+    if any(group.get("states") == "cpu" for group in groups):
+        return False
     params = [p for group in groups for p in group["params"] if p.grad is not None]
     return found_inf.is_cuda and all(
         p.is_cuda and p.grad.layout == torch.strided and sharding_of(p) is None for p in params

@@ -17,6 +17,7 @@ from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.features import with_huge_pages
 from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
+from optgen.torch.host import HOST, check_on_host
 from optgen.torch.memory import check_flat, check_layout, is_dtensor, is_here
 from optgen.torch.owned import make_owned
 from optgen.torch.owners import is_owned
@@ -119,6 +120,7 @@ def make_states(
             continue
         with naming([p], optimizer.describe):
             check_layout(p)
+            check_on_host(type(optimizer).__name__, values.options, [p])
             alike = p.dtype, p.device, blocks_by_row(p)
             rule = rules.get(alike)
             if rule is None:
@@ -145,7 +147,7 @@ def _make_state(
     shared: dict[str, torch.Tensor],
 ) -> None:
     keys, kept = optimizer.state_keys, state.setdefault(p, {})
-    memory = memory_of(rule, p)
+    memory = memory_of(rule, p if rule.target.name == p.device.type else optimizer.mirrors.of(p))
     try:
         if keys.has_step:
             count_of(kept.get(STEP, 0), STEP)
@@ -186,9 +188,10 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     check_specs(optimizer, saved)
     check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
+    on_host = {p for group in groups if options_of(group).on_host for p in group["params"]}
     for number, values in loaded["state"].items():
         if number in params:
-            state[params[number]] = _copy(values, params[number].device)
+            state[params[number]] = _copy(values, HOST if params[number] in on_host else params[number].device)
         else:
             state[number] = values
     for own, new in zip(groups, saved, strict=True):

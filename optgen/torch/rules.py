@@ -20,6 +20,7 @@ from optgen.torch.bound import kernel_of
 from optgen.torch.codes import decode_codes
 from optgen.torch.forms import SCALE
 from optgen.torch.hooks import GpuScaler
+from optgen.torch.host import Mirrors
 from optgen.torch.memory import ParamMemory, is_dtensor, is_flat, is_here, local_tensor
 from optgen.torch.owners import Owners
 from optgen.torch.spelling import Spelling, naming
@@ -45,6 +46,7 @@ class Owner(Protocol):
     training_weights: Any
     gpu_scaler: GpuScaler
     owners: Owners
+    mirrors: Mirrors
     state: Any
     defaults: dict[str, Any]
     param_groups: list[dict[str, Any]]
@@ -103,8 +105,12 @@ def load(
     dtype = dtype or dtype_of(like)
     if dtype not in COMPUTE:
         raise ValueError(f"params[0]: of {like.dtype}; optgen updates {', '.join(COMPUTE)} and complex numbers")
-    if like.device.type not in ("cpu", "cuda"):
-        raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
+    target = "cpu" if options.on_host else like.device.type
+    if target not in ("cpu", "cuda"):
+        raise ValueError(
+            f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs, and with "
+            "states='cpu' those on any device"
+        )
     params = optimizer.spec.all_params
     values = {name: x for name, x in given.values.items() if x != params[name].default}
     matmul = options.matmul or optimizer.matmul
@@ -114,7 +120,7 @@ def load(
             dtype,
             master=options.master and dtype in ("float16", "bfloat16"),
             storage=optimizer.state_keys.storage_names(options.storages),
-            target=like.device.type,
+            target=target,
             scales_gradient=scales_gradient,
             blocks_by_row=blocks_by_row(like) if blocks is None else blocks,
             matmul=matmul,

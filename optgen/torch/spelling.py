@@ -27,12 +27,13 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "fused": (None, "have a GradScaler leave to the step to unscale gradients, and to skip itself"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
     "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
+    "states": (None, "'cpu': parameters on a GPU have their states in the memory of the host, and are updated there"),
     "groups": (None, "settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`"),
     "no_decay": (None, "a pattern of parameters without weight decay; '1d': those of at most one dimension"),
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
-STORAGE_OPTIONS = ("storage", "master")
+STORAGE_OPTIONS = ("storage", "master", "states")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""

@@ -45,6 +45,7 @@ ANNOTATIONS = {
     "fused": "bool | None",
     "in_backward": "bool",
     "donate_grads": "bool",
+    "states": 'Literal["cpu"] | None',
     "groups": "Iterable[tuple[str, Mapping[str, Any]]] | None",
     "no_decay": "str | None",
     "matmul": 'Literal["float32", "bfloat16", "deterministic"]',

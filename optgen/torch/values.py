@@ -101,14 +101,21 @@ FIXED = (int, float, str, type(None), np.generic)
 
 
 class GroupOptions(NamedTuple):
-    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured; and how
-    matrices are multiplied, None where that is the optimizer's default."""
+    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured; how
+    matrices are multiplied, None where that is the optimizer's default; and where states are, None for where parameters
+    are."""
 
     storage: str | tuple[tuple[str, str], ...] | None
     master: bool
     maximize: bool
     capturable: bool
     matmul: str | None
+    states: str | None = None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether states are in the memory of the host, wherever parameters are."""
+        return self.states == "cpu"
 
     @property
     def storages(self) -> str | dict[str, str] | None:
@@ -129,7 +136,10 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
     matmul = group.get("matmul")
     if matmul is not None:
         arguments.check_matmul(matmul)
-    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")), matmul)
+    states = group.get("states")
+    if states not in (None, "cpu"):
+        raise ValueError(f"states: 'cpu', or None for where parameters are, not {states!r}")
+    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")), matmul, states)
 
 
 class GroupValues:

@@ -102,6 +102,22 @@ def test_a_replay_alone_is_a_step(name: str) -> None:
     assert_same(mine, other)
 
 
+@pytest.mark.parametrize("name", [*NAMES, "muon_adamw"])
+def test_states_on_the_host(name: str) -> None:
+    """The bits of the CPU, with copies beside what the GPU computes, and parameters that the GPU writes in between."""
+    cls, how = optgen_torch.optimizer(name), HOW.get(name, {})
+    there, here = on("cuda"), on("cpu")
+    mine, other = cls(there, states="cpu", **how), cls(here, **how)
+    for k in range(3):
+        run(mine, there, RATES, begin=5 * k)
+        run(other, here, RATES, begin=5 * k)
+        with torch.no_grad():
+            for p in (*there, *here):
+                p.mul_(0.5)
+    assert all(x.device.type == "cpu" for states in mine.state.values() for x in states.values())
+    assert_same(mine, other)
+
+
 def test_state_dicts_go_from_ours_to_torchs_and_back() -> None:
     a, b = on("cuda"), on("cuda")
     ours = optgen_torch.AdamW(a, lr=0.01, capturable=True)
