@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (equations are as wide as they are)
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -14,7 +14,9 @@ from optgen.torch.classes import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
 
 class _AnySpecOptimizer(SpecOptimizer):
-    def __init__(self, params: ParamsT, lr: float | torch.Tensor = ..., *args: Any, **values: Any) -> None: ...
+    def __init__(
+        self, params: ParamsT | torch.nn.Module, lr: float | torch.Tensor = ..., *args: Any, **values: Any
+    ) -> None: ...
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 
@@ -34,7 +36,7 @@ class ACProp(SpecOptimizer):
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the expected gradient, in [0, 1); decay of the variance, in [0, 1)
         eps: added to the root of the variance, in (0, inf)
@@ -55,7 +57,7 @@ class ACProp(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-16,
@@ -99,7 +101,7 @@ class ADOPT(SpecOptimizer):
              ⎩ wₜ₋₁ − lr·mₜ                                         otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: least root of the second moment, in (0, inf)
@@ -121,7 +123,7 @@ class ADOPT(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.9999),
         eps: float | torch.Tensor = 1e-06,
@@ -159,7 +161,7 @@ class ALIG(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: largest rate
         momentum: decay of the velocity, with Nesterov's step; 0 keeps none, in [0, 1)
         eps: added to the squared norm of all gradients, in (0, inf)
@@ -179,7 +181,7 @@ class ALIG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.0,
         eps: float | torch.Tensor = 1e-05,
@@ -239,7 +241,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         lambd: float = 0.0001,
         alpha: float = 0.75,
@@ -275,7 +277,7 @@ class AccSGD(SpecOptimizer):
         wₜ = yₜ + (1 − ζₜ)·(xₜ − yₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: short step
         kappa: ratio of the long step to the short one, in [1, inf)
         xi: statistical advantage; at most the root of kappa, in [1, inf)
@@ -296,7 +298,7 @@ class AccSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         kappa: float | torch.Tensor = 1000.0,
         xi: float | torch.Tensor = 10.0,
@@ -336,7 +338,7 @@ class AdEMAMix(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the fast first moment, in [0, 1); decay of the second moment, in [0, 1); decay of the slow first moment, in [0, 1)
         alpha: weight of the slow first moment, in [0, inf)
@@ -359,7 +361,7 @@ class AdEMAMix(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.9999),
         alpha: float | torch.Tensor = 2.0,
@@ -397,7 +399,7 @@ class AdaBelief(SpecOptimizer):
         wₜ    = wₜ₋₁ − rateₜ·mₜ/(√sₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the variance, in [0, 1)
         eps: added to the variance, and to its root, in [0, inf)
@@ -418,7 +420,7 @@ class AdaBelief(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -463,7 +465,7 @@ class AdaBound(SpecOptimizer):
         wₜ     = wₜ₋₁ − clip(rateₜ/rootₜ, finalₜ·(1 − 1/(γ·t + 1)), finalₜ·(1 + 1/(γ·t)))·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         final_lr: rate of SGD, to which all rates go, in (0, inf)
@@ -486,7 +488,7 @@ class AdaBound(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         final_lr: float | torch.Tensor = 0.1,
@@ -521,7 +523,7 @@ class AdaGradNorm(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr/√(b₀² + b₂ₜ)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         b0: where the root of the sum starts, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -540,7 +542,7 @@ class AdaGradNorm(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         b0: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.0,
@@ -581,7 +583,7 @@ class AdaHessian(SpecOptimizer):
         where powered: hessian_power < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment of the curvature, in [0, 1)
         hessian_power: power of the root of that moment, in [0, 1]
@@ -603,7 +605,7 @@ class AdaHessian(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         hessian_power: float | torch.Tensor = 1.0,
@@ -647,7 +649,7 @@ class AdaLomo(SpecOptimizer):
         where factored: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: rate, in root mean squares of the weight
         decay_rate: the decay of the second moment is 1 - t^decay_rate, in (-inf, 0]
         eps1: added to the squared gradient, in (0, inf)
@@ -669,7 +671,7 @@ class AdaLomo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0005,
         decay_rate: float | torch.Tensor = -0.8,
         eps1: float | torch.Tensor = 1e-30,
@@ -705,7 +707,7 @@ class AdaMod(SpecOptimizer):
         wₜ    = (1 − lr·wd)·wₜ₋₁ − min(rateₜ, sₜ)·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1); decay of the averaged rate, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -725,7 +727,7 @@ class AdaMod(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -773,7 +775,7 @@ class AdaMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         beta: decay of the mean of gradients, and of squares, in [0, 1)
@@ -800,7 +802,7 @@ class AdaMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         beta: float | torch.Tensor = 0.95,
@@ -846,7 +848,7 @@ class AdaPNM(SpecOptimizer):
         wₜ     = (1 − lr·wd)·wₜ₋₁ − rateₜ·((1 + β₀)·xₜ − β₀·mₜ₋₁)/rootₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of a momentum in a step; each is updated in every second one, in [0, 1); decay of the second moment, in [0, 1)
         beta0: weight of the negative momentum, in [0, inf)
@@ -868,7 +870,7 @@ class AdaPNM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         beta0: float | torch.Tensor = 1.0,
@@ -912,7 +914,7 @@ class AdaShift(SpecOptimizer):
                   ⎩ wₜ₋₁           otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         n: steps by which the gradients of the second moment are older, in [1, 1024]
         betas: weight of a gradient beside that of the next step, in the mean of the last n, in [0, 1); decay of the second moment, in [0, 1)
@@ -934,7 +936,7 @@ class AdaShift(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         n: float | torch.Tensor = 10,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -986,7 +988,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-06,
@@ -1047,7 +1049,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 0.001),
@@ -1096,7 +1098,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         lr_decay: float = 0,
         weight_decay: float = 0,
@@ -1138,7 +1140,7 @@ class Adai(SpecOptimizer):
                   ⎩ wₜ₋₁ − lr·mₜ/max(qₜ, ε)               otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta0: how far the inertia falls below 1, in [0, inf)
         beta2: decay of the second moment, in [0, 1)
@@ -1160,7 +1162,7 @@ class Adai(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta0: float | torch.Tensor = 0.1,
         beta2: float | torch.Tensor = 0.99,
@@ -1221,7 +1223,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1255,7 +1257,7 @@ class AdamAtan2(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·a·atan2(1/(1 − β₁ᵗ)·mₜ, b/√(1 − β₂ᵗ)·√vₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         a: factor on the angle: about 4/pi, so that equal moments make a step of lr, in (0, inf)
@@ -1276,7 +1278,7 @@ class AdamAtan2(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         a: float | torch.Tensor = 1.27,
@@ -1313,7 +1315,7 @@ class AdamC(SpecOptimizer):
         wₜ      = (1 − decayₜ)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -1334,7 +1336,7 @@ class AdamC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1370,7 +1372,7 @@ class AdamHD(SpecOptimizer):
         wₜ    = wₜ₋₁ − rateₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: first rate; a later change has no effect
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -1391,7 +1393,7 @@ class AdamHD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1432,7 +1434,7 @@ class AdamMini(SpecOptimizer):
         where by_row: rank ≥ 2 and not heads
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -1454,7 +1456,7 @@ class AdamMini(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1503,7 +1505,7 @@ class AdamP(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, and to norms, in (0, inf)
@@ -1526,7 +1528,7 @@ class AdamP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1583,7 +1585,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1636,7 +1638,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.002,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1676,7 +1678,7 @@ class Adan(SpecOptimizer):
                   ⎩ 1/(1 + lr·wd)·(wₜ₋₁ − uₜ)   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the averaged difference of gradients, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -1697,7 +1699,7 @@ class Adan(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.98, 0.92, 0.99),
         eps: float | torch.Tensor = 1e-08,
@@ -1730,7 +1732,7 @@ class AddSign(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(α + sign(dₜ)·sign(mₜ))·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: factor where momentum and gradient neither agree nor disagree, in [0, inf)
         beta: decay of the momentum, in [0, 1)
@@ -1750,7 +1752,7 @@ class AddSign(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         alpha: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.9,
@@ -1784,7 +1786,7 @@ class AggMo(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr/3·(v₁ₜ + v₂ₜ + v₃ₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first velocity, in [0, 1); decay of the second velocity, in [0, 1); decay of the third velocity, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -1803,7 +1805,7 @@ class AggMo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.0, 0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -1848,7 +1850,7 @@ class Amos(SpecOptimizer):
         where by_row: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: global rate: about 1/sqrt(number of batches), in [0, inf)
         beta: decay of the second moment, in [0, 1)
         eta: expected scale of a weight; a step takes one for each parameter, in (0, inf)
@@ -1870,7 +1872,7 @@ class Amos(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.999,
         eta: float | torch.Tensor = 1.0,
@@ -1924,7 +1926,7 @@ class Apollo(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -1951,7 +1953,7 @@ class Apollo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -2002,7 +2004,7 @@ class ApolloDQN(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the averaged gradient, in [0, 1)
         eps: added to the norm of the step before, in (0, inf)
@@ -2024,7 +2026,7 @@ class ApolloDQN(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 0.0001,
@@ -2076,7 +2078,7 @@ class CAME(SpecOptimizer):
         where factored: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the averaged update, in [0, 1); decay of the second moment, in [0, 1); decay of the instability, in [0, 1)
         eps1: added to the squared gradient, in (0, inf)
@@ -2098,7 +2100,7 @@ class CAME(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0002,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.9999),
         eps1: float | torch.Tensor = 1e-30,
@@ -2136,7 +2138,7 @@ class COCOB(SpecOptimizer):
         wₜ  = w₁ₜ₋₁ + θₜ/(Lₜ·max(Gₜ + Lₜ, α·Lₜ))·(Lₜ + Rₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: the first bets are at most 1/alpha of the wealth, in (0, inf)
         eps: first scale of a gradient, in (0, inf)
@@ -2156,7 +2158,7 @@ class COCOB(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 100.0,
         eps: float | torch.Tensor = 1e-08,
@@ -2193,7 +2195,7 @@ class CautiousAdamW(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − ηₜ·φₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -2213,7 +2215,7 @@ class CautiousAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -2248,7 +2250,7 @@ class CautiousLion(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/max(mean(φₜ), 1e-3)·φₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -2267,7 +2269,7 @@ class CautiousLion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -2306,7 +2308,7 @@ class DAdaptAdam(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -2328,7 +2330,7 @@ class DAdaptAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -2370,7 +2372,7 @@ class DAdaptLion(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − rateₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         d0: first estimate of the distance to the solution, in (0, inf)
@@ -2390,7 +2392,7 @@ class DAdaptLion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         d0: float | torch.Tensor = 1e-06,
@@ -2434,7 +2436,7 @@ class DAdaptSGD(SpecOptimizer):
         wₜ     = wₜ₋₁ + (1 − momentum)·(x₀ₜ₋₁ − sₜ − wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         momentum: weight of the present iterate in the average, in [0, 1)
         d0: first estimate of the distance to the solution, in (0, inf)
@@ -2455,7 +2457,7 @@ class DAdaptSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         momentum: float | torch.Tensor = 0.9,
         d0: float | torch.Tensor = 1e-06,
@@ -2492,7 +2494,7 @@ class DCASGD(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         lamda: strength of the compensation, in [0, inf)
@@ -2512,7 +2514,7 @@ class DCASGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         lamda: float | torch.Tensor = 0.04,
@@ -2547,7 +2549,7 @@ class DiffGrad(SpecOptimizer):
         wₜ        = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·frictionₜ·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -2567,7 +2569,7 @@ class DiffGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -2603,7 +2605,7 @@ class Dion(SpecOptimizer):
         wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·√(rows/cols)·Pₜ@Vₜᵀ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         mu: decay of the momentum where the last update went, in [0, 1)
@@ -2626,7 +2628,7 @@ class Dion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.01,
         mu: float | torch.Tensor = 0.95,
@@ -2664,7 +2666,7 @@ class DoG(SpecOptimizer):
         wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         reps_rel: first distance, in units of 1 + the norm of the weights, in (0, inf)
         eps: added to the sum of squared gradients, in (0, inf)
@@ -2684,7 +2686,7 @@ class DoG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         reps_rel: float | torch.Tensor = 1e-06,
         eps: float | torch.Tensor = 1e-08,
@@ -2718,7 +2720,7 @@ class DoWG(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr·r₂ₜ/(√vₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         eps: first squared distance; added to the root of the weighted sum, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -2737,7 +2739,7 @@ class DoWG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         eps: float | torch.Tensor = 0.0001,
         weight_decay: float | torch.Tensor = 0.0,
@@ -2769,7 +2771,7 @@ class EFSignSGD(SpecOptimizer):
         wₜ = wₜ₋₁ − uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -2787,7 +2789,7 @@ class EFSignSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -2829,7 +2831,7 @@ class ExtraAdam(SpecOptimizer):
         wₜ     = startₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -2849,7 +2851,7 @@ class ExtraAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
         eps: float | torch.Tensor = 1e-08,
@@ -2885,7 +2887,7 @@ class ExtraGradient(SpecOptimizer):
         wₜ     = startₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -2903,7 +2905,7 @@ class ExtraGradient(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -2940,7 +2942,7 @@ class FAdam(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·(mₜ + wd/max(1, rms(decayₜ)/clip_threshold)·decayₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the averaged natural gradient, in [0, 1); decay of the Fisher information, in [0, 1)
         eps: largest number that is added to the root of the information, in (0, inf)
@@ -2962,7 +2964,7 @@ class FAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -2998,7 +3000,7 @@ class FOCUS(SpecOptimizer):
         wₜ       = dₜ − lr·(sign(mₜ) + γ·sign(dₜ − centerₜ))
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the mean of gradients, in [0, 1); decay of the mean of weights, in [0, 1)
         gamma: attraction to the mean of weights, in [0, inf)
@@ -3018,7 +3020,7 @@ class FOCUS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         gamma: float | torch.Tensor = 0.1,
@@ -3058,7 +3060,7 @@ class FTML(SpecOptimizer):
              ⎩ (−zₜ)/dₜ   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         betas: decay of the averages in z, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3078,7 +3080,7 @@ class FTML(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.6, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -3113,7 +3115,7 @@ class Fromage(SpecOptimizer):
         wₜ      = (wₜ₋₁ − lr·ratioₜ·gₜ)/√(1 + lr²)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: length of a step, as a share of the weight's norm
         min_norm: least norm of the weight and of the gradient, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3131,7 +3133,7 @@ class Fromage(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         min_norm: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3171,7 +3173,7 @@ class Ftrl(SpecOptimizer):
                 ⎩ lr·(sign(zₜ)·λ₁ − zₜ)/(√nₜ + β + lr·wd)   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         lamda1: strength of the L1 penalty, in [0, inf)
         beta: smooths the rate of each weight, in [0, inf)
@@ -3191,7 +3193,7 @@ class Ftrl(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         lamda1: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 1.0,
@@ -3233,7 +3235,7 @@ class GaLore(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -3258,7 +3260,7 @@ class GaLore(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -3296,7 +3298,7 @@ class Grams(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·sign(gₜ)·|uₜ|
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -3316,7 +3318,7 @@ class Grams(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -3356,7 +3358,7 @@ class Gravity(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: deviation of the first velocity, divided by lr, in [0, inf)
         beta: decay of the velocity, in the long run, in [0, 1)
@@ -3376,7 +3378,7 @@ class Gravity(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         alpha: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
@@ -3407,7 +3409,7 @@ class GroupAdaGrad(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/√(hₜ + ε)·gₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eps: added to the sum of squares, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3425,7 +3427,7 @@ class GroupAdaGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         eps: float | torch.Tensor = 1e-05,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3461,7 +3463,7 @@ class IVON(SpecOptimizer):
         wₜ(eval) = centerₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         ess: effective sample size: how many samples the loss is a mean of, in (0, inf)
         hess_init: first estimate of the curvature, in (0, inf)
@@ -3482,7 +3484,7 @@ class IVON(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         ess: float | torch.Tensor = 1000000.0,
         hess_init: float | torch.Tensor = 1.0,
@@ -3515,7 +3517,7 @@ class Kate(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·√mₜ·gₜ/bₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eta: weight of squared gradients beside those divided by their sums, in [0, inf)
         eps: added to the sums of squares in each step, in (0, inf)
@@ -3535,7 +3537,7 @@ class Kate(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eta: float | torch.Tensor = 0.0,
         eps: float | torch.Tensor = 1e-08,
@@ -3579,7 +3581,7 @@ class LAMB(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·trustₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3602,7 +3604,7 @@ class LAMB(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -3650,7 +3652,7 @@ class LANS(SpecOptimizer):
         wₜ       = wₜ₋₁ − (lr·β₁·trust_mₜ·u_mₜ + lr·(1 − β₁)·trust_gₜ·u_gₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, and its share of the step, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3672,7 +3674,7 @@ class LANS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -3714,7 +3716,7 @@ class LARC(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·momₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         trust_coefficient: length of a step, as a share of the weight's norm, in [0, inf)
@@ -3736,7 +3738,7 @@ class LARC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         trust_coefficient: float | torch.Tensor = 0.02,
@@ -3782,7 +3784,7 @@ class LARS(SpecOptimizer):
         where corrected: heavy and momentum_correction
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         eta: length of a step, as a share of the weight's norm, in [0, inf)
@@ -3805,7 +3807,7 @@ class LARS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         eta: float | torch.Tensor = 0.001,
@@ -3860,7 +3862,7 @@ class LBSGD(SpecOptimizer):
         where gathers: batch_scale > 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         warmup_epochs: epochs until it is batch_scale*lr, in [0, inf)
@@ -3885,7 +3887,7 @@ class LBSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         warmup_epochs: float | torch.Tensor = 5,
@@ -3925,7 +3927,7 @@ class LDoG(SpecOptimizer):
         wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         reps_rel: first distance, in units of 1 + the norm of the weight, in (0, inf)
         eps: added to the sum of squared gradients, in (0, inf)
@@ -3945,7 +3947,7 @@ class LDoG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         reps_rel: float | torch.Tensor = 1e-06,
         eps: float | torch.Tensor = 1e-08,
@@ -3977,7 +3979,7 @@ class LaProp(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -3997,7 +3999,7 @@ class LaProp(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0004,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-15,
@@ -4029,7 +4031,7 @@ class Lion(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(sign(cₜ) + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -4048,7 +4050,7 @@ class Lion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -4083,7 +4085,7 @@ class MADGRAD(SpecOptimizer):
         wₜ    = wₜ₋₁ + (1 − momentum)·(zₜ − wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: weight of the present iterate in the average, in [0, 1)
         eps: added to the cube root, and to the rate, in (0, inf)
@@ -4103,7 +4105,7 @@ class MADGRAD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-06,
@@ -4142,7 +4144,7 @@ class MARS(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         gamma: strength of the correction, in [0, inf)
@@ -4163,7 +4165,7 @@ class MARS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.99),
         gamma: float | torch.Tensor = 0.025,
@@ -4238,7 +4240,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float = 0.001,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
@@ -4296,7 +4298,7 @@ class MuonAdamW(SpecOptimizer):
         where muon_tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         weight_decay: weight decay, in [0, inf)
@@ -4311,7 +4313,7 @@ class MuonAdamW(SpecOptimizer):
         adam_epsilon: added to the root of the second moment, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         muon_nesterov: a flag of the spec
         muon_adjust_lr: the factor on lr, by the shape
@@ -4330,7 +4332,7 @@ class MuonAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.02,
         adam_lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
@@ -4346,7 +4348,7 @@ class MuonAdamW(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         muon_nesterov: bool = True,
         muon_adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
@@ -4393,7 +4395,7 @@ class MuonBatched(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -4420,7 +4422,7 @@ class MuonBatched(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -4473,7 +4475,7 @@ class MuonClip(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -4501,7 +4503,7 @@ class MuonClip(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0002,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -4543,7 +4545,7 @@ class NAG(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
@@ -4562,7 +4564,7 @@ class NAG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -4623,7 +4625,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.002,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -4658,7 +4660,7 @@ class NAdamW(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·m̄ₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -4678,7 +4680,7 @@ class NAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -4710,7 +4712,7 @@ class NSGD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·({0 if nₜ = 0; 1/nₜ otherwise})·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: length of a step of all parameters together
         beta: decay of the averaged gradient, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -4729,7 +4731,7 @@ class NSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
         weight_decay: float | torch.Tensor = 0.0,
@@ -4759,7 +4761,7 @@ class NoisySGD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁ + √(η/t^γ)·zₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eta: variance of the noise in the first step, in [0, inf)
         gamma: power with which the variance falls, in [0, inf)
@@ -4779,7 +4781,7 @@ class NoisySGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         eta: float | torch.Tensor = 0.01,
         gamma: float | torch.Tensor = 0.55,
@@ -4824,7 +4826,7 @@ class NorMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -4850,7 +4852,7 @@ class NorMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
@@ -4894,7 +4896,7 @@ class NovoGrad(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -4915,7 +4917,7 @@ class NovoGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.98),
         eps: float | torch.Tensor = 1e-08,
@@ -4951,7 +4953,7 @@ class OptimisticAdam(SpecOptimizer):
         u_prevₜ = uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -4971,7 +4973,7 @@ class OptimisticAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
         eps: float | torch.Tensor = 1e-08,
@@ -5003,7 +5005,7 @@ class OptimisticSGD(SpecOptimizer):
         g_prevₜ = dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: weight of the gradient, in [0, inf)
         beta: weight of its change, by which the next one is guessed, in [0, inf)
@@ -5023,7 +5025,7 @@ class OptimisticSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 1.0,
@@ -5060,7 +5062,7 @@ class PAdam(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·mₜ/rootₜ^(2·partial)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         partial: power of the second moment; 0.5 is AMSGrad, in (0, 0.5]
@@ -5082,7 +5084,7 @@ class PAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         partial: float | torch.Tensor = 0.25,
@@ -5120,7 +5122,7 @@ class PID(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(eₜ + integral·iₜ + derivative·dₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the integral and of the derivative, in [0, 1)
         integral: weight of the integral, in [0, inf)
@@ -5141,7 +5143,7 @@ class PID(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         integral: float | torch.Tensor = 5.0,
@@ -5175,7 +5177,7 @@ class PNM(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/√((1 + β₀)² + β₀²)·((1 + β₀)·xₜ − β₀·mₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta1: decay of a momentum in a step; each is updated in every second one, in [0, 1)
         beta0: weight of the negative momentum, in [0, inf)
@@ -5195,7 +5197,7 @@ class PNM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         beta1: float | torch.Tensor = 0.9,
         beta0: float | torch.Tensor = 1.0,
@@ -5250,7 +5252,7 @@ class PSGDDiagonal(SpecOptimizer):
         where right: not vector and cols ≤ max_size
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the mean of gradients, in [0, 1)
         precond_lr: rate of the factors, in [0, 1)
@@ -5274,7 +5276,7 @@ class PSGDDiagonal(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0003,
         momentum: float | torch.Tensor = 0.9,
         precond_lr: float | torch.Tensor = 0.1,
@@ -5360,7 +5362,7 @@ class PSGDKron(SpecOptimizer):
         where diagonal_right: not diagonal_vector and cols ≤ max_size
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the mean of gradients, in [0, 1)
         precond_lr: rate of the factors, in [0, 1)
@@ -5384,7 +5386,7 @@ class PSGDKron(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0003,
         momentum: float | torch.Tensor = 0.9,
         precond_lr: float | torch.Tensor = 0.1,
@@ -5422,7 +5424,7 @@ class PSGLD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/2·Gₜ·dₜ + √(lr·Gₜ)·zₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         alpha: decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -5442,7 +5444,7 @@ class PSGLD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 0.99,
         eps: float | torch.Tensor = 1e-05,
@@ -5494,7 +5496,7 @@ class PolarMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -5517,7 +5519,7 @@ class PolarMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -5553,7 +5555,7 @@ class PowerSign(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·({base if agreeₜ > 0; 1/base if agreeₜ < 0; 1 otherwise})·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         base: factor where momentum and gradient agree; its inverse where they do not, in (0, inf)
         beta: decay of the momentum, in [0, 1)
@@ -5573,7 +5575,7 @@ class PowerSign(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         base: float | torch.Tensor = 2.718281828459045,
         beta: float | torch.Tensor = 0.9,
@@ -5618,7 +5620,7 @@ class Prodigy(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − rateₜ·mₜ/(√vₜ + dₜ₋₁·ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in units of d, in (0, inf)
@@ -5642,7 +5644,7 @@ class Prodigy(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -5685,7 +5687,7 @@ class QHAdam(SpecOptimizer):
              ⎩ wₜ₋₁ − lr·aₜ/(√bₜ + ε)               otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         nu1: weight of the first moment against the gradient; 1 is Adam, in [0, 1]
@@ -5708,7 +5710,7 @@ class QHAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.995, 0.999),
         nu1: float | torch.Tensor = 0.7,
@@ -5743,7 +5745,7 @@ class QHM(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·((1 − ν)·dₜ + ν·mₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the averaged gradient, in [0, 1)
         nu: weight of the averaged gradient against the gradient; 0 is SGD, in [0, 1]
@@ -5763,7 +5765,7 @@ class QHM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.999,
         nu: float | torch.Tensor = 0.7,
@@ -5823,7 +5825,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -5880,7 +5882,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float = 0.99,
         eps: float = 1e-08,
@@ -5934,7 +5936,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-06, 50),
@@ -5984,7 +5986,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         momentum: float = 0,
         dampening: float = 0,
@@ -6018,7 +6020,7 @@ class SGDHD(SpecOptimizer):
         wₜ      = wₜ₋₁ − rateₜ·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: first rate; a later change has no effect
         hypergrad_lr: rate of the rate, in [0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -6037,7 +6039,7 @@ class SGDHD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         hypergrad_lr: float | torch.Tensor = 0.0001,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6081,7 +6083,7 @@ class SGDP(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         eps: added to norms, in (0, inf)
@@ -6104,7 +6106,7 @@ class SGDP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-08,
@@ -6140,7 +6142,7 @@ class SGDW(SpecOptimizer):
                ⎩ (1 − lr·wd)·wₜ₋₁ − lr·momₜ                   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -6160,7 +6162,7 @@ class SGDW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6192,7 +6194,7 @@ class SGHMC(SpecOptimizer):
         wₜ = wₜ₋₁ + vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         alpha: friction: 1 - momentum, in [0, 1]
         weight_decay: weight decay, in [0, inf)
@@ -6211,7 +6213,7 @@ class SGHMC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6241,7 +6243,7 @@ class SGLD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/2·(gₜ + wd·wₜ₋₁) + √lr·zₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -6259,7 +6261,7 @@ class SGLD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -6310,7 +6312,7 @@ class SM3(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the averaged step; 0 keeps none, in [0, 1)
         eps: added to the bound, under the root, in [0, inf)
@@ -6331,7 +6333,7 @@ class SM3(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-30,
@@ -6368,7 +6370,7 @@ class SMORMS3(SpecOptimizer):
         memoryₜ = 1 + memoryₜ₋₁·(1 − signalₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: bound on the rate
         eps: added to the second moment, and to its root, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -6387,7 +6389,7 @@ class SMORMS3(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eps: float | torch.Tensor = 1e-16,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6428,7 +6430,7 @@ class SOAP(SpecOptimizer):
         Vₜ   = orthonormal(Rₜ@Vₜ₋₁)   if t = k, k + k, ...
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -6453,7 +6455,7 @@ class SOAP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         weight_decay: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
@@ -6507,7 +6509,7 @@ class SOAPAdamW(SpecOptimizer):
         where soap: (rank = 2 or rank > 2 and filters) and not plain
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         weight_decay: weight decay, in [0, inf)
@@ -6521,7 +6523,7 @@ class SOAPAdamW(SpecOptimizer):
         adam_epsilon: added to the root of the second moment, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         soap_correct: the bias of the means
         adam_correct_bias: make up for the moments' start at 0
@@ -6539,7 +6541,7 @@ class SOAPAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         adam_lr: float | torch.Tensor = 0.003,
         weight_decay: float | torch.Tensor = 0.01,
@@ -6554,7 +6556,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         soap_correct: bool = True,
         adam_correct_bias: bool = True,
@@ -6590,7 +6592,7 @@ class SPAM(SpecOptimizer):
         wₜ    = wₜ₋₁ − riseₜ·lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -6613,7 +6615,7 @@ class SPAM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -6657,7 +6659,7 @@ class SPlus(SpecOptimizer):
         wₜ(eval) = averageₜ/(1 − ema_rateᵗ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); decay of the statistics, in [0, 1)
@@ -6680,7 +6682,7 @@ class SPlus(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -6718,7 +6720,7 @@ class SWAN(SpecOptimizer):
         where wide: rows ≤ cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eps: added to the standard deviation of a row, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -6739,7 +6741,7 @@ class SWAN(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eps: float | torch.Tensor = 1e-08,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6795,7 +6797,7 @@ class SWATS(SpecOptimizer):
                    ⎩ wₜ₋₁ − (1 − β₁)·foundₜ₋₁·xₜ   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: rate of Adam
         betas: decay of the first moment, and of the velocity, in [0, 1); decay of the second moment, and of the averaged rate, in [0, 1)
         eps: added to the root of the second moment; how close two rates must come, in (0, inf)
@@ -6815,7 +6817,7 @@ class SWATS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-09,
@@ -6856,7 +6858,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β₁)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: how close to the average gradients are taken, in (0, 1]; decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -6879,7 +6881,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0025,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -6928,7 +6930,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β₁)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: how close to the average gradients are taken, in (0, 1]; decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -6951,7 +6953,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0025,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -6994,7 +6996,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: how close to the average gradients are taken, in (0, 1]
         warmup_steps: steps in which the rate grows from 0, in [0, inf)
@@ -7016,7 +7018,7 @@ class ScheduleFreeSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.9,
         warmup_steps: float | torch.Tensor = 0,
@@ -7063,7 +7065,7 @@ class Scion(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: the part of the gradient in its mean, in (0, 1]
         radius: of the ball of the norm, in (0, inf)
@@ -7090,7 +7092,7 @@ class Scion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.00036,
         alpha: float | torch.Tensor = 0.1,
         radius: float | torch.Tensor = 50.0,
@@ -7146,7 +7148,7 @@ class Shampoo(SpecOptimizer):
         where mean: β < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: in [0, 1)
         beta: decay of the statistics; 1: they are sums, in (0, 1]
@@ -7170,7 +7172,7 @@ class Shampoo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.0,
         beta: float | torch.Tensor = 1.0,
@@ -7230,7 +7232,7 @@ class ShampooAdamW(SpecOptimizer):
         where shampoo_mean: shampoo_beta < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         shampoo_momentum: in [0, 1)
@@ -7243,7 +7245,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         adam_correct_bias: make up for the moments' start at 0
         maximize: go up along the gradients, and not down
@@ -7260,7 +7262,7 @@ class ShampooAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         adam_lr: float | torch.Tensor = 0.001,
         shampoo_momentum: float | torch.Tensor = 0.0,
@@ -7274,7 +7276,7 @@ class ShampooAdamW(SpecOptimizer):
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         adam_correct_bias: bool = True,
         maximize: bool = False,
@@ -7304,7 +7306,7 @@ class Signum(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the averaged gradient; 0 takes the sign of the gradient itself, in [0, 1)
         wd_lh: decoupled weight decay, with momentum only, in [0, inf)
@@ -7324,7 +7326,7 @@ class Signum(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         wd_lh: float | torch.Tensor = 0.0,
@@ -7357,7 +7359,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
         alpha: weight of the gradient beside the momentum, in [0, inf)
@@ -7378,7 +7380,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.99, 0.95),
         alpha: float | torch.Tensor = 0.0,
@@ -7434,7 +7436,7 @@ class SinkGD(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -7452,7 +7454,7 @@ class SinkGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -7485,7 +7487,7 @@ class Sophia(SpecOptimizer):
         wₜ     = (1 − lr·wd)·wₜ₋₁ − lr·clip(mₜ/max(γ·hₜ, ε), ±ρ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the averaged curvature, in [0, 1)
         gamma: factor on the curvature; 0.05 for Gauss-Newton-Bartlett estimates, in (0, inf)
@@ -7508,7 +7510,7 @@ class Sophia(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.96, 0.99),
         gamma: float | torch.Tensor = 0.01,
@@ -7561,7 +7563,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -7594,7 +7596,7 @@ class StableAdamW(SpecOptimizer):
         wₜ     = (1 − ηₜ·wd)·wₜ₋₁ − ηₜ·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, and its least value in the ratio, in (0, inf)
@@ -7614,7 +7616,7 @@ class StableAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         eps: float | torch.Tensor = 1e-08,
@@ -7661,7 +7663,7 @@ class StableSPAM(SpecOptimizer):
         wₜ       = (1 − lr·wd)·wₜ₋₁ − lr·mₜ/(1 − β₁^sₜ)/(√(vₜ/(1 − β₂^sₜ)) + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to divisors, in (0, inf)
@@ -7685,7 +7687,7 @@ class StableSPAM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -7719,7 +7721,7 @@ class Test(SpecOptimizer):
         wₜ    = keptₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         rescale_grad: factor on the gradient
         maximize: go up along the gradients, and not down
@@ -7735,7 +7737,7 @@ class Test(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
@@ -7762,7 +7764,7 @@ class Tiger(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(sign(mₜ) + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -7781,7 +7783,7 @@ class Tiger(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         beta: float | torch.Tensor = 0.965,
         weight_decay: float | torch.Tensor = 0.0,
@@ -7836,7 +7838,7 @@ class YellowFin(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(1 − rootₜ)²/leastₜ·min(1, step/(10·window))·vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         beta: decay of what is measured, in [0, 1)
         window: updates of which curvature is the range, in [2, inf)
@@ -7856,7 +7858,7 @@ class YellowFin(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.999,
         window: float | torch.Tensor = 20,
@@ -7889,7 +7891,7 @@ class Yogi(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -7910,7 +7912,7 @@ class Yogi(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 0.001,

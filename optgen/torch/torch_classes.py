@@ -21,6 +21,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
+from optgen.torch.networks import named
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import STORAGE_OPTIONS, arguments_of, of_torch
 from optgen.torch.state import StateKeys
@@ -197,7 +198,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
             hint = suggest(name, known) or f"it has {listed([*known][2:])}"
             raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
         self._set_options(own)
-        base.__init__(self, params, *args, **kwargs)
+        base.__init__(self, named(params), *args, **kwargs)
         self._choose(own)
 
     __init__.__signature__ = _signature(base, more_arguments)  # type: ignore[attr-defined]
