@@ -13,11 +13,11 @@ from optgen.arguments import Arguments
 from optgen.execute import piece
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
-from optgen.execute.kernel import LoadedKernel
+from optgen.execute.kernel import LoadedKernel, kept
 from optgen.execute.piece import AnyPiece, Box
 from optgen.execute.protocols import Platform
 from optgen.execute.storage import row_length
-from optgen.ir import Kernel, Reduce, ReduceOverParams, ShardGranularity, Variant
+from optgen.ir import Buffer, Kernel, Reduce, ReduceOverParams, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
 from optgen.model import PHASE, FlagValue, Kind, Optimizer, StateDecl
@@ -150,6 +150,13 @@ class KernelChoice:
         """The states of a parameter of this shape."""
         return self.spec.states_of(self.decide(shape, {}))
 
+    def kept(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> list[Buffer]:
+        """What is kept between updates of a parameter of this shape, as its kernel has it, which is not compiled."""
+        from optgen.ir.buffers import buffers  # which a kernel in the cache does not need
+
+        variant = self.variant(shape, flags)
+        return kept(buffers(self.spec, variant, self.spec.program(variant.flags)), variant)
+
     def decide(
         self,
         shape: Sequence[int],
@@ -280,12 +287,19 @@ class KernelChoice:
         """What of a shape chooses between flags."""
         return tuple(shape) if self._reads_sizes else len(shape)
 
-    def _is_small(self, shape: Sequence[int]) -> bool:
-        """Whether quantized states are float32 for this shape. Parameters that share values have one kernel for all."""
+    def without_codes(self, shape: Sequence[int]) -> str:
+        """Why states that were to be codes are float32 for this shape; empty if they are codes. Parameters that share
+        values have one kernel for all."""
         if self._joins_params:
-            return False
+            return ""
+        if math.prod(shape) < SMALLEST_QUANTIZED:
+            return f"less than {SMALLEST_QUANTIZED} elements"
         short = self.blocks_by_row is True and row_length(shape, self.spec.last_two) < SHORTEST_RESTARTED
-        return short or math.prod(shape) < SMALLEST_QUANTIZED
+        return f"rows of less than {SHORTEST_RESTARTED} elements" if short else ""
+
+    def _is_small(self, shape: Sequence[int]) -> bool:
+        """Whether quantized states are float32 for this shape."""
+        return bool(self.without_codes(shape))
 
     def _restarts(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from optgen.backends.step_struct import STEP_FIELDS, StepField
@@ -58,10 +58,15 @@ class LoadedKernel:
         self.buffer_index = {b.name: k for k, b in enumerate(native.buffers)}
         self.hyper_index = {name: k for k, name in enumerate(native.hyper)}
         self.gradients = [k for name, k in self.buffer_index.items() if is_gradient(name)]
-        states = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
+        states = kept(native.buffers, variant)
         self.states: Mapping[str, Buffer] = {b.name: b for b in states}
         self.scales = [b.name for b in states if b.is_scale]
         self.is_quantized = any(b.is_quantized for b in native.buffers)
+
+
+def kept(buffers: Iterable[Buffer], variant: Variant) -> list[Buffer]:
+    """The buffers of a variant that are kept between steps."""
+    return [b for b in buffers if b.init is not None or (b.name == "w" and variant.master)]
 
 
 def group_by_kernel(kernels: Sequence[LoadedKernel], members: Sequence[int]) -> dict[LoadedKernel, list[int]]:

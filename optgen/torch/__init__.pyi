@@ -14,7 +14,9 @@ from optgen.torch.classes import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
 
 class _AnySpecOptimizer(SpecOptimizer):
-    def __init__(self, params: ParamsT, lr: float | torch.Tensor = ..., *args: Any, **values: Any) -> None: ...
+    def __init__(
+        self, params: ParamsT | torch.nn.Module, lr: float | torch.Tensor = ..., *args: Any, **values: Any
+    ) -> None: ...
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 
@@ -34,7 +36,7 @@ class ACProp(SpecOptimizer):
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the expected gradient, in [0, 1); decay of the variance, in [0, 1)
         eps: added to the root of the variance, in (0, inf)
@@ -58,7 +60,7 @@ class ACProp(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-16,
@@ -105,7 +107,7 @@ class ADOPT(SpecOptimizer):
              ⎩ wₜ₋₁ − lr·mₜ                                         otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: least root of the second moment, in (0, inf)
@@ -130,7 +132,7 @@ class ADOPT(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.9999),
         eps: float | torch.Tensor = 1e-06,
@@ -171,7 +173,7 @@ class ALIG(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: largest rate
         momentum: decay of the velocity, with Nesterov's step; 0 keeps none, in [0, 1)
         eps: added to the squared norm of all gradients, in (0, inf)
@@ -194,7 +196,7 @@ class ALIG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.0,
         eps: float | torch.Tensor = 1e-05,
@@ -260,7 +262,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         lambd: float = 0.0001,
         alpha: float = 0.75,
@@ -299,7 +301,7 @@ class AccSGD(SpecOptimizer):
         wₜ = yₜ + (1 − ζₜ)·(xₜ − yₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: short step
         kappa: ratio of the long step to the short one, in [1, inf)
         xi: statistical advantage; at most the root of kappa, in [1, inf)
@@ -323,7 +325,7 @@ class AccSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         kappa: float | torch.Tensor = 1000.0,
         xi: float | torch.Tensor = 10.0,
@@ -366,7 +368,7 @@ class AdEMAMix(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the fast first moment, in [0, 1); decay of the second moment, in [0, 1); decay of the slow first moment, in [0, 1)
         alpha: weight of the slow first moment, in [0, inf)
@@ -392,7 +394,7 @@ class AdEMAMix(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.9999),
         alpha: float | torch.Tensor = 2.0,
@@ -433,7 +435,7 @@ class AdaBelief(SpecOptimizer):
         wₜ    = wₜ₋₁ − rateₜ·mₜ/(√sₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the variance, in [0, 1)
         eps: added to the variance, and to its root, in [0, inf)
@@ -457,7 +459,7 @@ class AdaBelief(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -505,7 +507,7 @@ class AdaBound(SpecOptimizer):
         wₜ     = wₜ₋₁ − clip(rateₜ/rootₜ, finalₜ·(1 − 1/(γ·t + 1)), finalₜ·(1 + 1/(γ·t)))·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         final_lr: rate of SGD, to which all rates go, in (0, inf)
@@ -531,7 +533,7 @@ class AdaBound(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         final_lr: float | torch.Tensor = 0.1,
@@ -569,7 +571,7 @@ class AdaGradNorm(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr/√(b₀² + b₂ₜ)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         b0: where the root of the sum starts, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -591,7 +593,7 @@ class AdaGradNorm(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         b0: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.0,
@@ -635,7 +637,7 @@ class AdaHessian(SpecOptimizer):
         where powered: hessian_power < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment of the curvature, in [0, 1)
         hessian_power: power of the root of that moment, in [0, 1]
@@ -660,7 +662,7 @@ class AdaHessian(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         hessian_power: float | torch.Tensor = 1.0,
@@ -707,7 +709,7 @@ class AdaLomo(SpecOptimizer):
         where factored: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: rate, in root mean squares of the weight
         decay_rate: the decay of the second moment is 1 - t^decay_rate, in (-inf, 0]
         eps1: added to the squared gradient, in (0, inf)
@@ -732,7 +734,7 @@ class AdaLomo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0005,
         decay_rate: float | torch.Tensor = -0.8,
         eps1: float | torch.Tensor = 1e-30,
@@ -771,7 +773,7 @@ class AdaMod(SpecOptimizer):
         wₜ    = (1 − lr·wd)·wₜ₋₁ − min(rateₜ, sₜ)·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1); decay of the averaged rate, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -794,7 +796,7 @@ class AdaMod(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -845,7 +847,7 @@ class AdaMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         beta: decay of the mean of gradients, and of squares, in [0, 1)
@@ -875,7 +877,7 @@ class AdaMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         beta: float | torch.Tensor = 0.95,
@@ -924,7 +926,7 @@ class AdaPNM(SpecOptimizer):
         wₜ     = (1 − lr·wd)·wₜ₋₁ − rateₜ·((1 + β₀)·xₜ − β₀·mₜ₋₁)/rootₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of a momentum in a step; each is updated in every second one, in [0, 1); decay of the second moment, in [0, 1)
         beta0: weight of the negative momentum, in [0, inf)
@@ -949,7 +951,7 @@ class AdaPNM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         beta0: float | torch.Tensor = 1.0,
@@ -996,7 +998,7 @@ class AdaShift(SpecOptimizer):
                   ⎩ wₜ₋₁           otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         n: steps by which the gradients of the second moment are older, in [1, 1024]
         betas: weight of a gradient beside that of the next step, in the mean of the last n, in [0, 1); decay of the second moment, in [0, 1)
@@ -1021,7 +1023,7 @@ class AdaShift(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         n: float | torch.Tensor = 10,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -1079,7 +1081,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-06,
@@ -1146,7 +1148,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 0.001),
@@ -1201,7 +1203,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         lr_decay: float = 0,
         weight_decay: float = 0,
@@ -1246,7 +1248,7 @@ class Adai(SpecOptimizer):
                   ⎩ wₜ₋₁ − lr·mₜ/max(qₜ, ε)               otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta0: how far the inertia falls below 1, in [0, inf)
         beta2: decay of the second moment, in [0, 1)
@@ -1271,7 +1273,7 @@ class Adai(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta0: float | torch.Tensor = 0.1,
         beta2: float | torch.Tensor = 0.99,
@@ -1338,7 +1340,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1375,7 +1377,7 @@ class AdamAtan2(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·a·atan2(1/(1 − β₁ᵗ)·mₜ, b/√(1 − β₂ᵗ)·√vₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         a: factor on the angle: about 4/pi, so that equal moments make a step of lr, in (0, inf)
@@ -1399,7 +1401,7 @@ class AdamAtan2(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         a: float | torch.Tensor = 1.27,
@@ -1439,7 +1441,7 @@ class AdamC(SpecOptimizer):
         wₜ      = (1 − decayₜ)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -1463,7 +1465,7 @@ class AdamC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1502,7 +1504,7 @@ class AdamHD(SpecOptimizer):
         wₜ    = wₜ₋₁ − rateₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: first rate; a later change has no effect
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -1526,7 +1528,7 @@ class AdamHD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1570,7 +1572,7 @@ class AdamMini(SpecOptimizer):
         where by_row: rank ≥ 2 and not heads
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -1595,7 +1597,7 @@ class AdamMini(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1647,7 +1649,7 @@ class AdamP(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, and to norms, in (0, inf)
@@ -1673,7 +1675,7 @@ class AdamP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -1736,7 +1738,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1795,7 +1797,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.002,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -1838,7 +1840,7 @@ class Adan(SpecOptimizer):
                   ⎩ 1/(1 + lr·wd)·(wₜ₋₁ − uₜ)   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the averaged difference of gradients, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -1862,7 +1864,7 @@ class Adan(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.98, 0.92, 0.99),
         eps: float | torch.Tensor = 1e-08,
@@ -1898,7 +1900,7 @@ class AddSign(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(α + sign(dₜ)·sign(mₜ))·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: factor where momentum and gradient neither agree nor disagree, in [0, inf)
         beta: decay of the momentum, in [0, 1)
@@ -1921,7 +1923,7 @@ class AddSign(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         alpha: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.9,
@@ -1958,7 +1960,7 @@ class AggMo(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr/3·(v₁ₜ + v₂ₜ + v₃ₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first velocity, in [0, 1); decay of the second velocity, in [0, 1); decay of the third velocity, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -1980,7 +1982,7 @@ class AggMo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.0, 0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -2028,7 +2030,7 @@ class Amos(SpecOptimizer):
         where by_row: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: global rate: about 1/sqrt(number of batches), in [0, inf)
         beta: decay of the second moment, in [0, 1)
         eta: expected scale of a weight; a step takes one for each parameter, in (0, inf)
@@ -2053,7 +2055,7 @@ class Amos(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.999,
         eta: float | torch.Tensor = 1.0,
@@ -2110,7 +2112,7 @@ class Apollo(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -2140,7 +2142,7 @@ class Apollo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -2194,7 +2196,7 @@ class ApolloDQN(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the averaged gradient, in [0, 1)
         eps: added to the norm of the step before, in (0, inf)
@@ -2219,7 +2221,7 @@ class ApolloDQN(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 0.0001,
@@ -2274,7 +2276,7 @@ class CAME(SpecOptimizer):
         where factored: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the averaged update, in [0, 1); decay of the second moment, in [0, 1); decay of the instability, in [0, 1)
         eps1: added to the squared gradient, in (0, inf)
@@ -2299,7 +2301,7 @@ class CAME(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0002,
         betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.9999),
         eps1: float | torch.Tensor = 1e-30,
@@ -2340,7 +2342,7 @@ class COCOB(SpecOptimizer):
         wₜ  = w₁ₜ₋₁ + θₜ/(Lₜ·max(Gₜ + Lₜ, α·Lₜ))·(Lₜ + Rₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: the first bets are at most 1/alpha of the wealth, in (0, inf)
         eps: first scale of a gradient, in (0, inf)
@@ -2363,7 +2365,7 @@ class COCOB(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 100.0,
         eps: float | torch.Tensor = 1e-08,
@@ -2403,7 +2405,7 @@ class CautiousAdamW(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − ηₜ·φₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -2426,7 +2428,7 @@ class CautiousAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -2464,7 +2466,7 @@ class CautiousLion(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/max(mean(φₜ), 1e-3)·φₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -2486,7 +2488,7 @@ class CautiousLion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -2528,7 +2530,7 @@ class DAdaptAdam(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -2553,7 +2555,7 @@ class DAdaptAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -2598,7 +2600,7 @@ class DAdaptLion(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − rateₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         d0: first estimate of the distance to the solution, in (0, inf)
@@ -2621,7 +2623,7 @@ class DAdaptLion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         d0: float | torch.Tensor = 1e-06,
@@ -2668,7 +2670,7 @@ class DAdaptSGD(SpecOptimizer):
         wₜ     = wₜ₋₁ + (1 − momentum)·(x₀ₜ₋₁ − sₜ − wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         momentum: weight of the present iterate in the average, in [0, 1)
         d0: first estimate of the distance to the solution, in (0, inf)
@@ -2692,7 +2694,7 @@ class DAdaptSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         momentum: float | torch.Tensor = 0.9,
         d0: float | torch.Tensor = 1e-06,
@@ -2732,7 +2734,7 @@ class DCASGD(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         lamda: strength of the compensation, in [0, inf)
@@ -2755,7 +2757,7 @@ class DCASGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         lamda: float | torch.Tensor = 0.04,
@@ -2793,7 +2795,7 @@ class DiffGrad(SpecOptimizer):
         wₜ        = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·frictionₜ·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -2816,7 +2818,7 @@ class DiffGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -2855,7 +2857,7 @@ class Dion(SpecOptimizer):
         wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·√(rows/cols)·Pₜ@Vₜᵀ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         mu: decay of the momentum where the last update went, in [0, 1)
@@ -2881,7 +2883,7 @@ class Dion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.01,
         mu: float | torch.Tensor = 0.95,
@@ -2922,7 +2924,7 @@ class DoG(SpecOptimizer):
         wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         reps_rel: first distance, in units of 1 + the norm of the weights, in (0, inf)
         eps: added to the sum of squared gradients, in (0, inf)
@@ -2945,7 +2947,7 @@ class DoG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         reps_rel: float | torch.Tensor = 1e-06,
         eps: float | torch.Tensor = 1e-08,
@@ -2982,7 +2984,7 @@ class DoWG(SpecOptimizer):
         wₜ  = wₜ₋₁ − lr·r₂ₜ/(√vₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         eps: first squared distance; added to the root of the weighted sum, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -3004,7 +3006,7 @@ class DoWG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         eps: float | torch.Tensor = 0.0001,
         weight_decay: float | torch.Tensor = 0.0,
@@ -3039,7 +3041,7 @@ class EFSignSGD(SpecOptimizer):
         wₜ = wₜ₋₁ − uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3060,7 +3062,7 @@ class EFSignSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3105,7 +3107,7 @@ class ExtraAdam(SpecOptimizer):
         wₜ     = startₜ₋₁ − lr·m̂ₜ/(√v̂ₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3128,7 +3130,7 @@ class ExtraAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
         eps: float | torch.Tensor = 1e-08,
@@ -3167,7 +3169,7 @@ class ExtraGradient(SpecOptimizer):
         wₜ     = startₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3188,7 +3190,7 @@ class ExtraGradient(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3228,7 +3230,7 @@ class FAdam(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·(mₜ + wd/max(1, rms(decayₜ)/clip_threshold)·decayₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the averaged natural gradient, in [0, 1); decay of the Fisher information, in [0, 1)
         eps: largest number that is added to the root of the information, in (0, inf)
@@ -3253,7 +3255,7 @@ class FAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -3292,7 +3294,7 @@ class FOCUS(SpecOptimizer):
         wₜ       = dₜ − lr·(sign(mₜ) + γ·sign(dₜ − centerₜ))
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the mean of gradients, in [0, 1); decay of the mean of weights, in [0, 1)
         gamma: attraction to the mean of weights, in [0, inf)
@@ -3315,7 +3317,7 @@ class FOCUS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         gamma: float | torch.Tensor = 0.1,
@@ -3358,7 +3360,7 @@ class FTML(SpecOptimizer):
              ⎩ (−zₜ)/dₜ   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         betas: decay of the averages in z, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3381,7 +3383,7 @@ class FTML(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.6, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -3419,7 +3421,7 @@ class Fromage(SpecOptimizer):
         wₜ      = (wₜ₋₁ − lr·ratioₜ·gₜ)/√(1 + lr²)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: length of a step, as a share of the weight's norm
         min_norm: least norm of the weight and of the gradient, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3440,7 +3442,7 @@ class Fromage(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         min_norm: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3483,7 +3485,7 @@ class Ftrl(SpecOptimizer):
                 ⎩ lr·(sign(zₜ)·λ₁ − zₜ)/(√nₜ + β + lr·wd)   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         lamda1: strength of the L1 penalty, in [0, inf)
         beta: smooths the rate of each weight, in [0, inf)
@@ -3506,7 +3508,7 @@ class Ftrl(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         lamda1: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 1.0,
@@ -3551,7 +3553,7 @@ class GaLore(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -3579,7 +3581,7 @@ class GaLore(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -3620,7 +3622,7 @@ class Grams(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·sign(gₜ)·|uₜ|
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -3643,7 +3645,7 @@ class Grams(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -3686,7 +3688,7 @@ class Gravity(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: deviation of the first velocity, divided by lr, in [0, inf)
         beta: decay of the velocity, in the long run, in [0, 1)
@@ -3709,7 +3711,7 @@ class Gravity(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         alpha: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
@@ -3743,7 +3745,7 @@ class GroupAdaGrad(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/√(hₜ + ε)·gₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eps: added to the sum of squares, in [0, inf)
         rescale_grad: factor on the gradient
@@ -3764,7 +3766,7 @@ class GroupAdaGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         eps: float | torch.Tensor = 1e-05,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -3803,7 +3805,7 @@ class IVON(SpecOptimizer):
         wₜ(eval) = centerₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         ess: effective sample size: how many samples the loss is a mean of, in (0, inf)
         hess_init: first estimate of the curvature, in (0, inf)
@@ -3827,7 +3829,7 @@ class IVON(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         ess: float | torch.Tensor = 1000000.0,
         hess_init: float | torch.Tensor = 1.0,
@@ -3863,7 +3865,7 @@ class Kate(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·√mₜ·gₜ/bₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eta: weight of squared gradients beside those divided by their sums, in [0, inf)
         eps: added to the sums of squares in each step, in (0, inf)
@@ -3886,7 +3888,7 @@ class Kate(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eta: float | torch.Tensor = 0.0,
         eps: float | torch.Tensor = 1e-08,
@@ -3933,7 +3935,7 @@ class LAMB(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·trustₜ·uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -3959,7 +3961,7 @@ class LAMB(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -4010,7 +4012,7 @@ class LANS(SpecOptimizer):
         wₜ       = wₜ₋₁ − (lr·β₁·trust_mₜ·u_mₜ + lr·(1 − β₁)·trust_gₜ·u_gₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, and its share of the step, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -4035,7 +4037,7 @@ class LANS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
@@ -4080,7 +4082,7 @@ class LARC(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·momₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         trust_coefficient: length of a step, as a share of the weight's norm, in [0, inf)
@@ -4105,7 +4107,7 @@ class LARC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         trust_coefficient: float | torch.Tensor = 0.02,
@@ -4154,7 +4156,7 @@ class LARS(SpecOptimizer):
         where corrected: heavy and momentum_correction
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         eta: length of a step, as a share of the weight's norm, in [0, inf)
@@ -4180,7 +4182,7 @@ class LARS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         eta: float | torch.Tensor = 0.001,
@@ -4238,7 +4240,7 @@ class LBSGD(SpecOptimizer):
         where gathers: batch_scale > 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         warmup_epochs: epochs until it is batch_scale*lr, in [0, inf)
@@ -4266,7 +4268,7 @@ class LBSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         warmup_epochs: float | torch.Tensor = 5,
@@ -4309,7 +4311,7 @@ class LDoG(SpecOptimizer):
         wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         reps_rel: first distance, in units of 1 + the norm of the weight, in (0, inf)
         eps: added to the sum of squared gradients, in (0, inf)
@@ -4332,7 +4334,7 @@ class LDoG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         reps_rel: float | torch.Tensor = 1e-06,
         eps: float | torch.Tensor = 1e-08,
@@ -4367,7 +4369,7 @@ class LaProp(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -4390,7 +4392,7 @@ class LaProp(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0004,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-15,
@@ -4425,7 +4427,7 @@ class Lion(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(sign(cₜ) + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -4447,7 +4449,7 @@ class Lion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
@@ -4485,7 +4487,7 @@ class MADGRAD(SpecOptimizer):
         wₜ    = wₜ₋₁ + (1 − momentum)·(zₜ − wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: weight of the present iterate in the average, in [0, 1)
         eps: added to the cube root, and to the rate, in (0, inf)
@@ -4508,7 +4510,7 @@ class MADGRAD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-06,
@@ -4550,7 +4552,7 @@ class MARS(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         gamma: strength of the correction, in [0, inf)
@@ -4574,7 +4576,7 @@ class MARS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.99),
         gamma: float | torch.Tensor = 0.025,
@@ -4655,7 +4657,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float = 0.001,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
@@ -4716,7 +4718,7 @@ class MuonAdamW(SpecOptimizer):
         where muon_tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         weight_decay: weight decay, in [0, inf)
@@ -4731,7 +4733,7 @@ class MuonAdamW(SpecOptimizer):
         adam_epsilon: added to the root of the second moment, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         muon_nesterov: a flag of the spec
         muon_adjust_lr: the factor on lr, by the shape
@@ -4753,7 +4755,7 @@ class MuonAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.02,
         adam_lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
@@ -4769,7 +4771,7 @@ class MuonAdamW(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         muon_nesterov: bool = True,
         muon_adjust_lr: Literal["original", "match_rms_adamw", "none"] = "original",
@@ -4819,7 +4821,7 @@ class MuonBatched(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -4849,7 +4851,7 @@ class MuonBatched(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -4905,7 +4907,7 @@ class MuonClip(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -4936,7 +4938,7 @@ class MuonClip(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0002,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -4981,7 +4983,7 @@ class NAG(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity; 0 keeps none, in [0, 1)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
@@ -5003,7 +5005,7 @@ class NAG(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -5070,7 +5072,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.002,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -5108,7 +5110,7 @@ class NAdamW(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·m̄ₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -5131,7 +5133,7 @@ class NAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -5166,7 +5168,7 @@ class NSGD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·({0 if nₜ = 0; 1/nₜ otherwise})·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: length of a step of all parameters together
         beta: decay of the averaged gradient, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -5188,7 +5190,7 @@ class NSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         beta: float | torch.Tensor = 0.9,
         weight_decay: float | torch.Tensor = 0.0,
@@ -5221,7 +5223,7 @@ class NoisySGD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁ + √(η/t^γ)·zₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eta: variance of the noise in the first step, in [0, inf)
         gamma: power with which the variance falls, in [0, inf)
@@ -5244,7 +5246,7 @@ class NoisySGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         eta: float | torch.Tensor = 0.01,
         gamma: float | torch.Tensor = 0.55,
@@ -5292,7 +5294,7 @@ class NorMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -5321,7 +5323,7 @@ class NorMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
@@ -5368,7 +5370,7 @@ class NovoGrad(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·mₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -5392,7 +5394,7 @@ class NovoGrad(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.98),
         eps: float | torch.Tensor = 1e-08,
@@ -5431,7 +5433,7 @@ class OptimisticAdam(SpecOptimizer):
         u_prevₜ = uₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -5454,7 +5456,7 @@ class OptimisticAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
         eps: float | torch.Tensor = 1e-08,
@@ -5489,7 +5491,7 @@ class OptimisticSGD(SpecOptimizer):
         g_prevₜ = dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: weight of the gradient, in [0, inf)
         beta: weight of its change, by which the next one is guessed, in [0, inf)
@@ -5512,7 +5514,7 @@ class OptimisticSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 1.0,
@@ -5552,7 +5554,7 @@ class PAdam(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·mₜ/rootₜ^(2·partial)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         partial: power of the second moment; 0.5 is AMSGrad, in (0, 0.5]
@@ -5577,7 +5579,7 @@ class PAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         partial: float | torch.Tensor = 0.25,
@@ -5618,7 +5620,7 @@ class PID(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(eₜ + integral·iₜ + derivative·dₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the integral and of the derivative, in [0, 1)
         integral: weight of the integral, in [0, inf)
@@ -5642,7 +5644,7 @@ class PID(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         integral: float | torch.Tensor = 5.0,
@@ -5679,7 +5681,7 @@ class PNM(SpecOptimizer):
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/√((1 + β₀)² + β₀²)·((1 + β₀)·xₜ − β₀·mₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta1: decay of a momentum in a step; each is updated in every second one, in [0, 1)
         beta0: weight of the negative momentum, in [0, inf)
@@ -5702,7 +5704,7 @@ class PNM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         beta1: float | torch.Tensor = 0.9,
         beta0: float | torch.Tensor = 1.0,
@@ -5760,7 +5762,7 @@ class PSGDDiagonal(SpecOptimizer):
         where right: not vector and cols ≤ max_size
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the mean of gradients, in [0, 1)
         precond_lr: rate of the factors, in [0, 1)
@@ -5787,7 +5789,7 @@ class PSGDDiagonal(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0003,
         momentum: float | torch.Tensor = 0.9,
         precond_lr: float | torch.Tensor = 0.1,
@@ -5876,7 +5878,7 @@ class PSGDKron(SpecOptimizer):
         where diagonal_right: not diagonal_vector and cols ≤ max_size
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the mean of gradients, in [0, 1)
         precond_lr: rate of the factors, in [0, 1)
@@ -5903,7 +5905,7 @@ class PSGDKron(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0003,
         momentum: float | torch.Tensor = 0.9,
         precond_lr: float | torch.Tensor = 0.1,
@@ -5944,7 +5946,7 @@ class PSGLD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/2·Gₜ·dₜ + √(lr·Gₜ)·zₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         alpha: decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -5967,7 +5969,7 @@ class PSGLD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 0.99,
         eps: float | torch.Tensor = 1e-05,
@@ -6022,7 +6024,7 @@ class PolarMuon(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         momentum: in [0, 1)
@@ -6048,7 +6050,7 @@ class PolarMuon(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.95,
@@ -6087,7 +6089,7 @@ class PowerSign(SpecOptimizer):
         wₜ     = wₜ₋₁ − lr·({base if agreeₜ > 0; 1/base if agreeₜ < 0; 1 otherwise})·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         base: factor where momentum and gradient agree; its inverse where they do not, in (0, inf)
         beta: decay of the momentum, in [0, 1)
@@ -6110,7 +6112,7 @@ class PowerSign(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         base: float | torch.Tensor = 2.718281828459045,
         beta: float | torch.Tensor = 0.9,
@@ -6158,7 +6160,7 @@ class Prodigy(SpecOptimizer):
         wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − rateₜ·mₜ/(√vₜ + dₜ₋₁·ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found; a schedule may change it
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in units of d, in (0, inf)
@@ -6185,7 +6187,7 @@ class Prodigy(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -6231,7 +6233,7 @@ class QHAdam(SpecOptimizer):
              ⎩ wₜ₋₁ − lr·aₜ/(√bₜ + ε)               otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         nu1: weight of the first moment against the gradient; 1 is Adam, in [0, 1]
@@ -6257,7 +6259,7 @@ class QHAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.995, 0.999),
         nu1: float | torch.Tensor = 0.7,
@@ -6295,7 +6297,7 @@ class QHM(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·((1 − ν)·dₜ + ν·mₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the averaged gradient, in [0, 1)
         nu: weight of the averaged gradient against the gradient; 0 is SGD, in [0, 1]
@@ -6318,7 +6320,7 @@ class QHM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.999,
         nu: float | torch.Tensor = 0.7,
@@ -6384,7 +6386,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -6447,7 +6449,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float = 0.99,
         eps: float = 1e-08,
@@ -6507,7 +6509,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-06, 50),
@@ -6563,7 +6565,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         momentum: float = 0,
         dampening: float = 0,
@@ -6600,7 +6602,7 @@ class SGDHD(SpecOptimizer):
         wₜ      = wₜ₋₁ − rateₜ·dₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: first rate; a later change has no effect
         hypergrad_lr: rate of the rate, in [0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -6622,7 +6624,7 @@ class SGDHD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         hypergrad_lr: float | torch.Tensor = 0.0001,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6669,7 +6671,7 @@ class SGDP(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         eps: added to norms, in (0, inf)
@@ -6695,7 +6697,7 @@ class SGDP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-08,
@@ -6734,7 +6736,7 @@ class SGDW(SpecOptimizer):
                ⎩ (1 − lr·wd)·wₜ₋₁ − lr·momₜ                   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the velocity, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -6757,7 +6759,7 @@ class SGDW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6792,7 +6794,7 @@ class SGHMC(SpecOptimizer):
         wₜ = wₜ₋₁ + vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         alpha: friction: 1 - momentum, in [0, 1]
         weight_decay: weight decay, in [0, inf)
@@ -6814,7 +6816,7 @@ class SGHMC(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         alpha: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.0,
@@ -6847,7 +6849,7 @@ class SGLD(SpecOptimizer):
         wₜ = wₜ₋₁ − lr/2·(gₜ + wd·wₜ₋₁) + √lr·zₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate, in [0, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -6868,7 +6870,7 @@ class SGLD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -6922,7 +6924,7 @@ class SM3(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the averaged step; 0 keeps none, in [0, 1)
         eps: added to the bound, under the root, in [0, inf)
@@ -6946,7 +6948,7 @@ class SM3(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.9,
         eps: float | torch.Tensor = 1e-30,
@@ -6986,7 +6988,7 @@ class SMORMS3(SpecOptimizer):
         memoryₜ = 1 + memoryₜ₋₁·(1 − signalₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: bound on the rate
         eps: added to the second moment, and to its root, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -7008,7 +7010,7 @@ class SMORMS3(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eps: float | torch.Tensor = 1e-16,
         weight_decay: float | torch.Tensor = 0.0,
@@ -7052,7 +7054,7 @@ class SOAP(SpecOptimizer):
         Vₜ   = orthonormal(Rₜ@Vₜ₋₁)   if t = k, k + k, ...
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); in [0, 1)
@@ -7080,7 +7082,7 @@ class SOAP(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         weight_decay: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.95, 0.95),
@@ -7137,7 +7139,7 @@ class SOAPAdamW(SpecOptimizer):
         where soap: (rank = 2 or rank > 2 and filters) and not plain
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         weight_decay: weight decay, in [0, inf)
@@ -7151,7 +7153,7 @@ class SOAPAdamW(SpecOptimizer):
         adam_epsilon: added to the root of the second moment, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         soap_correct: the bias of the means
         adam_correct_bias: make up for the moments' start at 0
@@ -7172,7 +7174,7 @@ class SOAPAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.003,
         adam_lr: float | torch.Tensor = 0.003,
         weight_decay: float | torch.Tensor = 0.01,
@@ -7187,7 +7189,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         soap_correct: bool = True,
         adam_correct_bias: bool = True,
@@ -7226,7 +7228,7 @@ class SPAM(SpecOptimizer):
         wₜ    = wₜ₋₁ − riseₜ·lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -7252,7 +7254,7 @@ class SPAM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -7299,7 +7301,7 @@ class SPlus(SpecOptimizer):
         wₜ(eval) = averageₜ/(1 − ema_rateᵗ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         betas: in [0, 1); decay of the statistics, in [0, 1)
@@ -7325,7 +7327,7 @@ class SPlus(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         weight_decay: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
@@ -7366,7 +7368,7 @@ class SWAN(SpecOptimizer):
         where wide: rows ≤ cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         eps: added to the standard deviation of a row, in (0, inf)
         weight_decay: weight decay, in [0, inf)
@@ -7390,7 +7392,7 @@ class SWAN(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         eps: float | torch.Tensor = 1e-08,
         weight_decay: float | torch.Tensor = 0.0,
@@ -7449,7 +7451,7 @@ class SWATS(SpecOptimizer):
                    ⎩ wₜ₋₁ − (1 − β₁)·foundₜ₋₁·xₜ   otherwise
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: rate of Adam
         betas: decay of the first moment, and of the velocity, in [0, 1); decay of the second moment, and of the averaged rate, in [0, 1)
         eps: added to the root of the second moment; how close two rates must come, in (0, inf)
@@ -7472,7 +7474,7 @@ class SWATS(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-09,
@@ -7516,7 +7518,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β₁)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: how close to the average gradients are taken, in (0, 1]; decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -7542,7 +7544,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0025,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -7594,7 +7596,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β₁)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: how close to the average gradients are taken, in (0, 1]; decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in (0, inf)
@@ -7620,7 +7622,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0025,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -7666,7 +7668,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         wₜ(eval) = wₜ + (1 − 1/β)·(zₜ − wₜ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: how close to the average gradients are taken, in (0, 1]
         warmup_steps: steps in which the rate grows from 0, in [0, inf)
@@ -7691,7 +7693,7 @@ class ScheduleFreeSGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.9,
         warmup_steps: float | torch.Tensor = 0,
@@ -7741,7 +7743,7 @@ class Scion(SpecOptimizer):
         where tall: rows > cols
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         alpha: the part of the gradient in its mean, in (0, 1]
         radius: of the ball of the norm, in (0, inf)
@@ -7771,7 +7773,7 @@ class Scion(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.00036,
         alpha: float | torch.Tensor = 0.1,
         radius: float | torch.Tensor = 50.0,
@@ -7830,7 +7832,7 @@ class Shampoo(SpecOptimizer):
         where mean: β < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: in [0, 1)
         beta: decay of the statistics; 1: they are sums, in (0, 1]
@@ -7857,7 +7859,7 @@ class Shampoo(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         momentum: float | torch.Tensor = 0.0,
         beta: float | torch.Tensor = 1.0,
@@ -7920,7 +7922,7 @@ class ShampooAdamW(SpecOptimizer):
         where shampoo_mean: shampoo_beta < 1
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         adam_lr: the rate of AdamW
         shampoo_momentum: in [0, 1)
@@ -7933,7 +7935,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
-        plain: AdamW for this matrix too, as for embeddings and the last layer
+        plain: AdamW for this matrix too, as for embeddings and the last layer; patterns of names that are plain, as ('head.*', '*.embed.*'); True: all; () or False: none
         filters: of convolutions are matrices of an output channel a row
         adam_correct_bias: make up for the moments' start at 0
         maximize: go up along the gradients, and not down
@@ -7953,7 +7955,7 @@ class ShampooAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.1,
         adam_lr: float | torch.Tensor = 0.001,
         shampoo_momentum: float | torch.Tensor = 0.0,
@@ -7967,7 +7969,7 @@ class ShampooAdamW(SpecOptimizer):
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
-        plain: bool = False,
+        plain: bool | Iterable[str] | None = None,
         filters: bool = True,
         adam_correct_bias: bool = True,
         maximize: bool = False,
@@ -8000,7 +8002,7 @@ class Signum(SpecOptimizer):
         where heavy: momentum > 0
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         momentum: decay of the averaged gradient; 0 takes the sign of the gradient itself, in [0, 1)
         wd_lh: decoupled weight decay, with momentum only, in [0, inf)
@@ -8023,7 +8025,7 @@ class Signum(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.9,
         wd_lh: float | torch.Tensor = 0.0,
@@ -8059,7 +8061,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
         alpha: weight of the gradient beside the momentum, in [0, inf)
@@ -8083,7 +8085,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.99, 0.95),
         alpha: float | torch.Tensor = 0.0,
@@ -8142,7 +8144,7 @@ class SinkGD(SpecOptimizer):
         where matrix: rank ≥ 2
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         weight_decay: weight decay, in [0, inf)
         rescale_grad: factor on the gradient
@@ -8163,7 +8165,7 @@ class SinkGD(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
@@ -8199,7 +8201,7 @@ class Sophia(SpecOptimizer):
         wₜ     = (1 − lr·wd)·wₜ₋₁ − lr·clip(mₜ/max(γ·hₜ, ε), ±ρ)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the averaged curvature, in [0, 1)
         gamma: factor on the curvature; 0.05 for Gauss-Newton-Bartlett estimates, in (0, inf)
@@ -8225,7 +8227,7 @@ class Sophia(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.96, 0.99),
         gamma: float | torch.Tensor = 0.01,
@@ -8284,7 +8286,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -8320,7 +8322,7 @@ class StableAdamW(SpecOptimizer):
         wₜ     = (1 − ηₜ·wd)·wₜ₋₁ − ηₜ·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, and its least value in the ratio, in (0, inf)
@@ -8343,7 +8345,7 @@ class StableAdamW(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         eps: float | torch.Tensor = 1e-08,
@@ -8393,7 +8395,7 @@ class StableSPAM(SpecOptimizer):
         wₜ       = (1 − lr·wd)·wₜ₋₁ − lr·mₜ/(1 − β₁^sₜ)/(√(vₜ/(1 − β₂^sₜ)) + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to divisors, in (0, inf)
@@ -8420,7 +8422,7 @@ class StableSPAM(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-08,
@@ -8457,7 +8459,7 @@ class Test(SpecOptimizer):
         wₜ    = keptₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         rescale_grad: factor on the gradient
         maximize: go up along the gradients, and not down
@@ -8476,7 +8478,7 @@ class Test(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         rescale_grad: float | torch.Tensor = 1.0,
         *,
@@ -8506,7 +8508,7 @@ class Tiger(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·(sign(mₜ) + wd·wₜ₋₁)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         beta: decay of the momentum, in [0, 1)
         weight_decay: weight decay, in [0, inf)
@@ -8528,7 +8530,7 @@ class Tiger(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.001,
         beta: float | torch.Tensor = 0.965,
         weight_decay: float | torch.Tensor = 0.0,
@@ -8586,7 +8588,7 @@ class YellowFin(SpecOptimizer):
         wₜ      = wₜ₋₁ − lr·(1 − rootₜ)²/leastₜ·min(1, step/(10·window))·vₜ
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: factor on the rate that is found
         beta: decay of what is measured, in [0, 1)
         window: updates of which curvature is the range, in [2, inf)
@@ -8609,7 +8611,7 @@ class YellowFin(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 1.0,
         beta: float | torch.Tensor = 0.999,
         window: float | torch.Tensor = 20,
@@ -8645,7 +8647,7 @@ class Yogi(SpecOptimizer):
         wₜ = wₜ₋₁ − lr·mₜ/(√vₜ + ε)
 
     Args:
-        params: parameters, named parameters, or dicts of groups
+        params: parameters, named parameters, dicts of groups, or a network
         lr: learning rate
         betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
@@ -8669,7 +8671,7 @@ class Yogi(SpecOptimizer):
 
     def __init__(
         self,
-        params: ParamsT,
+        params: ParamsT | torch.nn.Module,
         lr: float | torch.Tensor = 0.01,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 0.001,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.utils import _python_dispatch as dispatch
@@ -32,6 +32,7 @@ from optgen.torch.hooks import (
 from optgen.torch.host import Mirrors
 from optgen.torch.loading import SPEC, check_specs, mark_groups
 from optgen.torch.memory import check_flat_options, has_sparse_rows
+from optgen.torch.networks import named
 from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
 from optgen.torch.rules import check_donation, warn_of_sharing
@@ -39,6 +40,9 @@ from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, c
 from optgen.torch.state import StateKeys, forget_unused
 from optgen.torch.updating import ALONE, BackwardUpdates, check_in_backward
 from optgen.torch.values import is_capturing, options_of, same_objects
+
+if TYPE_CHECKING:
+    from optgen.execute.planned import UpdatePlan
 
 
 class SpecClass(type):
@@ -69,7 +73,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
-    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None.
+    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
+    parameters are `plain` that were made so at construction.
     """
 
     spec: ClassVar[Optimizer]
@@ -82,12 +87,13 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
     donate_grads: bool = False
+    plain_because: Mapping[torch.Tensor, str] = MappingProxyType({})
     _due: int = 0  # the number of the phase that a step goes on with
 
     def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
         """`defaults` are the values of the spec in groups, and `given` the arguments of every optimizer, by name."""
         self._set_options(given)
-        super().__init__(params, {**defaults, **{key: x for key, x in given.items() if key in OPTIONS}})
+        super().__init__(named(params), {**defaults, **{key: x for key, x in given.items() if key in OPTIONS}})
         self._choose_scaling()
 
     def _set_options(self, given: Mapping[str, Any]) -> None:
@@ -347,9 +353,21 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             for group in groups:
                 group.pop(SPEC, None)
 
+    def plan(self) -> UpdatePlan:
+        """How the next step updates each parameter, and what its states are; `print` shows it as a table.
+
+        TypeError or ValueError names a value of a group that is wrong. Nothing is changed, nor compiled.
+        """
+        from optgen.torch.plan import plan_of  # which a step does not need
+
+        return plan_of(self, self.plain_because)
+
     def __repr__(self) -> str:
         lines = super().__repr__().splitlines()
-        return "\n".join(line for line in lines if not line.lstrip().startswith((f"{SPEC}:", f"{FOLLOWING}:")))
+        own = "\n".join(line for line in lines if not line.lstrip().startswith((f"{SPEC}:", f"{FOLLOWING}:")))
+        from optgen.torch.plan import summary
+
+        return f"{own}\n{summary(self)}".rstrip() if self.saves_identity else own
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""

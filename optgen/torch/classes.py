@@ -18,6 +18,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
 from optgen.torch.loading import SPEC
+from optgen.torch.networks import PATTERNS, PLAIN, has_plain, split
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, Spelling, arguments_of, describe, of_spec, python_name
 from optgen.torch.state import MASTER, StateKeys
@@ -134,15 +135,19 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     if MASTER in [*(s.name for s in spec.states), *(given.name for given in spec.inputs)]:
         raise ValueError(f"{spec.name}: state[p]['{MASTER}'] is the float32 weight of p; choose another name")
     spelling, more = of_spec(spec), arguments_of(spec, SpecOptimizer.matmul)
-    signature = _signature(spelling, more)
+    takes_plain = has_plain(spec)
+    signature = _signature(spelling, more, {PLAIN: None} if takes_plain else {})
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = _bind(spec, spelling, signature, (self, *args), kwargs)
         values = given.arguments
         values.pop("self")
+        params = values.pop("params")
+        if takes_plain:
+            params, values[PLAIN], self.plain_because = split(spec.name, params, values[PLAIN])
         SpecOptimizer.__init__(
             self,
-            torch_classes.in_groups(values["params"], spelling, values, values),
+            torch_classes.in_groups(params, spelling, values, values),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
             {name: values[name] for name in more},
         )
@@ -191,14 +196,15 @@ def _bind(
     return given
 
 
-def _signature(spelling: Spelling, more: Arguments) -> inspect.Signature:
+def _signature(spelling: Spelling, more: Arguments, unset: Mapping[str, None]) -> inspect.Signature:
+    """The arguments of a class; `unset` are flags that are None unless they are given."""
     kind = inspect.Parameter
     flags = {"maximize", *spelling.flags}
     parameters = [kind("self", kind.POSITIONAL_OR_KEYWORD), kind("params", kind.POSITIONAL_OR_KEYWORD)]
     for key, default in spelling.defaults.items():
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
-    keywords = {name: spelling.defaults[name] for name in spelling.flags}
+    keywords = {name: spelling.defaults[name] for name in spelling.flags} | dict(unset)
     keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in more.items()}}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
@@ -210,10 +216,13 @@ def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     lines = [spec.title or spec.name, ""]
     lines += [f"{spec.cite}.", ""] if spec.cite else []
     lines += ["::", "", *(f"    {line}" for line in unicode(spec).splitlines()), "", "Args:"]
-    lines += ["    params: parameters, named parameters, or dicts of groups"]
+    lines += ["    params: parameters, named parameters, dicts of groups, or a network"]
     for key, names in spelling.params.items():
         lines.append(f"    {key}: " + "; ".join(describe(items[name]) for name in names))
-    lines += [f"    {name}: {describe(items[name])}" for name in spelling.flags]
+    lines += [
+        f"    {name}: {describe(items[name])}{f'; {PATTERNS}' if name == PLAIN and has_plain(spec) else ''}"
+        for name in spelling.flags
+    ]
     lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
     lines += [f"    {name}: {text}" for name, (_, text) in more.items()]
     return "\n".join(lines)

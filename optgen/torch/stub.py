@@ -31,12 +31,15 @@ from optgen.torch.classes import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
 
 class _AnySpecOptimizer(SpecOptimizer):
-    def __init__(self, params: ParamsT, lr: float | torch.Tensor = ..., *args: Any, **values: Any) -> None: ...
+    def __init__(
+        self, params: ParamsT | torch.nn.Module, lr: float | torch.Tensor = ..., *args: Any, **values: Any
+    ) -> None: ...
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 '''
 ANNOTATIONS = {
-    "params": "ParamsT",
+    "params": "ParamsT | torch.nn.Module",
+    "plain": "bool | Iterable[str] | None",
     "storage": "str | Mapping[str, str] | None",
     "master": "bool",
     "capturable": "bool",

@@ -21,6 +21,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
+from optgen.torch.networks import named
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import STORAGE_OPTIONS, Spelling, arguments_of, of_torch
 from optgen.torch.state import StateKeys
@@ -211,6 +212,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
             hint = suggest(name, known) or f"it has {listed([*known][2:])}"
             raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
         self._set_options(own)
+        params = named(params)
         if has_rules(own):
             given = inspect.signature(base.__init__).bind(self, params, *args, **kwargs)
             given.apply_defaults()

@@ -18,6 +18,7 @@ from runtime.core.threaded import copy_into
 if TYPE_CHECKING:
     from optgen import Piece, UpdateRule
     from optgen.arguments import Arguments
+    from optgen.execute.planned import PlannedParam, UpdatePlan
     from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
 
@@ -112,6 +113,29 @@ def load(
     import optgen
 
     return optgen.load(spec, dtype, master=master, storage=storage, target="cpu" if gpu is None else "cuda", **values)
+
+
+def planned_param(name: str, shape: tuple[int, ...], dtype: str, ctx: str) -> PlannedParam:
+    """The row of a parameter in a plan, before it is said how it is updated."""
+    from optgen.execute.planned import PlannedParam
+
+    return PlannedParam(name, tuple(shape), dtype, ctx)
+
+
+def planned(
+    rule: UpdateRule, row: PlannedParam, values: Mapping[str, Any], shown: Iterable[str], flags: Mapping[str, bool]
+) -> PlannedParam:
+    """The row of a parameter that a rule updates, with these params, those `shown` among them, and flags."""
+    from optgen.execute.planned import planned
+
+    return planned(rule, row, row.shape, values, shown, flags)
+
+
+def plan(spec: Spec, rows: Iterable[PlannedParam]) -> UpdatePlan:
+    """The plan that rows make."""
+    from optgen.execute.planned import finished
+
+    return finished(spec, rows)
 
 
 def check_donated(dtype: str, ctx: Context) -> None:

@@ -132,6 +132,13 @@ class Trainer:
         """Set the optimizer's learning rate; UserWarning is raised where it has a scheduler."""
         self._optimizer.set_learning_rate(lr)
 
+    def plan(self) -> Any:
+        """How steps update each parameter, and what its states are; `print` shows it as a table. TypeError for an
+        optimizer that is not made of a spec."""
+        from runtime.gluon import trainer_plan  # which training does not need
+
+        return trainer_plan.plan(self._params, self._optimizer)
+
     # ------------------------------------------------------------ steps
 
     def step(

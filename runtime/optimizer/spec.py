@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime import random
 from runtime.base import MXNetError, did_you_mean
-from runtime.context import cpu
+from runtime.context import Context, cpu
 from runtime.core import optgen_bridge
 from runtime.core.backend import is_host
 from runtime.core.binding import Binding
@@ -22,6 +22,7 @@ from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
 if TYPE_CHECKING:
+    from optgen.execute.planned import PlannedParam
     from optgen.model import Optimizer as Spec
     from runtime.core.binding import Gradient
 
@@ -146,6 +147,16 @@ class SpecOptimizer(Optimizer):
         rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
         work: float = rule.work(shape, {name: found[0] for name, found in self._flags([index]).items()})
         return work
+
+    def planned(self, index: Index, row: PlannedParam, ctx: Context) -> PlannedParam:
+        """The row of a plan for a parameter in a context: how it is updated, and what its states are."""
+        master = self.multi_precision and row.dtype in HALVES
+        flags = {name: found[0] for name, found in self._flags([index]).items()}
+        values = {name: getattr(self, name) for name in self.param_names if name not in self.spec.given}
+        values |= self._named_values([index]) | {"lr": self._get_lr(index), "wd": self._get_wd(index)}
+        refused = (f"multi_precision: it is {row.dtype}",) if self.multi_precision and not master else ()
+        rule = self._rule(row.dtype, master, optgen_bridge.gpu_of(ctx))
+        return optgen_bridge.planned(rule, row._replace(refused=refused), values, self.named_params, flags)
 
     # ------------------------------------------------------------ states
 

@@ -69,6 +69,37 @@ def test_blocks_and_names_say_which_matrices_adamw_updates() -> None:
         mx.optimizer.create("muon_adamw", plain=(net.embedding, 3))
 
 
+def test_the_plan_of_a_trainer() -> None:
+    """What it says of states is what they are after a step, and it counts the rates of parameters and schedules."""
+    net = network("bfloat16", CONTEXTS[:1])
+    arguments = {"plain": (net.embedding,), "multi_precision": True, "learning_rate": 0.02}
+    trainer = gluon.Trainer(net.collect_params(), "muon_adamw", arguments | {"storage": "int8_dynamic"})
+    net.head.weight.lr_mult = 0.5
+    net.hidden.bias.grad_req = "null"
+    plan = trainer.plan()
+    trained(net, trainer, range(1))
+    assert plan == trainer.plan()
+    rows = {row.name.removeprefix("words_"): row for row in plan}
+    assert {name: (row.update, row.because) for name, row in rows.items()} == {
+        "embedding_weight": ("adam", "plain"),
+        "hidden_weight": ("muon", ""),
+        "hidden_bias": ("none", "its grad_req is 'null'"),
+        "head_weight": ("muon", ""),
+        "head_bias": ("adam", "1 dimension"),
+    }
+    assert rows["head_weight"].values == {"lr": 0.01, "wd": 0.1} and rows["head_bias"].device == "cpu(0)"
+    for i, row in enumerate(plan):
+        if row.update != "none":
+            master, state = trainer._updaters[0].states[i]
+            arrays = {"master": master, **trainer.optimizer.unpacked(state)}
+            assert [s.name for s in row.states] == [x for x in arrays if not x.endswith(".scale")]
+            assert row.state_bytes == sum(x.size * np.dtype(x.dtype).itemsize for x in arrays.values())
+    assert rows["head_bias"].refused == ("adam_m adam_v in int8_dynamic: less than 4096 elements",)
+    by_hand = type("ByHand", (mx.optimizer.Optimizer,), {})()
+    with pytest.raises(TypeError, match="ByHand is written by hand; plans are of optimizers that are made of specs"):
+        gluon.Trainer(net.collect_params(), by_hand).plan()
+
+
 def test_what_else_updates_the_rest_is_said_in_the_name() -> None:
     """Bit by bit as with the file that says the same."""
     ends = []

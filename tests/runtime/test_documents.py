@@ -49,7 +49,8 @@ begin with the modules that are named, which are so imported once (`torch._dynam
     ids=["from-mxnet", "kernels", "pytorch"],
 )
 def test_code_prints_what_its_comments_say(text: str, modules: list[str], tmp_path: Path) -> None:
-    scripts = re.findall(r"```python\n(?!# needs a GPU)(.*?)```", text, re.DOTALL)
+    found = re.findall(r"```python\n(?!# needs a GPU)(.*?)```(?:\n```text\n(.*?)```)?", text, re.DOTALL)
+    scripts, printed = zip(*found, strict=True)
     for number, script in enumerate(scripts):
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "script.py").write_text(script)
@@ -59,7 +60,7 @@ def test_code_prints_what_its_comments_say(text: str, modules: list[str], tmp_pa
     for number, script in enumerate(scripts):
         status, output, errors = ((tmp_path / str(number) / f).read_text() for f in ("status", "output", "errors"))
         assert status == "0", f"{script}\n{errors}"
-        said = re.findall(r"^ *print\(.*\)  # (.*)$", script, re.MULTILINE)
+        said = re.findall(r"^ *print\(.*\)  # (.*)$", script, re.MULTILINE) or printed[number].splitlines()
         assert said and output.splitlines() == said, script
 
 
