@@ -50,6 +50,7 @@ class ACProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -72,6 +73,7 @@ class ACProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -116,6 +118,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -139,6 +142,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -174,6 +178,7 @@ class ALIG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -195,6 +200,7 @@ class ALIG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -234,6 +240,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -256,6 +263,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -291,6 +299,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -313,6 +322,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -354,6 +364,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -378,6 +389,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -413,6 +425,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -435,6 +448,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -481,6 +495,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -505,6 +520,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -535,6 +551,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -555,6 +572,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -598,6 +616,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -621,6 +640,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -664,6 +684,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -687,6 +708,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -720,6 +742,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -741,6 +764,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -793,6 +817,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -820,6 +845,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -861,6 +887,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -884,6 +911,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -927,6 +955,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -950,6 +979,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -979,6 +1009,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1000,6 +1031,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1040,6 +1072,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1061,6 +1094,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1089,6 +1123,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1111,6 +1146,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1153,6 +1189,7 @@ class Adai(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1176,6 +1213,7 @@ class Adai(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1214,6 +1252,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1237,6 +1276,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1269,6 +1309,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1291,6 +1332,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1327,6 +1369,7 @@ class AdamC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1349,6 +1392,7 @@ class AdamC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1384,6 +1428,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1406,6 +1451,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1447,6 +1493,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1470,6 +1517,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1519,6 +1567,7 @@ class AdamP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1543,6 +1592,7 @@ class AdamP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1576,6 +1626,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1598,6 +1649,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1629,6 +1681,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1650,6 +1703,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1690,6 +1744,7 @@ class Adan(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1712,6 +1767,7 @@ class Adan(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1743,6 +1799,7 @@ class AddSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1764,6 +1821,7 @@ class AddSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1796,6 +1854,7 @@ class AggMo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1816,6 +1875,7 @@ class AggMo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1863,6 +1923,7 @@ class Amos(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -1886,6 +1947,7 @@ class Amos(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -1942,6 +2004,7 @@ class Apollo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -1969,6 +2032,7 @@ class Apollo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -2015,6 +2079,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2038,6 +2103,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2089,6 +2155,7 @@ class CAME(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2112,6 +2179,7 @@ class CAME(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2147,6 +2215,7 @@ class COCOB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2168,6 +2237,7 @@ class COCOB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2204,6 +2274,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2225,6 +2296,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2258,6 +2330,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2278,6 +2351,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2319,6 +2393,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2342,6 +2417,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2381,6 +2457,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2402,6 +2479,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2446,6 +2524,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2468,6 +2547,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2503,6 +2583,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2524,6 +2605,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2558,6 +2640,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2579,6 +2662,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2615,6 +2699,7 @@ class Dion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -2638,6 +2723,7 @@ class Dion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -2673,6 +2759,7 @@ class DoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2694,6 +2781,7 @@ class DoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2726,6 +2814,7 @@ class DoWG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2746,6 +2835,7 @@ class DoWG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2776,6 +2866,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2795,6 +2886,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -2838,6 +2930,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2859,6 +2952,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
     def extrapolate(self) -> None: ...
@@ -2892,6 +2986,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2911,6 +3006,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
     def extrapolate(self) -> None: ...
@@ -2951,6 +3047,7 @@ class FAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -2974,6 +3071,7 @@ class FAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3007,6 +3105,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3028,6 +3127,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3067,6 +3167,7 @@ class FTML(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3088,6 +3189,7 @@ class FTML(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3120,6 +3222,7 @@ class Fromage(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3139,6 +3242,7 @@ class Fromage(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3180,6 +3284,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3201,6 +3306,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3245,6 +3351,7 @@ class GaLore(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -3270,6 +3377,7 @@ class GaLore(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -3303,6 +3411,7 @@ class Grams(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3324,6 +3433,7 @@ class Grams(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3363,6 +3473,7 @@ class Gravity(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3384,6 +3495,7 @@ class Gravity(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3412,6 +3524,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3431,6 +3544,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3469,6 +3583,7 @@ class IVON(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3491,6 +3606,7 @@ class IVON(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3522,6 +3638,7 @@ class Kate(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3543,6 +3660,7 @@ class Kate(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3589,6 +3707,7 @@ class LAMB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3613,6 +3732,7 @@ class LAMB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3659,6 +3779,7 @@ class LANS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3682,6 +3803,7 @@ class LANS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3723,6 +3845,7 @@ class LARC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3746,6 +3869,7 @@ class LARC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3792,6 +3916,7 @@ class LARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3816,6 +3941,7 @@ class LARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3872,6 +3998,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3898,6 +4025,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3932,6 +4060,7 @@ class LDoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -3953,6 +4082,7 @@ class LDoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -3984,6 +4114,7 @@ class LaProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4005,6 +4136,7 @@ class LaProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4035,6 +4167,7 @@ class Lion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4055,6 +4188,7 @@ class Lion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4090,6 +4224,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4111,6 +4246,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4150,6 +4286,7 @@ class MARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4172,6 +4309,7 @@ class MARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4224,6 +4362,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -4247,6 +4386,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
     ) -> None: ...
@@ -4315,6 +4455,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -4349,6 +4490,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -4404,6 +4546,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -4432,6 +4575,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -4484,6 +4628,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -4512,6 +4657,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -4545,6 +4691,7 @@ class NAG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4565,6 +4712,7 @@ class NAG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4606,6 +4754,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4629,6 +4778,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4661,6 +4811,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4682,6 +4833,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4712,6 +4864,7 @@ class NSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4732,6 +4885,7 @@ class NSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4762,6 +4916,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4783,6 +4938,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4831,6 +4987,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -4857,6 +5014,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -4896,6 +5054,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4918,6 +5077,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -4952,6 +5112,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -4973,6 +5134,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5004,6 +5166,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5025,6 +5188,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5063,6 +5227,7 @@ class PAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5086,6 +5251,7 @@ class PAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5122,6 +5288,7 @@ class PID(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5144,6 +5311,7 @@ class PID(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5176,6 +5344,7 @@ class PNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5197,6 +5366,7 @@ class PNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5254,6 +5424,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -5279,6 +5450,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -5364,6 +5536,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -5389,6 +5562,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -5423,6 +5597,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5444,6 +5619,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5496,6 +5672,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -5519,6 +5696,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -5552,6 +5730,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5573,6 +5752,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5621,6 +5801,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5646,6 +5827,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5687,6 +5869,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5711,6 +5894,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5742,6 +5926,7 @@ class QHM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5763,6 +5948,7 @@ class QHM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5802,6 +5988,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5824,6 +6011,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5859,6 +6047,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5882,6 +6071,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5913,6 +6103,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5933,6 +6124,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -5963,6 +6155,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -5985,6 +6178,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6016,6 +6210,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6036,6 +6231,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6083,6 +6279,7 @@ class SGDP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6107,6 +6304,7 @@ class SGDP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6139,6 +6337,7 @@ class SGDW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6160,6 +6359,7 @@ class SGDW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6190,6 +6390,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6210,6 +6411,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6238,6 +6440,7 @@ class SGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6257,6 +6460,7 @@ class SGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6310,6 +6514,7 @@ class SM3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6332,6 +6537,7 @@ class SM3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6366,6 +6572,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6386,6 +6593,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6430,6 +6638,7 @@ class SOAP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -6455,6 +6664,7 @@ class SOAP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -6497,6 +6707,7 @@ class SPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6521,6 +6732,7 @@ class SPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6562,6 +6774,7 @@ class SPlus(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -6585,6 +6798,7 @@ class SPlus(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -6619,6 +6833,7 @@ class SWAN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -6640,6 +6855,7 @@ class SWAN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -6695,6 +6911,7 @@ class SWATS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6716,6 +6933,7 @@ class SWATS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6759,6 +6977,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6783,6 +7002,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6831,6 +7051,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6855,6 +7076,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6896,6 +7118,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -6919,6 +7142,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -6968,6 +7192,7 @@ class Scion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -6995,6 +7220,7 @@ class Scion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -7046,6 +7272,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
     """
@@ -7070,6 +7297,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
     ) -> None: ...
@@ -7104,6 +7332,7 @@ class Signum(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7125,6 +7354,7 @@ class Signum(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7158,6 +7388,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7180,6 +7411,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7232,6 +7464,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7251,6 +7484,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7288,6 +7522,7 @@ class Sophia(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7312,6 +7547,7 @@ class Sophia(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7341,6 +7577,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7359,6 +7596,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7394,6 +7632,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7415,6 +7654,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7465,6 +7705,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7490,6 +7731,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7515,6 +7757,7 @@ class Test(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7532,6 +7775,7 @@ class Test(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7561,6 +7805,7 @@ class Tiger(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7581,6 +7826,7 @@ class Tiger(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7636,6 +7882,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7657,6 +7904,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
@@ -7690,6 +7938,7 @@ class Yogi(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
@@ -7712,6 +7961,7 @@ class Yogi(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
 
