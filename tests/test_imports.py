@@ -114,7 +114,7 @@ LAYERS: dict[str, list[str]] = {
         "owned plan",
         "group loading",
         "updating",
-        "evaluating",
+        "evaluating skipping",
         "base",
         "torch_classes",
         "classes",

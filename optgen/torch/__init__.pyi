@@ -52,6 +52,7 @@ class ACProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -77,6 +78,7 @@ class ACProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -124,6 +126,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -150,6 +153,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -188,6 +192,7 @@ class ALIG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -212,6 +217,7 @@ class ALIG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -254,6 +260,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -279,6 +286,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -317,6 +325,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -342,6 +351,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -386,6 +396,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -413,6 +424,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -451,6 +463,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -476,6 +489,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -525,6 +539,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -552,6 +567,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -585,6 +601,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -608,6 +625,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -654,6 +672,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -680,6 +699,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -726,6 +746,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -752,6 +773,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -788,6 +810,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -812,6 +835,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -868,6 +892,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -899,6 +924,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -943,6 +969,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -969,6 +996,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1015,6 +1043,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1041,6 +1070,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1073,6 +1103,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1097,6 +1128,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1140,6 +1172,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1164,6 +1197,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1195,6 +1229,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1220,6 +1255,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1265,6 +1301,7 @@ class Adai(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1291,6 +1328,7 @@ class Adai(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1332,6 +1370,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1358,6 +1397,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1393,6 +1433,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1418,6 +1459,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1457,6 +1499,7 @@ class AdamC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1482,6 +1525,7 @@ class AdamC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1520,6 +1564,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1545,6 +1590,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1589,6 +1635,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1615,6 +1662,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1667,6 +1715,7 @@ class AdamP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1694,6 +1743,7 @@ class AdamP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1730,6 +1780,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1755,6 +1806,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1789,6 +1841,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1813,6 +1866,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1856,6 +1910,7 @@ class Adan(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1881,6 +1936,7 @@ class Adan(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1915,6 +1971,7 @@ class AddSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1939,6 +1996,7 @@ class AddSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -1974,6 +2032,7 @@ class AggMo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -1997,6 +2056,7 @@ class AggMo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2047,6 +2107,7 @@ class Amos(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2073,6 +2134,7 @@ class Amos(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2133,6 +2195,7 @@ class Apollo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2164,6 +2227,7 @@ class Apollo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2213,6 +2277,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2239,6 +2304,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2293,6 +2359,7 @@ class CAME(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2319,6 +2386,7 @@ class CAME(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2357,6 +2425,7 @@ class COCOB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2381,6 +2450,7 @@ class COCOB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2420,6 +2490,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2444,6 +2515,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2480,6 +2552,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2503,6 +2576,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2547,6 +2621,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2573,6 +2648,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2615,6 +2691,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2639,6 +2716,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2686,6 +2764,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2711,6 +2790,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2749,6 +2829,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2773,6 +2854,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2810,6 +2892,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2834,6 +2917,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2874,6 +2958,7 @@ class Dion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2901,6 +2986,7 @@ class Dion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2939,6 +3025,7 @@ class DoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -2963,6 +3050,7 @@ class DoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -2998,6 +3086,7 @@ class DoWG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3021,6 +3110,7 @@ class DoWG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3054,6 +3144,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3076,6 +3167,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3122,6 +3214,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3146,6 +3239,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3182,6 +3276,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3204,6 +3299,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3247,6 +3343,7 @@ class FAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3273,6 +3370,7 @@ class FAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3309,6 +3407,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3333,6 +3432,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3375,6 +3475,7 @@ class FTML(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3399,6 +3500,7 @@ class FTML(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3434,6 +3536,7 @@ class Fromage(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3456,6 +3559,7 @@ class Fromage(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3500,6 +3604,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3524,6 +3629,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3572,6 +3678,7 @@ class GaLore(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3601,6 +3708,7 @@ class GaLore(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3637,6 +3745,7 @@ class Grams(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3661,6 +3770,7 @@ class Grams(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3703,6 +3813,7 @@ class Gravity(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3727,6 +3838,7 @@ class Gravity(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3758,6 +3870,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3780,6 +3893,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3821,6 +3935,7 @@ class IVON(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3846,6 +3961,7 @@ class IVON(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3880,6 +3996,7 @@ class Kate(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3904,6 +4021,7 @@ class Kate(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -3953,6 +4071,7 @@ class LAMB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -3980,6 +4099,7 @@ class LAMB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4029,6 +4149,7 @@ class LANS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4055,6 +4176,7 @@ class LANS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4099,6 +4221,7 @@ class LARC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4125,6 +4248,7 @@ class LARC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4174,6 +4298,7 @@ class LARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4201,6 +4326,7 @@ class LARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4260,6 +4386,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4289,6 +4416,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4326,6 +4454,7 @@ class LDoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4350,6 +4479,7 @@ class LDoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4384,6 +4514,7 @@ class LaProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4408,6 +4539,7 @@ class LaProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4441,6 +4573,7 @@ class Lion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4464,6 +4597,7 @@ class Lion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4502,6 +4636,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4526,6 +4661,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4568,6 +4704,7 @@ class MARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4593,6 +4730,7 @@ class MARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4648,6 +4786,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4674,6 +4813,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4746,6 +4886,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4784,6 +4925,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4842,6 +4984,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4873,6 +5016,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4929,6 +5073,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -4961,6 +5106,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -4997,6 +5143,7 @@ class NAG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5020,6 +5167,7 @@ class NAG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5064,6 +5212,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5090,6 +5239,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5125,6 +5275,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5149,6 +5300,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5182,6 +5334,7 @@ class NSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5205,6 +5358,7 @@ class NSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5238,6 +5392,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5262,6 +5417,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5314,6 +5470,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5344,6 +5501,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5386,6 +5544,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5411,6 +5570,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5448,6 +5608,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5472,6 +5633,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5506,6 +5668,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5530,6 +5693,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5571,6 +5735,7 @@ class PAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5597,6 +5762,7 @@ class PAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5636,6 +5802,7 @@ class PID(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5661,6 +5828,7 @@ class PID(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5696,6 +5864,7 @@ class PNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5720,6 +5889,7 @@ class PNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5780,6 +5950,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5808,6 +5979,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5896,6 +6068,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5924,6 +6097,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -5961,6 +6135,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -5985,6 +6160,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6041,6 +6217,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6068,6 +6245,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6104,6 +6282,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6128,6 +6307,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6179,6 +6359,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6207,6 +6388,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6251,6 +6433,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6278,6 +6461,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6312,6 +6496,7 @@ class QHM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6336,6 +6521,7 @@ class QHM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6378,6 +6564,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6403,6 +6590,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6441,6 +6629,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6467,6 +6656,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6501,6 +6691,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6524,6 +6715,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6557,6 +6749,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6582,6 +6775,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6616,6 +6810,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6639,6 +6834,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6689,6 +6885,7 @@ class SGDP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6716,6 +6913,7 @@ class SGDP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6751,6 +6949,7 @@ class SGDW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6775,6 +6974,7 @@ class SGDW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6808,6 +7008,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6831,6 +7032,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6862,6 +7064,7 @@ class SGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6884,6 +7087,7 @@ class SGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -6940,6 +7144,7 @@ class SM3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -6965,6 +7170,7 @@ class SM3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7002,6 +7208,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7025,6 +7232,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7073,6 +7281,7 @@ class SOAP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7102,6 +7311,7 @@ class SOAP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7246,6 +7456,7 @@ class SPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7273,6 +7484,7 @@ class SPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7318,6 +7530,7 @@ class SPlus(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7345,6 +7558,7 @@ class SPlus(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7383,6 +7597,7 @@ class SWAN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7408,6 +7623,7 @@ class SWAN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7466,6 +7682,7 @@ class SWATS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7490,6 +7707,7 @@ class SWATS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7536,6 +7754,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7563,6 +7782,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7614,6 +7834,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7641,6 +7862,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7685,6 +7907,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7711,6 +7934,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7764,6 +7988,7 @@ class Scion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7795,6 +8020,7 @@ class Scion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -7850,6 +8076,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7878,6 +8105,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8017,6 +8245,7 @@ class Signum(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8041,6 +8270,7 @@ class Signum(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8077,6 +8307,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8102,6 +8333,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8157,6 +8389,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8179,6 +8412,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8219,6 +8453,7 @@ class Sophia(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8246,6 +8481,7 @@ class Sophia(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8278,6 +8514,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8299,6 +8536,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8337,6 +8575,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8361,6 +8600,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8414,6 +8654,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8442,6 +8683,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8470,6 +8712,7 @@ class Test(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8490,6 +8733,7 @@ class Test(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8522,6 +8766,7 @@ class Tiger(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8545,6 +8790,7 @@ class Tiger(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8603,6 +8849,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8627,6 +8874,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8663,6 +8911,7 @@ class Yogi(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8688,6 +8937,7 @@ class Yogi(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,

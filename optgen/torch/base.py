@@ -73,6 +73,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
+    With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
     parameters are `plain` that were made so at construction.
     """
@@ -86,8 +87,11 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
+    skip_nonfinite: bool = False
+    skipped: int = 0
     donate_grads: bool = False
     plain_because: Mapping[torch.Tensor, str] = MappingProxyType({})
+    _skipping: Any = None  # a Skipping, from the first step that it is asked for
     _due: int = 0  # the number of the phase that a step goes on with
 
     def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
@@ -185,6 +189,9 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             )
         losses = []
         for phase in phases:
+            if self._due and self._skipping is not None and self._skipping.is_left_out:
+                self._advance()
+                continue
             self._check_due(phase)
             self.zero_grad()
             with torch.enable_grad():
@@ -248,8 +255,11 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         if "grad" not in self.spec.reads:
             updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
-        on_gpu = found_inf is not None and self._clip_norm is None and can_stay(found_inf, self.param_groups)
+        is_asked = self._clip_norm is not None or self.skip_nonfinite  # so that the host has to know it
+        on_gpu = found_inf is not None and not is_asked and can_stay(found_inf, self.param_groups)
         factor = 1.0 if on_gpu else self._gradient_factor()
+        if self.skip_nonfinite and self._leaves_out(phase, found_inf):
+            return
         if not on_gpu and found_inf:
             return
         step = self._current_step()
@@ -279,6 +289,14 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         norm = total_norm(gradients_of(self.param_groups), are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clip_coefficient(self.grad_norm, limit).item()
+
+    def _leaves_out(self, phase: str | None, found_inf: torch.Tensor | None) -> bool:
+        """Whether gradients are not finite, and this update, or phase of one, is skipped."""
+        if self._skipping is None:
+            from optgen.torch.skipping import Skipping  # as most optimizers skip nothing
+
+            self._skipping = Skipping()
+        return bool(self._skipping.leaves_out(self, phase, found_inf))
 
     def _current_step(self) -> GroupStep:
         """The step of all groups, bound to the states that are in `state` now."""
@@ -329,6 +347,10 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
                 check_donation(self, group)
             if self.in_backward:
                 check_in_backward(self, group)
+            if self.skip_nonfinite:
+                from optgen.torch.skipping import check_skipping
+
+                check_skipping(self, group)
             check_flat_options(
                 type(self).__name__, group["params"], in_backward=self.in_backward, clip_norm=self.clip_norm
             )
@@ -425,7 +447,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     def __getstate__(self) -> dict[str, Any]:
         own: dict[str, Any] = {name: getattr(self, name) for name in OF_ALL_GROUPS}
-        own |= {"due": self._due} if self._due else {}
+        own |= {"due": self._due, "_skipping": self._skipping} if self._due else {}
+        own |= {"skipped": self.skipped} if self.skipped else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
         own |= {"training_weights": self.training_weights.by_param()} if self.training_weights is not None else {}
         self._mark(self.param_groups)

@@ -42,6 +42,7 @@ class Owner(Protocol):
     seed: int
     clip_norm: float | None
     in_backward: bool
+    skip_nonfinite: bool
     donate_grads: bool
     training_weights: Any
     gpu_scaler: GpuScaler

@@ -47,6 +47,7 @@ ANNOTATIONS = {
     "clip_norm": "float | None",
     "fused": "bool | None",
     "in_backward": "bool",
+    "skip_nonfinite": "bool",
     "donate_grads": "bool",
     "states": 'Literal["cpu"] | None',
     "groups": "Iterable[tuple[str, Mapping[str, Any]]] | None",

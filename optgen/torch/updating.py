@@ -72,6 +72,10 @@ class Ranks:
             raise error
         _raise_for(reports, own)
 
+    def any(self, flag: bool) -> bool:
+        """Whether this holds on some rank."""
+        return not self._are_alike(flag, 0)
+
     def _are_alike(self, has_failed: bool, digest: int) -> bool:
         """Whether no rank has failed, and all have this digest."""
         for mesh in self._meshes:

@@ -1,7 +1,8 @@
-"""Sharded parameters beside whole ones, by optimizers that are evaluated."""
+"""Sharded parameters beside whole ones, by optimizers that are evaluated, and that leave steps out."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -31,8 +32,11 @@ class Both:
         self.sharded = [torch.nn.Parameter(distribute_tensor(x, mesh, [Shard(0)])) for x in values(SHAPES, 0)]
         self.optimizers = [make(params, **options) for params in (self.whole, self.sharded)]
 
-    def step(self, seed: int) -> None:
+    def step(self, seed: int, spoilt: float | None = None) -> None:
+        """A step, with a value in the last element of all gradients, which the last rank has."""
         for p, q, grad in zip(self.whole, self.sharded, values(SHAPES, seed), strict=True):
+            if spoilt is not None:
+                grad[-1, -1] = spoilt
             p.grad, q.grad = grad, distribute_tensor(grad, q.device_mesh, q.placements)  # type: ignore[attr-defined]
         for optimizer in self.optimizers:
             optimizer.step()
@@ -65,3 +69,18 @@ def evaluate() -> None:
     rows.step(1)
     with pytest.raises(ValueError, match=r"parameter 0 of group 0.*: a piece .* reads sums, rows or columns"):
         rows.optimizers[1].eval()
+
+
+def skip() -> None:
+    """All ranks leave out a step in which one rank has a NaN; large numbers are finite, and their norm is not."""
+    for spec in ("adam", OWNED):
+        both = Both(spec, skip_nonfinite=True)
+        for seed, spoilt in enumerate((None, math.nan, 1e30, math.inf)):
+            both.step(seed, spoilt)
+            assert both.are_alike(), spec
+        assert [optimizer.skipped for optimizer in both.optimizers] == [2, 2], spec
+
+
+def observe() -> None:
+    evaluate()
+    skip()

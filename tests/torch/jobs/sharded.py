@@ -314,7 +314,7 @@ if __name__ == "__main__":
         "same": (same, ()),
         "matrices": (matrices, ()),
         "norms": (norms, ()),
-        "observed": (observing.evaluate, ()),
+        "observed": (observing.observe, ()),
         "save": (save, (folder,)),
         "load": (load, (folder,)),
     }
