@@ -66,7 +66,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
-    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None.
+    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `conversion` says what became
+    of states, in an optimizer that `convert` made.
     """
 
     spec: ClassVar[Optimizer]
@@ -77,6 +78,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
+    conversion: Sequence[Any] = ()
     in_backward: bool = False
     donate_grads: bool = False
     _due: int = 0  # the number of the phase that a step goes on with
