@@ -195,8 +195,8 @@ API_NAMES = frozenset(
 
 
 METHODS = frozenset((
-    "add_param_group", "advance", "capturable", "clip_norm", "defaults", "describe", "donate_grads", "due",
-    "evaluate", "found_inf", "grad_norm", "grad_scale", "gradient_factor", "hooked", "in_backward", "launch",
+    "add_param_group", "advance", "capturable", "clip_norm", "conversion", "defaults", "describe", "donate_grads",
+    "due", "evaluate", "found_inf", "grad_norm", "grad_scale", "gradient_factor", "hooked", "in_backward", "launch",
     "load_state_dict", "numbers_of", "param_groups", "phases", "prepare", "profile", "rebind", "rule", "run",
     "seed", "source", "spelling", "state", "state_dict", "state_keys", "step", "updates_rows", "zero_grad",
 ))  # fmt: skip

@@ -17,12 +17,16 @@ requirement.check()
 from optgen.torch.base import SpecOptimizer  # noqa: E402
 from optgen.torch.classes import listed, named, optimizer, replace  # noqa: E402
 
-__all__ = ["SpecOptimizer", "optimizer", "replace"]
+__all__ = ["SpecOptimizer", "convert", "optimizer", "replace"]
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
+    if name == "convert":
+        from optgen.torch.conversion import convert
+
+        return convert
     return named(name)
 
 

@@ -75,7 +75,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
     With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
-    parameters are `plain` that were made so at construction.
+    parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
+    that `convert` made.
     """
 
     spec: ClassVar[Optimizer]
@@ -86,6 +87,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
+    conversion: Sequence[Any] = ()
     in_backward: bool = False
     skip_nonfinite: bool = False
     skipped: int = 0

@@ -28,6 +28,7 @@ from torch.optim.optimizer import ParamsT
 from optgen.model import Optimizer
 from optgen.torch.base import SpecOptimizer as SpecOptimizer
 from optgen.torch.classes import replace as replace
+from optgen.torch.conversion import convert as convert
 from optgen.torch.torch_classes import TorchOptimizer
 
 class _AnySpecOptimizer(SpecOptimizer):
