@@ -31,6 +31,7 @@ def load(
     dtype: str = "float32",
     *,
     master: bool = False,
+    weights: str = "nearest",
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
     blocks_by_row: Restarts = False,
@@ -43,31 +44,34 @@ def load(
     `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of
     a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients: `float32`, `float64`,
     `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
-    equations read and write. `storage` says how elementwise states are stored, all of them or by name: `float32`,
-    `float16`, `bfloat16`, `bfloat16_stochastic` (rounded up or down at random, so that the mean is right),
+    equations read and write. `weights` says how a new weight of 16 bits is rounded without a master: to `nearest`;
+    `stochastic`, up or down at random, so that the mean is right; or `kahan`, with what the last rounding lost added,
+    which a state `compensation` holds. `storage` says how elementwise states are stored, all of them or by name:
+    `float32`, `float16`, `bfloat16`, `float16_stochastic`, `bfloat16_stochastic` (rounded up or down at random),
     `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states
     are float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise they have
     the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With
     `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`,
     the blocks of quantized states restart at each row, so that a matrix can be cut between any two rows; those of
     parameters with rows of less than 16 elements are then float32, too. With `blocks_by_row="long"` they restart at
-    rows of 256 elements and more only. `matmul` says how float32 matrices are
-    multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
-    `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
-    compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
-    `learning_rate`. One that the spec declares `per param` can be a list with a number for each parameter.
+    rows of 256 elements and more only. `matmul` says how float32 matrices are multiplied: `float32`, by the fastest
+    code for this CPU; `bfloat16`, rounded to that, with sums in float32; or `deterministic`, to the same bits on every
+    CPU. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
+    every step uses until a step changes them; the learning rate is `lr` or `learning_rate`. One that the spec declares
+    `per param` can be a list with a number for each parameter.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
     dtype = str(dtype)
-    arguments.check_dtype(dtype, master)
+    arguments.check_dtype(dtype, master, weights)
     try:
         optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     except SpecErrors as errors:
         raise errors.with_traceback(None) from None
     how: dict[str, Any] = {"blocks_by_row": blocks_by_row, "scales_gradient": scales_gradient}
     how["matmul"] = arguments.check_matmul(matmul)
-    return rule_for(_platform(target), optimizer, dtype, values, master=master, storage=storage, **how)
+    how |= {"master": master, "weights": weights, "storage": storage}
+    return rule_for(_platform(target), optimizer, dtype, values, **how)
 
 
 def rule_for(
@@ -78,14 +82,17 @@ def rule_for(
     *,
     master: bool,
     storage: str | Mapping[str, str] | None,
+    weights: str = "nearest",
     **how: Any,
 ) -> UpdateRule:
     """A checked spec on a platform; arguments and errors are those of `load`."""
-    arguments.check_dtype(dtype, master)
+    arguments.check_dtype(dtype, master, weights)
+    arguments.check_weights(optimizer, weights)
     args = arguments.resolve(optimizer, values)
     arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=platform, **how)
+    how |= {"master": master, "weights": weights}
+    return UpdateRule(optimizer, args, dtype, storage=storages, target=platform, **how)
 
 
 def _typeset(optimizer: Optimizer) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from optgen.diagnostics import suggest
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
-from optgen.ir import COMPUTE, LEAST_NORMAL
+from optgen.ir import COMPENSATION, COMPUTE, LEAST_NORMAL, WEIGHTS
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import PHASE, Flag, Flags, FlagValue, Kind, Optimizer, Param
 from optgen.truth import COMPARISONS
@@ -134,12 +134,31 @@ def _listed(values: Iterable[Any]) -> list[Any] | None:
         return None
 
 
-def check_dtype(dtype: str, master: bool) -> None:
-    """Raise ValueError for a dtype that parameters cannot have, and for one that has no master weight."""
+def check_dtype(dtype: str, master: bool, weights: str = "nearest") -> None:
+    """Raise ValueError for a dtype that parameters cannot have, and for one that has no master weight, or whose weights
+    are not rounded so."""
     if dtype not in COMPUTE:
         raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
     if master and STORAGES[dtype].bits != 16:
         raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
+    if weights == "nearest":
+        return
+    if master:
+        raise ValueError(f"weights={weights!r} with a master, which loses nothing: leave one of the two out")
+    if STORAGES[dtype].bits != 16:
+        raise ValueError(f"weights={weights!r} is for float16 and bfloat16 parameters; {dtype} ones are not rounded")
+
+
+def check_weights(optimizer: Optimizer, weights: str) -> None:
+    """ValueError for a spec that has the name of the state that `weights` adds."""
+    names = {*(s.name for s in optimizer.states), *(i.name for i in optimizer.inputs)}
+    if weights == "kahan" and COMPENSATION in names:
+        raise ValueError(
+            f"{optimizer.name} has a '{COMPENSATION}' of its own, and weights='kahan' keeps a state of that name; "
+            "rename that of the spec"
+        )
 
 
 MATMULS = ("float32", "bfloat16", "deterministic")

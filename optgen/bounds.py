@@ -135,7 +135,7 @@ def _call(call: Call, args: list[Bounds]) -> Bounds:
             return Bounds(-math.pi, math.pi)
         case "uniform" | "sigmoid", _:
             return Bounds(0.0, 1.0)
-        case "sum" | "float32" | "bfloat16", [x]:
+        case "sum" | "float32" | "bfloat16" | "stored", [x]:
             return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
         case "mean" | "max" | "min", [x]:
             return x

@@ -7,7 +7,7 @@ import argparse
 from optgen import groups
 from optgen.cli import times
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, read, settings, source_named
-from optgen.ir import COMPUTE, Kernel, Variant
+from optgen.ir import COMPUTE, WEIGHTS, Kernel, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer, Param, flags_text
 from optgen.shapes import sizes
@@ -45,6 +45,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--dtype", default="float32", choices=DTYPES, help="of parameters (default: float32)")
     parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
+    parser.add_argument("--weights", default="nearest", choices=WEIGHTS, help="how weights of 16 bits are rounded")
     parser.add_argument(
         "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(STORAGES)}"
     )
@@ -63,11 +64,12 @@ def show(args: argparse.Namespace) -> int:
     try:
         resolved = arguments.resolve(optimizer, given)
         flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, sizes(SHAPE, optimizer.last_two))
-        arguments.check_dtype(args.dtype, args.master)
+        arguments.check_dtype(args.dtype, args.master, args.weights)
+        arguments.check_weights(optimizer, args.weights)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
-    variant = Variant(flags, args.dtype, args.master, storage)
+    variant = Variant(flags, args.dtype, args.master, storage, weights=args.weights)
     if args.times:
         own = groups.sizes(optimizer.program(flags).groups, SHAPE, resolved.values)
         values = {**resolved.values, **sizes(SHAPE, optimizer.last_two), **own}

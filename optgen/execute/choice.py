@@ -45,8 +45,8 @@ class KernelChoice:
     every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized states
     restart at each row, so that a matrix can be cut between any two rows; those of parameters with rows of less than
     SHORTEST_RESTARTED elements are float32 instead, unless the spec sums over parameters. With "long" they restart at
-    rows of 256 elements and more, and run on from one shorter row to the next. `matmul` is as for `load`. A variant is
-    compiled once, when a parameter needs it.
+    rows of 256 elements and more, and run on from one shorter row to the next. `matmul` and `weights` are as for
+    `load`. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class KernelChoice:
         dtype: str,
         *,
         master: bool = False,
+        weights: str = "nearest",
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
         blocks_by_row: Restarts = False,
@@ -68,6 +69,7 @@ class KernelChoice:
         self.flags = args.flags
         self.dtype = dtype
         self.master = master
+        self.weights = weights
         self.storage = dict(storage or {})
         self.blocks_by_row = blocks_by_row
         self.scales_gradient = scales_gradient
@@ -187,7 +189,7 @@ class KernelChoice:
         scaled = self.scales_gradient and not evaluate
         own_sizes = {x: int(self.values[x] or 0) for x in self.spec.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
-        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
+        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul, self.weights)
 
     def kernel(
         self,

@@ -15,8 +15,10 @@ build flushes what is stored.
 from __future__ import annotations
 
 from optgen.ir.kernel import (
+    COMPENSATION,
     GRADIENT_FACTOR,
     ROUNDING_DRAW,
+    WEIGHTS,
     Buffer,
     Instr,
     Kernel,
@@ -95,6 +97,7 @@ from optgen.ir.types import (
 
 __all__ = [
     "BLOCK",
+    "COMPENSATION",
     "COMPUTE",
     "EPSILONS",
     "GRADIENT_FACTOR",
@@ -105,6 +108,7 @@ __all__ = [
     "OPS",
     "ROUNDING_DRAW",
     "ROW_BLOCK",
+    "WEIGHTS",
     "Abs",
     "Add",
     "And",

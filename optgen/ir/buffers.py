@@ -27,7 +27,7 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
     given = [Buffer(name, variant.donated, storage=variant.dtype) for name in gradients]
     given += [Buffer(i.name, False, storage=variant.dtype) for i in optimizer.inputs]
     copy = [Buffer("copy", True, storage=variant.dtype)] if variant.master else []
-    return [Buffer("w", True, storage=variant.weight), *given, *states, *copy]
+    return [Buffer("w", True, storage=variant.new_weight), *given, *states, *copy]
 
 
 def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
@@ -43,6 +43,8 @@ def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
             states += [replace(buffer, nonnegative=unsigned), buffer.scales]
         else:
             states.append(buffer)
+    if variant.weights == "kahan":
+        states.append(Buffer(ir.COMPENSATION, False, 0.0, storage=variant.dtype))
     return states
 
 

@@ -19,9 +19,10 @@ from optgen.ir.buffers import entry_index
 from optgen.ir.expand import Emitter
 from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
+from optgen.ir.storage import float16
 from optgen.ir.verify import held_type, typed
 from optgen.ir.work import PARAMETER_SIZES, KernelWork, whole_work
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, PHASE, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
@@ -85,6 +86,8 @@ class _Lowering:
             else:
                 buffer = self.buffers[name]
                 place = self.written(buffer) if buffer.entries else None
+                if name == "w" and ir.COMPENSATION in self.buffers:
+                    value = self.compensated(self.element(value))
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(buffer, value), place)))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         read |= {"matrices"} if self.optimizer.last_two else set()  # by which backends find rows and columns
@@ -92,6 +95,20 @@ class _Lowering:
         phases = (Phase("update", tuple(self.instrs)),)
         name, dtype, buffers = self.optimizer.name, self.variant.dtype, tuple(self.buffers.values())
         return Kernel(name, dtype, buffers, hyper, phases, self.work.advances, self.optimizer.last_two)
+
+    def compensated(self, value: Value) -> Value:
+        """The new weight with what the last rounding lost, rounded to nearest; what is lost now is stored.
+
+        Of a step with phases, the weights of all but the last one are those of no step, and stay as they are.
+        """
+        if self.variant.flags.get(PHASE) not in (None, *self.optimizer.phases[-1:]):
+            return value
+        self.buffers[ir.COMPENSATION] = replace(self.buffers[ir.COMPENSATION], written=True)
+        whole = self.emit(ir.Add(value, self.emit(ir.Load(ir.COMPENSATION), ir.COMPENSATION)))
+        weight = self.stored(whole)
+        lost = self.emit(ir.Sub(whole, weight))
+        self.instrs.append(Instr(None, ir.Store(ir.COMPENSATION, lost)))
+        return weight
 
     def converted(self, buffer: Buffer, x: Value) -> Value:
         return self.element(x) if held_type(buffer, self.compute).dtype == self.compute else self.double(x)
@@ -306,6 +323,8 @@ class _Lowering:
                 return x if x.type.dtype == "f32" else self.emit(ir.Convert(self.emit(ir.Convert(x))))
             case "bfloat16", [x]:
                 return self.bfloat16(x)
+            case "stored", [x]:
+                return self.stored(x)
             case "sign", [x]:
                 return self.sign(x)
             case "clip", [x, bound]:
@@ -355,6 +374,20 @@ class _Lowering:
         moved = self.emit(ir.Int("add", self.emit(ir.Int("add", bits, number(0x7FFF))), even))
         rounded = self.emit(ir.FromBits(self.emit(ir.Int("and", moved, number(-1 << 16)))))
         return self.emit(ir.Select(self.emit(ir.Compare("ne", x, x)), x, rounded))
+
+    def stored(self, x: Value) -> Value:
+        """x rounded to nearest to the dtype of the weight that equations read."""
+        dtype = self.variant.weight
+        if dtype == "bfloat16":
+            return self.bfloat16(x)
+        if dtype == "float64" or (dtype == "float32" and x.type.dtype == "f32"):
+            return x
+        if x.type.dtype != "f32":
+            return self.emit(ir.Convert(self.stored(self.emit(ir.Convert(x)))))
+        emitter = Emitter(f"{len(self.instrs)}.")
+        rounded = float16.nearest(emitter, x)
+        self.instrs += emitter.instrs
+        return rounded
 
     def min_or_max(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
         """where(a != a or a > b, a, b): a NaN on either side stays."""

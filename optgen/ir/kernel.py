@@ -16,6 +16,10 @@ ROUNDING_DRAW = MAX_DRAWS
 + k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
 
 
+WEIGHTS = ("nearest", "stochastic", "kahan")
+"""How a new weight is rounded to the 16 bits of its parameter: to nearest; up or down at random, so that the mean is
+right; or to nearest after what the last rounding lost was added, which the state COMPENSATION holds."""
+COMPENSATION = "compensation"
 GRADIENT_FACTOR = "grad.factor"
 """The hyper-parameter of scaled variants that no spec names."""
 
@@ -67,7 +71,8 @@ class Variant:
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
     multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
     though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
-    `sizes`: the params that are dimensions of states; `matmul`: how matrices are multiplied.
+    `sizes`: the params that are dimensions of states; `matmul`: how matrices are multiplied; `weights`: how a weight of
+    16 bits without a master is rounded, one of WEIGHTS.
     """
 
     flags: Flags
@@ -82,11 +87,17 @@ class Variant:
     donated: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
     matmul: str = "float32"
+    weights: str = "nearest"
 
     @property
     def weight(self) -> str:
-        """How the weight is stored that the equations read."""
+        """The dtype of the weight that the equations read."""
         return "float32" if self.master else self.dtype
+
+    @property
+    def new_weight(self) -> str:
+        """The storage by which an update rounds the weight."""
+        return f"{self.weight}_stochastic" if self.weights == "stochastic" else self.weight
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class Builtin:
 
 _ELEMENTWISE = """
 sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32 bfloat16
+stored
 """
 
 FUNCTIONS: Mapping[str, Builtin] = {
@@ -185,6 +186,7 @@ API_NAMES = frozenset(
         "spec",
         "dtype",
         "master",
+        "weights",
         "storage",
         "target",
         "matmul",

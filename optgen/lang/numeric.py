@@ -323,6 +323,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "round": round,
     "float32": float,
     "bfloat16": float,
+    "stored": float,
     "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
     "normal": lambda *held: 0.5,
     "uniform": lambda *held: 0.5,

@@ -285,7 +285,8 @@ class _Builder:
         outer = needed - own.keys() - light.keys()
         reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
         written = {name for name, _ in stored}
-        names = self._streams(outer) | {place for _, place in reads} | written
+        compensated = {ir.COMPENSATION} & self.buffers.keys() if "w" in written else set()
+        names = self._streams(outer) | {place for _, place in reads} | written | compensated
         columns = {key for key, node in own.items() if node.columns}
         found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
         by_name = {b.name: b for b in found}

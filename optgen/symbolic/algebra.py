@@ -36,8 +36,9 @@ _FUNCTIONS = {
     "ceil": sp.ceiling,
     "float32": lambda x: x,
     "bfloat16": lambda x: x,
+    "stored": lambda x: x,
 }
-_EXACT = ("sqrt", "abs", "sign", "float32", "bfloat16")
+_EXACT = ("sqrt", "abs", "sign", "float32", "bfloat16", "stored")
 """The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
 """The largest number of operations in a closed form. Expanding a long product could take for ever."""

@@ -52,6 +52,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "donated": {"donated": True},
     "sizes": {"sizes": {"k": 2}},
     "matmul": {"matmul": "bfloat16"},
+    "weights": {"dtype": "bfloat16", "weights": "kahan"},
 }
 
 

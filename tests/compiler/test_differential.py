@@ -52,13 +52,18 @@ CHANGES: tuple[dict[str, Any], ...] = (
 
 FACTOR = -1 / 3
 """Of gradients, where a mode scales them."""
-STORAGES = ("float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")
+SIXTEEN = ("float16", "float16_stochastic", "bfloat16", "bfloat16_stochastic")
+STORAGES = (*SIXTEEN, "int8_dynamic", "int8_linear", "int4_dynamic")
 MODES: dict[str, dict[str, Any]] = {
     "float64": {"dtype": "float64"},
     "float16": {"dtype": "float16"},
     "bfloat16": {"dtype": "bfloat16"},
     "float16-master": {"dtype": "float16", "master": True},
     "bfloat16-master": {"dtype": "bfloat16", "master": True, "storage": "bfloat16_stochastic"},
+    "float16-stochastic": {"dtype": "float16", "weights": "stochastic"},
+    "bfloat16-stochastic": {"dtype": "bfloat16", "weights": "stochastic", "storage": "bfloat16_stochastic"},
+    "float16-kahan": {"dtype": "float16", "weights": "kahan"},
+    "bfloat16-kahan": {"dtype": "bfloat16", "weights": "kahan", "storage": "int8_dynamic"},
     **{storage: {"storage": storage} for storage in STORAGES},
     "mixed": {"storage": STORAGES},
     "codes": {"storage": ("int4_dynamic", "int8_linear", "bfloat16_stochastic")},
@@ -186,10 +191,10 @@ SOME = {
     "came": ["float16-master", "int4_dynamic"],
     "groupadagrad": ["float64", "bfloat16"],
     "kinds": ["mixed-master", "codes"],
-    "lamb-bias_correction": ["float16", "int8_dynamic", "codes"],
+    "lamb-bias_correction": ["float16", "bfloat16-kahan", "int8_dynamic", "codes"],
     "novograd": ["float64", "bfloat16_stochastic"],
-    "prodigy": ["bfloat16-master", "mixed", "scaled"],
-    "schedulefreeadamw": ["float64", "mixed"],
+    "prodigy": ["bfloat16-master", "bfloat16-stochastic", "float16-kahan", "mixed", "scaled"],
+    "schedulefreeadamw": ["float64", "mixed", "bfloat16-kahan"],
     "starts": ["float64", "mixed", "bfloat16-master"],
     "sgld": ["float64", "bfloat16"],
     "sophia": ["float16"],
@@ -199,7 +204,7 @@ FEW = {
     "came": ["int4_dynamic"],
     "groupadagrad": ["float64", "bfloat16"],
     "kinds": ["mixed-master"],
-    "lamb-bias_correction": ["float16", "codes"],
+    "lamb-bias_correction": ["float16", "bfloat16-kahan", "codes"],
     "novograd": ["bfloat16_stochastic"],
     "prodigy": ["mixed", "scaled"],
     "schedulefreeadamw": ["mixed"],
@@ -210,7 +215,16 @@ FEW = {
 """Those of SOME that differ in what is compiled for a kind of state, a reduction or a type; `make stress` has all."""
 SPARSE = {
     "adafactor": ["float32"],
-    "adam": ["float32", "float16-master", "int8_dynamic", "int4_dynamic", "mixed", "scaled"],
+    "adam": [
+        "float32",
+        "float16-master",
+        "bfloat16-stochastic",
+        "float16-kahan",
+        "int8_dynamic",
+        "int4_dynamic",
+        "mixed",
+        "scaled",
+    ],
     "frozen-nothing": ["float32", "int8_dynamic", "mixed-master"],
     "groupadagrad": ["float32"],
     "lamb-bias_correction": ["int8_dynamic", "codes"],
@@ -222,7 +236,16 @@ SPARSE = {
 }
 FEW_SPARSE = {
     "adafactor": ["float32"],
-    "adam": ["float32", "float16-master", "int8_dynamic", "int4_dynamic", "mixed", "scaled"],
+    "adam": [
+        "float32",
+        "float16-master",
+        "bfloat16-stochastic",
+        "float16-kahan",
+        "int8_dynamic",
+        "int4_dynamic",
+        "mixed",
+        "scaled",
+    ],
     "frozen-nothing": ["mixed-master"],
     "groupadagrad": ["float32"],
     "lamb-bias_correction": ["codes"],
@@ -278,6 +301,7 @@ _UNARY: tuple[str, ...] = (
     "floor({})",
     "float32({})",
     "bfloat16({})",
+    "stored({})",
     "tanh({})",
     "exp(-abs({}))",
 )

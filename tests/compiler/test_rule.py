@@ -205,7 +205,15 @@ def test_the_flag_sparse_chooses_another_kernel() -> None:
 
 # ---------------------------------------------------------------- storage
 
-STORAGES = ["float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic"]
+STORAGES = [
+    "float16",
+    "float16_stochastic",
+    "bfloat16",
+    "bfloat16_stochastic",
+    "int8_dynamic",
+    "int8_linear",
+    "int4_dynamic",
+]
 
 
 @pytest.mark.parametrize("name", STORAGES)

@@ -206,6 +206,8 @@ MODES: dict[str, dict[str, Any]] = {
     "float64": {"dtype": "float64"},
     "bfloat16": {"dtype": "bfloat16"},
     "float16-master": {"dtype": "float16", "master": True},
+    "bfloat16-kahan": {"dtype": "bfloat16", "weights": "kahan"},
+    "float16-stochastic": {"dtype": "float16", "weights": "stochastic"},
     "int8": {"storage": "int8_dynamic"},
 }
 
@@ -235,6 +237,7 @@ def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int
 EVERY = list(itertools.product((*SPECS, "drawn"), MODES))
 FEW = [("states", "float64"), ("states", "float16-master"), ("drawn", "float32"), ("functions", "float32")]
 FEW += [("sketch", "bfloat16"), ("singular", "float32"), ("muon", "float32"), ("elements", "int8")]
+FEW += [("states", "bfloat16-kahan"), ("muon", "float16-stochastic"), ("elements", "bfloat16-kahan")]
 
 
 @pytest.mark.parametrize(("name", "mode"), swept(EVERY, FEW))

@@ -102,6 +102,7 @@ def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
 
 
 MOST = ("float64", "float16", "bfloat16-master", "int8_dynamic", "int4_dynamic", "mixed-master", "scaled")
+MOST += ("float16-kahan", "bfloat16-kahan", "float16-stochastic")
 
 
 @pytest.mark.parametrize("mode", swept(MODES, MOST))

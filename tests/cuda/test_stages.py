@@ -37,6 +37,7 @@ MODES: dict[str, dict[str, Any]] = {
     "float64": {"dtype": "float64"},
     "products of bfloat16": {"matmul": "bfloat16"},
     "float16-master": {"dtype": "float16", "master": True},
+    "bfloat16-kahan": {"dtype": "bfloat16", "weights": "kahan"},
     "int8": {"storage": "int8_dynamic"},
 }
 
@@ -73,7 +74,7 @@ def host(x: Any) -> Array:
 CASES = [(name, mode) for name in LIBRARY for mode in MODES] + [(name, "float32") for name in (*SPECS, *OF_TENSORS)]
 CASES += [("states", "float64"), ("functions", "float64")]
 FEW = [("muon_adamw", "products of bfloat16"), ("muon_adamw", "int8"), ("shampoo", "float32")]
-FEW += [("soap", "float16-master"), ("functions", "float64")]
+FEW += [("soap", "float16-master"), ("muon_adamw", "bfloat16-kahan"), ("functions", "float64")]
 FEW += [(name, "float32") for name in (*SPECS, *OF_TENSORS) if name not in ("functions", "muon", "sketch")]
 
 

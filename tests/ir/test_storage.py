@@ -13,7 +13,7 @@ import pytest
 
 from optgen.ir import Buffer, codec
 from optgen.ir.interp import call
-from optgen.ir.storage import STORAGES, bfloat16, blocks, dynamic4, dynamic8, linear8, packing
+from optgen.ir.storage import STORAGES, bfloat16, blocks, dynamic4, dynamic8, float16, linear8, packing
 from tests.ir.numpy_builder import NumpyBuilder
 
 Array = Any
@@ -66,6 +66,59 @@ def test_bfloat16_rounds_up_as_often_as_it_should() -> None:
     for bits in (0, 0xFFFF):
         got = bfloat16.encode_stochastic(BUILDER, special, np.int32(bits))
         assert got.tolist() == [0x7F80, 0xFF80, 0x7FC0, 0x7FC0]
+
+
+# ---------------------------------------------------------------- float16
+
+
+def test_float16_decodes_every_code_and_keeps_it() -> None:
+    code = np.arange(2**16, dtype=np.uint16)
+    known = code.view(np.float16).astype(np.float32)
+    got = float16.decode(BUILDER, code.astype(np.int32))
+    assert np.array_equal(got, known, equal_nan=True) and np.array_equal(np.signbit(got), np.signbit(known))
+    numbers = code[~np.isnan(known)]
+    for random in (0, 0xFFFF):
+        again = float16.encode_stochastic(BUILDER, known[~np.isnan(known)], np.int32(random))
+        assert np.array_equal(again, numbers)
+    assert np.array_equal(
+        float16.encode_stochastic(BUILDER, known[np.isnan(known)], np.int32(7)) & 0x7FFF, [0x7E00] * 2046
+    )
+
+
+def test_float16_is_the_nearest_for_the_neighbourhood_of_every_code() -> None:
+    """All codes, all points halfway between two of them, and the float32 beside both."""
+    codes = np.arange(2**15, dtype=np.uint16).view(np.float16).astype(np.float32)
+    codes = codes[np.isfinite(codes)]
+    middles = np.append((codes[:-1] + codes[1:]) / 2, np.float32(65520))
+    x = np.concatenate([f(y) for y in (codes, middles) for f in (lambda y: y, _above, _below)])
+    x = np.concatenate([x, -x, np.array([np.inf, -np.inf, 1e30, 2.0**-126, 1e-20], np.float32)])
+    x = x[(np.abs(x) >= 2.0**-126) | (x == 0)]
+    with np.errstate(over="ignore"):
+        known = x.astype(np.float16).astype(np.float32)
+    got = float16.nearest(BUILDER, x)
+    assert np.array_equal(got, known) and np.array_equal(np.signbit(got), np.signbit(known))
+    assert np.isnan(float16.nearest(BUILDER, np.array([np.nan], np.float32))).all()
+
+
+def _above(x: Array) -> Array:
+    return np.nextafter(x, np.float32(np.inf))
+
+
+def _below(x: Array) -> Array:
+    return np.nextafter(x, np.float32(-np.inf))
+
+
+def test_float16_rounds_up_as_often_as_it_should() -> None:
+    """For all random bits, the mean of the two codes beside x, weighted by how often, is x; of small x up to 2^-16 of
+    the distance between them."""
+    random = np.arange(2**16, dtype=np.int32)
+    for x in (1.0, 1.0003, -3.14159, 60000.7, 65503.9, 2.0**-14 * 1.3, 2.0**-15 * 1.3, -(2.0**-24) * 0.7, 1e-9):
+        codes, counts = np.unique(float16.encode_stochastic(BUILDER, np.float32(x), random), return_counts=True)
+        values = codes.astype(np.uint16).view(np.float16).astype(np.float64)
+        assert len(codes) <= 2 and abs(codes[-1] - codes[0]) <= 1
+        gap = abs(values[-1] - values[0])
+        assert abs((values * counts).sum() / 2**16 - float(np.float32(x))) <= max(gap, 2.0**-24) * 2.0**-13
+    assert set(float16.encode_stochastic(BUILDER, np.float32(65535), random)) == {0x7BFF, 0x7C00}
 
 
 # ---------------------------------------------------------------- the dynamic map
@@ -266,6 +319,9 @@ def test_the_recorded_operations_are_the_same() -> None:
         (bfloat16.decode, (code,)),
         (bfloat16.encode_nearest, (x,)),
         (bfloat16.encode_stochastic, (x, random)),
+        (float16.decode, (code,)),
+        (float16.encode_stochastic, (x, random)),
+        (float16.nearest, (x,)),
         (blocks.magnitude, (x,)),
         (blocks.reciprocal, (x,)),
     ]
@@ -348,6 +404,8 @@ def cost_rows() -> list[str]:
     x, code = np.array([0.5], np.float32), np.array([5], np.int32)
     nearest, stochastic = operations(bfloat16.encode_nearest, x), operations(bfloat16.encode_stochastic, x, code)
     rows = [f"| bfloat16 | {operations(bfloat16.decode, code)} | {nearest}, nearest even; {stochastic}, stochastic |"]
+    decode, encode = operations(float16.decode, code), operations(float16.encode_stochastic, x, code)
+    rows.append(f"| float16 | {decode} | {encode}, stochastic |")
     for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8), ("int4_dynamic", dynamic4)):
         for sign in ("signed", "unsigned"):
             counts = [operations(f, v, sign == "signed") for f, v in ((codes.decode, code), (codes.encode, x))]

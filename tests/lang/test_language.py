@@ -20,7 +20,7 @@ from optgen.cli import main
 from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.choice import SMALLEST_QUANTIZED
-from optgen.ir import COMPUTE, Kernel, Variant
+from optgen.ir import COMPUTE, WEIGHTS, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
 from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants
 from optgen.lang.expression_actions import LineError
@@ -368,5 +368,5 @@ def test_what_others_call_otherwise() -> None:
 
 def test_storages() -> None:
     (table,) = tables("storage")
-    dtypes, _, storages = ([*codes(row[1])] for row in table.rows)
-    assert dtypes == list(COMPUTE) and storages == list(storages_of("f32"))
+    dtypes, _, weights, storages = ([*codes(row[1])] for row in table.rows)
+    assert dtypes == list(COMPUTE) and weights == list(WEIGHTS) and storages == list(storages_of("f32"))

@@ -7,7 +7,7 @@ float32 and int32, of which a register holds twice as many as of doubles.
 
 from __future__ import annotations
 
-from optgen.ir.storage import bfloat16, dynamic4, dynamic8, linear8
+from optgen.ir.storage import bfloat16, dynamic4, dynamic8, float16, linear8
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 
 __all__ = ["QUANT_BLOCK", "SCALE", "STORAGES", "Codec", "Storage", "storages_of"]
@@ -18,6 +18,7 @@ STORAGES: dict[str, Storage] = {
         Storage("float64", 64, "float64"),
         Storage("float32", 32, "float32"),
         Storage("float16", 16, "float16"),
+        float16.STOCHASTIC,
         bfloat16.NEAREST,
         bfloat16.STOCHASTIC,
         dynamic8.STORAGE,
