@@ -7376,6 +7376,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -7412,6 +7413,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
@@ -8175,6 +8177,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
         groups: settings by name: pairs of a pattern and a dict, as `('*.bias', {'lr': 0.01})`
@@ -8209,6 +8212,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,

@@ -113,7 +113,7 @@ def load(
             "states='cpu' those on any device"
         )
     params = optimizer.spec.all_params
-    values = {name: x for name, x in given.values.items() if x != params[name].default}
+    values: dict[str, Any] = {name: x for name, x in given.values.items() if x != params[name].default}
     matmul = options.matmul or optimizer.matmul
     with optimizer.spelling.spelt(optimizer.spec):
         return api.load(

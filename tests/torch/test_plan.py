@@ -107,7 +107,7 @@ def test_rows_say_what_differs_and_what_was_refused() -> None:
     opt.param_groups[0]["lr"] = "fast"
     with pytest.raises(TypeError, match="'lr' must be a number"):
         opt.plan()
-    assert "states:" not in repr(opt)
+    assert "parameters, " not in repr(opt)
 
 
 @pytest.mark.parametrize("cls", [optgen.torch.Lion, optgen.torch.SGD])
