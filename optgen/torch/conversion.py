@@ -17,6 +17,7 @@ from optgen.torch.base import SpecOptimizer
 from optgen.torch.carried import Carried, GroupSide, Kept, carry
 from optgen.torch.classes import optimizer as class_of
 from optgen.torch.classes import replace
+from optgen.torch.following import FOLLOWING
 from optgen.torch.forms import SCALE
 from optgen.torch.loading import SPEC
 from optgen.torch.owned import as_saved
@@ -88,7 +89,7 @@ def _group(
 
     Keys that are of neither carry over, but for those of schedules, if there is another rate.
     """
-    of_old = {*old.defaults, *old.spelling.defaults, *OPTIONS, "params", "param_names", SPEC}
+    of_old = {*old.defaults, *old.spelling.defaults, *OPTIONS, "params", "param_names", SPEC, FOLLOWING}
     of_old |= {*SCHEDULED} if "lr" in given else set()
     of_new = {*cls.spelling.defaults, "maximize"}
     chosen = {key for key in OPTIONS if key in group and key in ARGUMENTS and group[key] != ARGUMENTS[key][0]}
