@@ -78,7 +78,7 @@ def _by_patterns(
     found: Reasons = {}
     matched: set[str] = set()
     for entry in (x for group in groups if PLAIN not in group for x in group["params"]):
-        if isinstance(entry, torch.Tensor):
+        if not (isinstance(entry, tuple) and len(entry) == 2):
             if patterns:
                 raise ValueError(
                     f"{owner}: plain={tuple(patterns)!r} are patterns of names, and these parameters have none: give "

@@ -18,6 +18,7 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distrib
 
 import optgen
 import optgen.torch
+from optgen.torch.memory import sharding_of
 
 SHAPES = ((7, 5), (1, 30), (3,), (64, 300), (33, 16), (9, 12), (0, 4), (2, 3, 5), (16, 16))
 """Vectors are elementwise in `muon_adamw`, as are the matrices of its second group; the filter is a matrix."""
@@ -128,7 +129,17 @@ def train(case: int, params: Params, shapes: Sequence[tuple[int, ...]]) -> Any:
 
         give()
         optimizer.step(give if optimizer.spec.phases else None)
+    check_plan(optimizer)
     return optimizer.state_dict()["state"]
+
+
+def check_plan(optimizer: Any) -> None:
+    """What a plan says of states is what is here of them; a matrix that others own has none here."""
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    for row, p in zip(optimizer.plan(), params, strict=True):
+        here = [getattr(x, "_local_tensor", x).nbytes for key, x in optimizer.state[p].items() if key != "step"]
+        assert row.state_bytes == sum(here), (row, here)
+        assert bool(row.place) == (sharding_of(p) is not None), row
 
 
 def cut(x: torch.Tensor, mesh: DeviceMesh, placements: Any) -> torch.Tensor:
