@@ -109,7 +109,7 @@ LAYERS: dict[str, list[str]] = {
         "owned",
         "group loading",
         "updating",
-        "evaluating skipping",
+        "evaluating monitoring skipping",
         "base",
         "torch_classes",
         "classes",
