@@ -6,7 +6,7 @@ Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` pr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from optgen.observer import Observer, ignore
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.target import CpuTarget
+    from optgen.lang.monitored import Monitored
     from optgen.stages.plan import KernelStage, Plan
 
 
@@ -29,6 +30,13 @@ def check(source: Source) -> Optimizer:
     from optgen.lang import parse
 
     return parse(source)
+
+
+def monitored(source: Source, expressions: Sequence[str]) -> Monitored:
+    """A spec's text without uses -> the model of it with a number of each parameter for each expression; SpecErrors."""
+    from optgen.lang.monitored import monitored
+
+    return monitored(source, expressions)
 
 
 def is_chain(spec: str) -> bool:

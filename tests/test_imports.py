@@ -115,7 +115,7 @@ LAYERS: dict[str, list[str]] = {
         "owned plan",
         "carried group loading",
         "updating",
-        "evaluating skipping",
+        "evaluating monitoring skipping",
         "base",
         "torch_classes",
         "classes",

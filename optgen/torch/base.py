@@ -73,6 +73,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
+    `monitored` are the numbers that `monitor` asked for, of the last step that computed them.
     With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
     parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
@@ -91,9 +92,11 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     in_backward: bool = False
     skip_nonfinite: bool = False
     skipped: int = 0
+    monitored: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     donate_grads: bool = False
     plain_because: Mapping[torch.Tensor, str] = MappingProxyType({})
     _skipping: Any = None  # a Skipping, from the first step that it is asked for
+    _monitor: Any = None  # a Monitor, where one is asked for
     _due: int = 0  # the number of the phase that a step goes on with
 
     def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
@@ -264,7 +267,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             return
         if not on_gpu and found_inf:
             return
-        step = self._current_step()
+        step = self._current_step() if self._monitor is None else self._monitor.begin(self, phase)
+        has_ended = False
 
         def prepare() -> None:
             if on_gpu:
@@ -273,7 +277,12 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+        try:
+            updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+            has_ended = step.transaction.has_run
+        finally:
+            if self._monitor is not None:
+                self._monitor.finish(self, phase, has_ended=has_ended)
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -330,6 +339,18 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
         return describe_param(self.param_groups, param)
+
+    def monitor(self, *expressions: str, every: int = 1, to: Any = None) -> None:
+        """Have every n-th step compute expressions over the names of the spec, as "norm(w' - w)/norm(w)", one number of
+        each parameter that it updates, in its own reads of memory; without expressions, no step.
+
+        `monitored` has the last ones, by names of parameters and expressions. `to` is called with the number of the
+        step and the same, or is a SummaryWriter, whose `add_scalar` is. SpecErrors about an expression; TypeError or
+        ValueError for another argument that is wrong, and with `in_backward`.
+        """
+        from optgen.torch.monitoring import Monitor  # as most optimizers are not monitored
+
+        self._monitor = Monitor(self, expressions, every, to) if expressions else None
 
     # ------------------------------------------------------------ groups and states
 
@@ -446,6 +467,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         loading.load_state_dict(self, state_dict)
         self._due = 0
         self.train()
+        if self._monitor is not None:
+            self._monitor.follow(self)
 
     def __getstate__(self) -> dict[str, Any]:
         own: dict[str, Any] = {name: getattr(self, name) for name in OF_ALL_GROUPS}

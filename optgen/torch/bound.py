@@ -251,6 +251,8 @@ class BoundTensors:
                 memory.read_grad()
         for scalars in self._scalars:
             scalars.read()
+        if self._unstarted:
+            self._unstarted = self._find_unstarted()  # as others may have made their first update
         if isinstance(self._step, PhasedStep):
             assert phase is not None
             self._step.resume(phase, self._with_gradient())

@@ -65,7 +65,7 @@ class GroupStep:
     Groups are bound together, and updated by one call, if they differ in nothing but the params that may differ between
     parameters. A step is `prepare`, which refuses what is wrong before anything has changed, and then the
     `transaction`. `owned` are the sharded parameters that are to come to their owners before that is attempted, and to
-    go back after it has run.
+    go back after it has run. `learning` are the ids of the parameters that the phases of a step update.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
@@ -84,7 +84,7 @@ class GroupStep:
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
         self._phase: str | None = None
         self._given: Mapping[str, float] = NO_CHANGES
-        self._learning: set[int] = set()  # the parameters of a step with phases
+        self.learning: set[int] = set()
 
     def follow(self, groups: Sequence[Mapping[str, Any]]) -> None:
         """From now on, update these groups, and see what changes in them."""
@@ -148,9 +148,9 @@ class GroupStep:
         first, params = self._optimizer.spec.phases[0], self._all_params()
         now = {id(p) for p in params if p.grad is not None}
         if phase == first:
-            self._learning = now
+            self.learning = now
         for p in params:
-            if (id(p) in now) != (id(p) in self._learning):
+            if (id(p) in now) != (id(p) in self.learning):
                 has, had = ("a", "none") if id(p) in now else ("no", "one")
                 raise ValueError(
                     f"{self._optimizer.describe(p)} has {has} gradient in the phase '{phase}', and had {had} in "

@@ -1,4 +1,4 @@
-"""Sharded parameters beside whole ones, by optimizers that are evaluated, and that leave steps out."""
+"""Sharded parameters beside whole ones, by optimizers that are evaluated and monitored, and that leave steps out."""
 
 from __future__ import annotations
 
@@ -81,6 +81,22 @@ def skip() -> None:
         assert [optimizer.skipped for optimizer in both.optimizers] == [2, 2], spec
 
 
+def monitor() -> None:
+    """Each rank is told the numbers of all parameters, by sums over shards or by their owners."""
+    for spec in ("adam", "muon"):
+        both = Both(spec)
+        for optimizer in both.optimizers:
+            optimizer.monitor("norm(g)", "norm(w' - w)/norm(w)", every=2)
+        for seed in range(3):
+            both.step(seed)
+            assert both.are_alike(), spec
+        whole, sharded = (optimizer.monitored for optimizer in both.optimizers)
+        assert len(whole) == len(SHAPES)
+        for name, numbers in whole.items():
+            assert sharded[name] == pytest.approx(numbers, rel=1e-6), spec
+
+
 def observe() -> None:
     evaluate()
     skip()
+    monitor()
