@@ -36,8 +36,9 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
     """
     if isinstance(spec, str) and "\n" in spec:
         raise ValueError("this is the text of a spec: pass optgen.parse(text)")
-    if isinstance(spec, str) and _is_known(spec):
-        return _of_name(spec)
+    for known in (spec, f"matrix/{spec}") if isinstance(spec, str) else ():
+        if _is_known(known):
+            return _of_name(known)
     read = spec if isinstance(spec, Optimizer) else pipeline.checked(api.read(spec))
     text = read.source.text
     return by_source(_names().get(text, text))

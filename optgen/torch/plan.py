@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +19,13 @@ from optgen.torch.owners import is_owned
 from optgen.torch.rules import Owner, blocks_by_row, load
 from optgen.torch.values import GroupValues
 
-Rules = dict[Any, UpdateRule]
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a group: the rules, and the rows of parameters that are alike but for their names."""
+
+    rules: dict[Any, UpdateRule] = field(default_factory=dict)
+    rows: dict[Any, PlannedParam] = field(default_factory=dict)
 
 
 def plan_of(optimizer: Owner, because: Mapping[torch.Tensor, str]) -> UpdatePlan:
@@ -43,7 +50,7 @@ def _rows(
     optimizer: Owner, k: int, values: GroupValues, differing: list[str], because: Mapping[torch.Tensor, str]
 ) -> Iterator[PlannedParam]:
     """The rows of group k."""
-    group, rules = values.group, Rules()
+    group, known = values.group, Known()
     names = group.get("param_names") or [f"{i} of group {k}" for i in range(len(group["params"]))]
     for name, p in zip(names, group["params"], strict=True):
         shape = (0,) if is_lazy(p) else tuple(p.shape)
@@ -54,7 +61,7 @@ def _rows(
             yield row._replace(update="none", because="it requires no gradient")
         else:
             try:
-                yield _row(optimizer, row, p, values, differing, rules, because)
+                yield _row(optimizer, row, p, values, differing, known, because)
             except (TypeError, ValueError) as error:
                 yield row._replace(update="none", because=str(error).removeprefix("params[0]: "))
 
@@ -65,26 +72,31 @@ def _row(
     p: torch.Tensor,
     values: GroupValues,
     differing: list[str],
-    rules: Rules,
+    known: Known,
     because: Mapping[torch.Tensor, str],
 ) -> PlannedParam:
     spelling = optimizer.spelling
     flags: dict[str, Any] = dict(optimizer.state_keys.rule_flags(optimizer.state.get(p, {})))
     key = p.dtype, p.device, blocks_by_row(p), *flags.items()
-    rule = rules.get(key) or load(optimizer, p, values.arguments, values.options, scales_gradient=False, **flags)
-    rules[key] = rule
+    rule = known.rules.get(key)
+    if rule is None:
+        rule = known.rules[key] = load(optimizer, p, values.arguments, values.options, scales_gradient=False, **flags)
     shape, here, place = _placed(optimizer, rule, p)
     place = "states on the host" if is_on_host(values.options, p) else place
     refused = [f"master: it is {row.dtype}"] if values.options.master and not rule.master else []
     refused += ["capturable: it is on the CPU"] if values.options.capturable and not p.is_cuda else []
-    bound = row._replace(shape=shape, place=place, refused=tuple(refused))
-    found = planned(rule, bound, here, values.arguments.values, differing)
+    alike = rule, shape, here
+    found = known.rows.get(alike)
+    if found is None:
+        bound = row._replace(shape=shape, refused=tuple(refused))
+        found = known.rows[alike] = planned(rule, bound, here, values.arguments.values, differing)
     reason = f"{PLAIN}=True of its group" if found.because == PLAIN else found.because
     if found.flags.get(PLAIN):
         reason = because.get(p, reason)
     states = tuple(state._replace(name=optimizer.state_keys.key_of(state.name)) for state in found.states)
     spelt = {spelling.key_of(name): x for name, x in found.values.items()}
-    return found._replace(shape=row.shape, because=reason, values=spelt, states=states)
+    named = found._replace(name=row.name, shape=row.shape, place=place)
+    return named._replace(because=reason, values=spelt, states=states)
 
 
 def _placed(optimizer: Owner, rule: UpdateRule, p: torch.Tensor) -> tuple[tuple[int, ...], Any, str]:

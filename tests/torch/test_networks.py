@@ -86,6 +86,7 @@ def test_patterns_and_what_groups_say() -> None:
 
 def test_a_network_is_its_named_parameters() -> None:
     """Of every class; a flag `plain` that is none of parts is an argument like any other."""
+    assert optgen.torch.optimizer("muon_adamw") is optgen.torch.MuonAdamW
     net = Tied()
     for cls in (optgen.torch.Lion, optgen.torch.Adam):
         names, params = zip(*net.named_parameters(), strict=True)
