@@ -45,6 +45,7 @@ class ACProp(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -67,6 +68,7 @@ class ACProp(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -111,6 +113,7 @@ class ADOPT(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -134,6 +137,7 @@ class ADOPT(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -169,6 +173,7 @@ class ALIG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -190,6 +195,7 @@ class ALIG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -230,6 +236,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         those of torch.optim.ASGD, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -252,6 +259,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -286,6 +294,7 @@ class AccSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -308,6 +317,7 @@ class AccSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -349,6 +359,7 @@ class AdEMAMix(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -373,6 +384,7 @@ class AdEMAMix(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -408,6 +420,7 @@ class AdaBelief(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -430,6 +443,7 @@ class AdaBelief(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -476,6 +490,7 @@ class AdaBound(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -500,6 +515,7 @@ class AdaBound(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -530,6 +546,7 @@ class AdaGradNorm(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -550,6 +567,7 @@ class AdaGradNorm(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -593,6 +611,7 @@ class AdaHessian(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -616,6 +635,7 @@ class AdaHessian(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -659,6 +679,7 @@ class AdaLomo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -682,6 +703,7 @@ class AdaLomo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -715,6 +737,7 @@ class AdaMod(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -736,6 +759,7 @@ class AdaMod(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -788,6 +812,7 @@ class AdaMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -815,6 +840,7 @@ class AdaMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -856,6 +882,7 @@ class AdaPNM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -879,6 +906,7 @@ class AdaPNM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -922,6 +950,7 @@ class AdaShift(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -945,6 +974,7 @@ class AdaShift(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -975,6 +1005,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         those of torch.optim.Adadelta, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -996,6 +1027,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -1035,6 +1067,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         those of torch.optim.Adafactor, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1056,6 +1089,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1085,6 +1119,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         those of torch.optim.Adagrad, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1107,6 +1142,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1148,6 +1184,7 @@ class Adai(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1171,6 +1208,7 @@ class Adai(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1211,6 +1249,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         those of torch.optim.Adam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
@@ -1234,6 +1273,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         decoupled_weight_decay: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
@@ -1264,6 +1304,7 @@ class AdamAtan2(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1286,6 +1327,7 @@ class AdamAtan2(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1322,6 +1364,7 @@ class AdamC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1344,6 +1387,7 @@ class AdamC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1379,6 +1423,7 @@ class AdamHD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1401,6 +1446,7 @@ class AdamHD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1442,6 +1488,7 @@ class AdamMini(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1465,6 +1512,7 @@ class AdamMini(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1514,6 +1562,7 @@ class AdamP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1538,6 +1587,7 @@ class AdamP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1573,6 +1623,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         those of torch.optim.AdamW, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
@@ -1595,6 +1646,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
@@ -1625,6 +1677,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         those of torch.optim.Adamax, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -1646,6 +1699,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         capturable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -1685,6 +1739,7 @@ class Adan(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1707,6 +1762,7 @@ class Adan(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1738,6 +1794,7 @@ class AddSign(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1759,6 +1816,7 @@ class AddSign(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1791,6 +1849,7 @@ class AggMo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1811,6 +1870,7 @@ class AggMo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1858,6 +1918,7 @@ class Amos(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1881,6 +1942,7 @@ class Amos(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1937,6 +1999,7 @@ class Apollo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1964,6 +2027,7 @@ class Apollo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2010,6 +2074,7 @@ class ApolloDQN(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2033,6 +2098,7 @@ class ApolloDQN(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2084,6 +2150,7 @@ class CAME(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2107,6 +2174,7 @@ class CAME(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2142,6 +2210,7 @@ class COCOB(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2163,6 +2232,7 @@ class COCOB(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2199,6 +2269,7 @@ class CautiousAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2220,6 +2291,7 @@ class CautiousAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2253,6 +2325,7 @@ class CautiousLion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2273,6 +2346,7 @@ class CautiousLion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2314,6 +2388,7 @@ class DAdaptAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2337,6 +2412,7 @@ class DAdaptAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2376,6 +2452,7 @@ class DAdaptLion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2397,6 +2474,7 @@ class DAdaptLion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2441,6 +2519,7 @@ class DAdaptSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2463,6 +2542,7 @@ class DAdaptSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2498,6 +2578,7 @@ class DCASGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2519,6 +2600,7 @@ class DCASGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2553,6 +2635,7 @@ class DiffGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2574,6 +2657,7 @@ class DiffGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2610,6 +2694,7 @@ class Dion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2633,6 +2718,7 @@ class Dion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2668,6 +2754,7 @@ class DoG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2689,6 +2776,7 @@ class DoG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2721,6 +2809,7 @@ class DoWG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2741,6 +2830,7 @@ class DoWG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2771,6 +2861,7 @@ class EFSignSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2790,6 +2881,7 @@ class EFSignSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2833,6 +2925,7 @@ class ExtraAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2854,6 +2947,7 @@ class ExtraAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2887,6 +2981,7 @@ class ExtraGradient(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2906,6 +3001,7 @@ class ExtraGradient(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2946,6 +3042,7 @@ class FAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2969,6 +3066,7 @@ class FAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3002,6 +3100,7 @@ class FOCUS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3023,6 +3122,7 @@ class FOCUS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3062,6 +3162,7 @@ class FTML(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3083,6 +3184,7 @@ class FTML(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3115,6 +3217,7 @@ class Fromage(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3134,6 +3237,7 @@ class Fromage(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3175,6 +3279,7 @@ class Ftrl(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3196,6 +3301,7 @@ class Ftrl(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3240,6 +3346,7 @@ class GaLore(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3265,6 +3372,7 @@ class GaLore(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3298,6 +3406,7 @@ class Grams(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3319,6 +3428,7 @@ class Grams(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3358,6 +3468,7 @@ class Gravity(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3379,6 +3490,7 @@ class Gravity(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3407,6 +3519,7 @@ class GroupAdaGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3426,6 +3539,7 @@ class GroupAdaGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3464,6 +3578,7 @@ class IVON(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3486,6 +3601,7 @@ class IVON(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3517,6 +3633,7 @@ class Kate(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3538,6 +3655,7 @@ class Kate(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3584,6 +3702,7 @@ class LAMB(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3608,6 +3727,7 @@ class LAMB(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3654,6 +3774,7 @@ class LANS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3677,6 +3798,7 @@ class LANS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3718,6 +3840,7 @@ class LARC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3741,6 +3864,7 @@ class LARC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3787,6 +3911,7 @@ class LARS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3811,6 +3936,7 @@ class LARS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3867,6 +3993,7 @@ class LBSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3893,6 +4020,7 @@ class LBSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3927,6 +4055,7 @@ class LDoG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3948,6 +4077,7 @@ class LDoG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3979,6 +4109,7 @@ class LaProp(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4000,6 +4131,7 @@ class LaProp(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4030,6 +4162,7 @@ class Lion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4050,6 +4183,7 @@ class Lion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4085,6 +4219,7 @@ class MADGRAD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4106,6 +4241,7 @@ class MADGRAD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4145,6 +4281,7 @@ class MARS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4167,6 +4304,7 @@ class MARS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4219,6 +4357,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         those of torch.optim.Muon, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4242,6 +4381,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4310,6 +4450,7 @@ class MuonAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4344,6 +4485,7 @@ class MuonAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4399,6 +4541,7 @@ class MuonBatched(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4427,6 +4570,7 @@ class MuonBatched(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4479,6 +4623,7 @@ class MuonClip(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4507,6 +4652,7 @@ class MuonClip(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4540,6 +4686,7 @@ class NAG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4560,6 +4707,7 @@ class NAG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4602,6 +4750,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         those of torch.optim.NAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -4625,6 +4774,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -4656,6 +4806,7 @@ class NAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4677,6 +4828,7 @@ class NAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4707,6 +4859,7 @@ class NSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4727,6 +4880,7 @@ class NSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4757,6 +4911,7 @@ class NoisySGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4778,6 +4933,7 @@ class NoisySGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4826,6 +4982,7 @@ class NorMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4852,6 +5009,7 @@ class NorMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4891,6 +5049,7 @@ class NovoGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4913,6 +5072,7 @@ class NovoGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4947,6 +5107,7 @@ class OptimisticAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4968,6 +5129,7 @@ class OptimisticAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4999,6 +5161,7 @@ class OptimisticSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5020,6 +5183,7 @@ class OptimisticSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5058,6 +5222,7 @@ class PAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5081,6 +5246,7 @@ class PAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5117,6 +5283,7 @@ class PID(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5139,6 +5306,7 @@ class PID(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5171,6 +5339,7 @@ class PNM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5192,6 +5361,7 @@ class PNM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5249,6 +5419,7 @@ class PSGDDiagonal(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5274,6 +5445,7 @@ class PSGDDiagonal(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5359,6 +5531,7 @@ class PSGDKron(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5384,6 +5557,7 @@ class PSGDKron(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5418,6 +5592,7 @@ class PSGLD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5439,6 +5614,7 @@ class PSGLD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5491,6 +5667,7 @@ class PolarMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5514,6 +5691,7 @@ class PolarMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5547,6 +5725,7 @@ class PowerSign(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5568,6 +5747,7 @@ class PowerSign(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5616,6 +5796,7 @@ class Prodigy(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5641,6 +5822,7 @@ class Prodigy(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5682,6 +5864,7 @@ class QHAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5706,6 +5889,7 @@ class QHAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5737,6 +5921,7 @@ class QHM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5758,6 +5943,7 @@ class QHM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5798,6 +5984,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         those of torch.optim.RAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -5820,6 +6007,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -5855,6 +6043,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         those of torch.optim.RMSprop, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -5878,6 +6067,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -5909,6 +6099,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         those of torch.optim.Rprop, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -5929,6 +6120,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -5959,6 +6151,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         those of torch.optim.SGD, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5981,6 +6174,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6011,6 +6205,7 @@ class SGDHD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6031,6 +6226,7 @@ class SGDHD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6078,6 +6274,7 @@ class SGDP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6102,6 +6299,7 @@ class SGDP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6134,6 +6332,7 @@ class SGDW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6155,6 +6354,7 @@ class SGDW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6185,6 +6385,7 @@ class SGHMC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6205,6 +6406,7 @@ class SGHMC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6233,6 +6435,7 @@ class SGLD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6252,6 +6455,7 @@ class SGLD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6305,6 +6509,7 @@ class SM3(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6327,6 +6532,7 @@ class SM3(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6361,6 +6567,7 @@ class SMORMS3(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6381,6 +6588,7 @@ class SMORMS3(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6425,6 +6633,7 @@ class SOAP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6450,6 +6659,7 @@ class SOAP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6492,6 +6702,7 @@ class SPAM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6516,6 +6727,7 @@ class SPAM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6557,6 +6769,7 @@ class SPlus(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6580,6 +6793,7 @@ class SPlus(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6614,6 +6828,7 @@ class SWAN(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6635,6 +6850,7 @@ class SWAN(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6690,6 +6906,7 @@ class SWATS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6711,6 +6928,7 @@ class SWATS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6754,6 +6972,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6778,6 +6997,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6826,6 +7046,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6850,6 +7071,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6891,6 +7113,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6914,6 +7137,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6963,6 +7187,7 @@ class Scion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6990,6 +7215,7 @@ class Scion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7041,6 +7267,7 @@ class Shampoo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7065,6 +7292,7 @@ class Shampoo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7099,6 +7327,7 @@ class Signum(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7120,6 +7349,7 @@ class Signum(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7153,6 +7383,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7175,6 +7406,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7227,6 +7459,7 @@ class SinkGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7246,6 +7479,7 @@ class SinkGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7283,6 +7517,7 @@ class Sophia(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7307,6 +7542,7 @@ class Sophia(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7336,6 +7572,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         those of torch.optim.SparseAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7354,6 +7591,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7389,6 +7627,7 @@ class StableAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7410,6 +7649,7 @@ class StableAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7460,6 +7700,7 @@ class StableSPAM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7485,6 +7726,7 @@ class StableSPAM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7510,6 +7752,7 @@ class Test(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7527,6 +7770,7 @@ class Test(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7556,6 +7800,7 @@ class Tiger(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7576,6 +7821,7 @@ class Tiger(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7631,6 +7877,7 @@ class YellowFin(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7652,6 +7899,7 @@ class YellowFin(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7685,6 +7933,7 @@ class Yogi(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7707,6 +7956,7 @@ class Yogi(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,

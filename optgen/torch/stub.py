@@ -39,6 +39,7 @@ ANNOTATIONS = {
     "params": "ParamsT",
     "storage": "str | Mapping[str, str] | None",
     "master": "bool",
+    "weights": 'Literal["stochastic", "kahan"] | None',
     "capturable": "bool",
     "seed": "int",
     "clip_norm": "float | None",

@@ -21,7 +21,7 @@ from tests.torch.needs import needs_unions
 if TYPE_CHECKING:
     from torch.testing._internal.common_optimizers import OptimizerInfo
 
-ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "fused", "in_backward", "donate_grads")
+ARGUMENTS = ("storage", "master", "weights", "seed", "capturable", "clip_norm", "fused", "in_backward", "donate_grads")
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
