@@ -31,7 +31,7 @@ def load(
     dtype: str = "float32",
     *,
     master: bool = False,
-    weights: str = "nearest",
+    weights: str | None = None,
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
     blocks_by_row: Restarts = False,
@@ -44,9 +44,9 @@ def load(
     `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of
     a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients: `float32`, `float64`,
     `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
-    equations read and write. `weights` says how a new weight of 16 bits is rounded without a master: to `nearest`;
-    `stochastic`, up or down at random, so that the mean is right; or `kahan`, with what the last rounding lost added,
-    which a state `compensation` holds. `storage` says how elementwise states are stored, all of them or by name:
+    equations read and write. `weights` says how a new weight of 16 bits is rounded without a master, by default to
+    nearest: `stochastic`, up or down at random, so that the mean is right; or `kahan`, with what the last rounding lost
+    added, which a state `compensation` holds. `storage` says how elementwise states are stored, all of them or by name:
     `float32`, `float16`, `bfloat16`, `float16_stochastic`, `bfloat16_stochastic` (rounded up or down at random),
     `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states
     are float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise they have
@@ -82,7 +82,7 @@ def rule_for(
     *,
     master: bool,
     storage: str | Mapping[str, str] | None,
-    weights: str = "nearest",
+    weights: str | None = None,
     **how: Any,
 ) -> UpdateRule:
     """A checked spec on a platform; arguments and errors are those of `load`."""

@@ -134,24 +134,24 @@ def _listed(values: Iterable[Any]) -> list[Any] | None:
         return None
 
 
-def check_dtype(dtype: str, master: bool, weights: str = "nearest") -> None:
+def check_dtype(dtype: str, master: bool, weights: str | None = None) -> None:
     """Raise ValueError for a dtype that parameters cannot have, and for one that has no master weight, or whose weights
     are not rounded so."""
     if dtype not in COMPUTE:
         raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
     if master and STORAGES[dtype].bits != 16:
         raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
-    if weights not in WEIGHTS:
-        raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
-    if weights == "nearest":
+    if weights is None:
         return
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights must be {' or '.join(map(repr, WEIGHTS))}, or None, not {weights!r}")
     if master:
         raise ValueError(f"weights={weights!r} with a master, which loses nothing: leave one of the two out")
     if STORAGES[dtype].bits != 16:
         raise ValueError(f"weights={weights!r} is for float16 and bfloat16 parameters; {dtype} ones are not rounded")
 
 
-def check_weights(optimizer: Optimizer, weights: str) -> None:
+def check_weights(optimizer: Optimizer, weights: str | None) -> None:
     """ValueError for a spec that has the name of the state that `weights` adds."""
     names = {*(s.name for s in optimizer.states), *(i.name for i in optimizer.inputs)}
     if weights == "kahan" and COMPENSATION in names:

@@ -239,7 +239,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
         elif isinstance(value, str):
             words.append(f"{name}_{value}")
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
-    words += [variant.weights] * (variant.weights != "nearest")
+    words += [variant.weights] if variant.weights else []
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
     words += [f"sum{variant.gradients}"] * (variant.gradients > 1) + ["scaled"] * variant.scaled
     words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes + ["donated"] * variant.donated

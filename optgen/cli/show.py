@@ -45,7 +45,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--dtype", default="float32", choices=DTYPES, help="of parameters (default: float32)")
     parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
-    parser.add_argument("--weights", default="nearest", choices=WEIGHTS, help="how weights of 16 bits are rounded")
+    parser.add_argument("--weights", choices=WEIGHTS, help="how weights of 16 bits are rounded (default: to nearest)")
     parser.add_argument(
         "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(STORAGES)}"
     )

@@ -56,7 +56,7 @@ class KernelChoice:
         dtype: str,
         *,
         master: bool = False,
-        weights: str = "nearest",
+        weights: str | None = None,
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
         blocks_by_row: Restarts = False,

@@ -29,7 +29,7 @@ class UpdateRule(KernelChoice):
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
         words += [*(["master=True"] if self.master else [])]
-        words += [f"weights={self.weights!r}"] if self.weights != "nearest" else []
+        words += [*([f"weights={self.weights!r}"] if self.weights else [])]
         words += [*(["scales_gradient=True"] if self.scales_gradient else [])]
         defaults = {p.name: p.default for p in self.spec.all_params.values()}
         values = {**self.values, **self.each}

@@ -86,7 +86,7 @@ class _Lowering:
             else:
                 buffer = self.buffers[name]
                 place = self.written(buffer) if buffer.entries else None
-                if name == "w" and ir.COMPENSATION in self.buffers:
+                if name == "w" and self.variant.weights == "kahan" and not self.variant.evaluate:
                     value = self.compensated(self.element(value))
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(buffer, value), place)))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}

@@ -16,9 +16,9 @@ ROUNDING_DRAW = MAX_DRAWS
 + k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
 
 
-WEIGHTS = ("nearest", "stochastic", "kahan")
-"""How a new weight is rounded to the 16 bits of its parameter: to nearest; up or down at random, so that the mean is
-right; or to nearest after what the last rounding lost was added, which the state COMPENSATION holds."""
+WEIGHTS = ("stochastic", "kahan")
+"""How a new weight is rounded to the 16 bits of its parameter, if not to nearest: up or down at random, so that the
+mean is right; or to nearest after what the last rounding lost was added, which the state COMPENSATION holds."""
 COMPENSATION = "compensation"
 GRADIENT_FACTOR = "grad.factor"
 """The hyper-parameter of scaled variants that no spec names."""
@@ -72,7 +72,7 @@ class Variant:
     multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
     though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
     `sizes`: the params that are dimensions of states; `matmul`: how matrices are multiplied; `weights`: how a weight of
-    16 bits without a master is rounded, one of WEIGHTS.
+    16 bits without a master is rounded, one of WEIGHTS, or None for to nearest.
     """
 
     flags: Flags
@@ -87,7 +87,7 @@ class Variant:
     donated: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
     matmul: str = "float32"
-    weights: str = "nearest"
+    weights: str | None = None
 
     @property
     def weight(self) -> str:

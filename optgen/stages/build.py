@@ -66,6 +66,7 @@ class _Builder:
     ) -> None:
         """`numeric`: named conditions are numbers, which stages can hand to each other."""
         self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
+        self.compensates = variant.weights == "kahan"
         self.known_numbers = {*optimizer.all_params, *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
         late = [s for s in program.states if first and optimizer.starts_in(s, variant.flags)]
@@ -285,7 +286,7 @@ class _Builder:
         outer = needed - own.keys() - light.keys()
         reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
         written = {name for name, _ in stored}
-        compensated = {ir.COMPENSATION} & self.buffers.keys() if "w" in written else set()
+        compensated = {ir.COMPENSATION} if self.compensates and "w" in written else set()
         names = self._streams(outer) | {place for _, place in reads} | written | compensated
         columns = {key for key, node in own.items() if node.columns}
         found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]

@@ -48,6 +48,7 @@ class ACProp(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -74,6 +75,7 @@ class ACProp(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -122,6 +124,7 @@ class ADOPT(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -149,6 +152,7 @@ class ADOPT(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -188,6 +192,7 @@ class ALIG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -213,6 +218,7 @@ class ALIG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -257,6 +263,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         those of torch.optim.ASGD, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -283,6 +290,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -321,6 +329,7 @@ class AccSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -347,6 +356,7 @@ class AccSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -392,6 +402,7 @@ class AdEMAMix(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -420,6 +431,7 @@ class AdEMAMix(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -459,6 +471,7 @@ class AdaBelief(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -485,6 +498,7 @@ class AdaBelief(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -535,6 +549,7 @@ class AdaBound(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -563,6 +578,7 @@ class AdaBound(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -597,6 +613,7 @@ class AdaGradNorm(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -621,6 +638,7 @@ class AdaGradNorm(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -668,6 +686,7 @@ class AdaHessian(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -695,6 +714,7 @@ class AdaHessian(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -742,6 +762,7 @@ class AdaLomo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -769,6 +790,7 @@ class AdaLomo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -806,6 +828,7 @@ class AdaMod(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -831,6 +854,7 @@ class AdaMod(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -888,6 +912,7 @@ class AdaMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -920,6 +945,7 @@ class AdaMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -965,6 +991,7 @@ class AdaPNM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -992,6 +1019,7 @@ class AdaPNM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1039,6 +1067,7 @@ class AdaShift(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1066,6 +1095,7 @@ class AdaShift(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1100,6 +1130,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         those of torch.optim.Adadelta, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -1125,6 +1156,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -1168,6 +1200,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         those of torch.optim.Adafactor, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1193,6 +1226,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1226,6 +1260,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         those of torch.optim.Adagrad, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1252,6 +1287,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1297,6 +1333,7 @@ class Adai(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1324,6 +1361,7 @@ class Adai(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1368,6 +1406,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         those of torch.optim.Adam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
@@ -1395,6 +1434,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         decoupled_weight_decay: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
@@ -1429,6 +1469,7 @@ class AdamAtan2(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1455,6 +1496,7 @@ class AdamAtan2(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1495,6 +1537,7 @@ class AdamC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1521,6 +1564,7 @@ class AdamC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1560,6 +1604,7 @@ class AdamHD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1586,6 +1631,7 @@ class AdamHD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1631,6 +1677,7 @@ class AdamMini(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1658,6 +1705,7 @@ class AdamMini(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1711,6 +1759,7 @@ class AdamP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1739,6 +1788,7 @@ class AdamP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1778,6 +1828,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         those of torch.optim.AdamW, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
@@ -1804,6 +1855,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
@@ -1838,6 +1890,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         those of torch.optim.Adamax, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -1863,6 +1916,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         capturable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -1906,6 +1960,7 @@ class Adan(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1932,6 +1987,7 @@ class Adan(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -1967,6 +2023,7 @@ class AddSign(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -1992,6 +2049,7 @@ class AddSign(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2028,6 +2086,7 @@ class AggMo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2052,6 +2111,7 @@ class AggMo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2103,6 +2163,7 @@ class Amos(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2130,6 +2191,7 @@ class Amos(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2191,6 +2253,7 @@ class Apollo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2223,6 +2286,7 @@ class Apollo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2273,6 +2337,7 @@ class ApolloDQN(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2300,6 +2365,7 @@ class ApolloDQN(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2355,6 +2421,7 @@ class CAME(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2382,6 +2449,7 @@ class CAME(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2421,6 +2489,7 @@ class COCOB(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2446,6 +2515,7 @@ class COCOB(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2486,6 +2556,7 @@ class CautiousAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2511,6 +2582,7 @@ class CautiousAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2548,6 +2620,7 @@ class CautiousLion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2572,6 +2645,7 @@ class CautiousLion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2617,6 +2691,7 @@ class DAdaptAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2644,6 +2719,7 @@ class DAdaptAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2687,6 +2763,7 @@ class DAdaptLion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2712,6 +2789,7 @@ class DAdaptLion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2760,6 +2838,7 @@ class DAdaptSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2786,6 +2865,7 @@ class DAdaptSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2825,6 +2905,7 @@ class DCASGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2850,6 +2931,7 @@ class DCASGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2888,6 +2970,7 @@ class DiffGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2913,6 +2996,7 @@ class DiffGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -2954,6 +3038,7 @@ class Dion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -2982,6 +3067,7 @@ class Dion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3021,6 +3107,7 @@ class DoG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3046,6 +3133,7 @@ class DoG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3082,6 +3170,7 @@ class DoWG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3106,6 +3195,7 @@ class DoWG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3140,6 +3230,7 @@ class EFSignSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3163,6 +3254,7 @@ class EFSignSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3210,6 +3302,7 @@ class ExtraAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3235,6 +3328,7 @@ class ExtraAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3272,6 +3366,7 @@ class ExtraGradient(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3295,6 +3390,7 @@ class ExtraGradient(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3339,6 +3435,7 @@ class FAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3366,6 +3463,7 @@ class FAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3403,6 +3501,7 @@ class FOCUS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3428,6 +3527,7 @@ class FOCUS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3471,6 +3571,7 @@ class FTML(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3496,6 +3597,7 @@ class FTML(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3532,6 +3634,7 @@ class Fromage(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3555,6 +3658,7 @@ class Fromage(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3600,6 +3704,7 @@ class Ftrl(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3625,6 +3730,7 @@ class Ftrl(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3674,6 +3780,7 @@ class GaLore(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3704,6 +3811,7 @@ class GaLore(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3741,6 +3849,7 @@ class Grams(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3766,6 +3875,7 @@ class Grams(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3809,6 +3919,7 @@ class Gravity(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3834,6 +3945,7 @@ class Gravity(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3866,6 +3978,7 @@ class GroupAdaGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3889,6 +4002,7 @@ class GroupAdaGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3931,6 +4045,7 @@ class IVON(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -3957,6 +4072,7 @@ class IVON(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -3992,6 +4108,7 @@ class Kate(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4017,6 +4134,7 @@ class Kate(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4067,6 +4185,7 @@ class LAMB(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4095,6 +4214,7 @@ class LAMB(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4145,6 +4265,7 @@ class LANS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4172,6 +4293,7 @@ class LANS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4217,6 +4339,7 @@ class LARC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4244,6 +4367,7 @@ class LARC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4294,6 +4418,7 @@ class LARS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4322,6 +4447,7 @@ class LARS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4382,6 +4508,7 @@ class LBSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4412,6 +4539,7 @@ class LBSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4450,6 +4578,7 @@ class LDoG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4475,6 +4604,7 @@ class LDoG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4510,6 +4640,7 @@ class LaProp(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4535,6 +4666,7 @@ class LaProp(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4569,6 +4701,7 @@ class Lion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4593,6 +4726,7 @@ class Lion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4632,6 +4766,7 @@ class MADGRAD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4657,6 +4792,7 @@ class MADGRAD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4700,6 +4836,7 @@ class MARS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4726,6 +4863,7 @@ class MARS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4782,6 +4920,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         those of torch.optim.Muon, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4809,6 +4948,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4882,6 +5022,7 @@ class MuonAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -4921,6 +5062,7 @@ class MuonAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -4980,6 +5122,7 @@ class MuonBatched(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5012,6 +5155,7 @@ class MuonBatched(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5069,6 +5213,7 @@ class MuonClip(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5102,6 +5247,7 @@ class MuonClip(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5139,6 +5285,7 @@ class NAG(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5163,6 +5310,7 @@ class NAG(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5209,6 +5357,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         those of torch.optim.NAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -5236,6 +5385,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -5271,6 +5421,7 @@ class NAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5296,6 +5447,7 @@ class NAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5330,6 +5482,7 @@ class NSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5354,6 +5507,7 @@ class NSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5388,6 +5542,7 @@ class NoisySGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5413,6 +5568,7 @@ class NoisySGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5466,6 +5622,7 @@ class NorMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5497,6 +5654,7 @@ class NorMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5540,6 +5698,7 @@ class NovoGrad(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5566,6 +5725,7 @@ class NovoGrad(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5604,6 +5764,7 @@ class OptimisticAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5629,6 +5790,7 @@ class OptimisticAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5664,6 +5826,7 @@ class OptimisticSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5689,6 +5852,7 @@ class OptimisticSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5731,6 +5895,7 @@ class PAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5758,6 +5923,7 @@ class PAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5798,6 +5964,7 @@ class PID(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5824,6 +5991,7 @@ class PID(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5860,6 +6028,7 @@ class PNM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5885,6 +6054,7 @@ class PNM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -5946,6 +6116,7 @@ class PSGDDiagonal(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -5975,6 +6146,7 @@ class PSGDDiagonal(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6064,6 +6236,7 @@ class PSGDKron(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6093,6 +6266,7 @@ class PSGDKron(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6131,6 +6305,7 @@ class PSGLD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6156,6 +6331,7 @@ class PSGLD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6213,6 +6389,7 @@ class PolarMuon(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6241,6 +6418,7 @@ class PolarMuon(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6278,6 +6456,7 @@ class PowerSign(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6303,6 +6482,7 @@ class PowerSign(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6355,6 +6535,7 @@ class Prodigy(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6384,6 +6565,7 @@ class Prodigy(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6429,6 +6611,7 @@ class QHAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6457,6 +6640,7 @@ class QHAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6492,6 +6676,7 @@ class QHM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6517,6 +6702,7 @@ class QHM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6561,6 +6747,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         those of torch.optim.RAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -6587,6 +6774,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -6626,6 +6814,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         those of torch.optim.RMSprop, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -6653,6 +6842,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -6688,6 +6878,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         those of torch.optim.Rprop, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
@@ -6712,6 +6903,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         differentiable: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         clip_norm: float | None = None,
         fused: bool | None = None,
@@ -6746,6 +6938,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         those of torch.optim.SGD, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6772,6 +6965,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         fused: bool | None = None,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6806,6 +7000,7 @@ class SGDHD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6830,6 +7025,7 @@ class SGDHD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6881,6 +7077,7 @@ class SGDP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6909,6 +7106,7 @@ class SGDP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -6945,6 +7143,7 @@ class SGDW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -6970,6 +7169,7 @@ class SGDW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7004,6 +7204,7 @@ class SGHMC(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7028,6 +7229,7 @@ class SGHMC(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7060,6 +7262,7 @@ class SGLD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7083,6 +7286,7 @@ class SGLD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7140,6 +7344,7 @@ class SM3(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7166,6 +7371,7 @@ class SM3(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7204,6 +7410,7 @@ class SMORMS3(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7228,6 +7435,7 @@ class SMORMS3(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7277,6 +7485,7 @@ class SOAP(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7307,6 +7516,7 @@ class SOAP(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7371,6 +7581,7 @@ class SOAPAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7408,6 +7619,7 @@ class SOAPAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7454,6 +7666,7 @@ class SPAM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7482,6 +7695,7 @@ class SPAM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7528,6 +7742,7 @@ class SPlus(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7556,6 +7771,7 @@ class SPlus(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7595,6 +7811,7 @@ class SWAN(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7621,6 +7838,7 @@ class SWAN(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7680,6 +7898,7 @@ class SWATS(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7705,6 +7924,7 @@ class SWATS(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7752,6 +7972,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7780,6 +8001,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7832,6 +8054,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7860,6 +8083,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7905,6 +8129,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -7932,6 +8157,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -7986,6 +8212,7 @@ class Scion(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8018,6 +8245,7 @@ class Scion(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8074,6 +8302,7 @@ class Shampoo(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8103,6 +8332,7 @@ class Shampoo(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8172,6 +8402,7 @@ class ShampooAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8207,6 +8438,7 @@ class ShampooAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8245,6 +8477,7 @@ class Signum(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8270,6 +8503,7 @@ class Signum(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8307,6 +8541,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8333,6 +8568,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8389,6 +8625,7 @@ class SinkGD(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8412,6 +8649,7 @@ class SinkGD(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8453,6 +8691,7 @@ class Sophia(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8481,6 +8720,7 @@ class Sophia(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8514,6 +8754,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         those of torch.optim.SparseAdam, and:
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8536,6 +8777,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         *,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8575,6 +8817,7 @@ class StableAdamW(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8600,6 +8843,7 @@ class StableAdamW(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8654,6 +8898,7 @@ class StableSPAM(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8683,6 +8928,7 @@ class StableSPAM(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8712,6 +8958,7 @@ class Test(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8733,6 +8980,7 @@ class Test(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8766,6 +9014,7 @@ class Tiger(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8790,6 +9039,7 @@ class Tiger(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8849,6 +9099,7 @@ class YellowFin(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8874,6 +9125,7 @@ class YellowFin(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,
@@ -8911,6 +9163,7 @@ class Yogi(SpecOptimizer):
         maximize: go up along the gradients, and not down
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
+        weights: how weights of 16 bits without a master are rounded, as `optgen.load` has it
         seed: of draws and of random rounding
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
@@ -8937,6 +9190,7 @@ class Yogi(SpecOptimizer):
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
+        weights: Literal["stochastic", "kahan"] | None = None,
         seed: int = 0,
         capturable: bool = False,
         clip_norm: float | None = None,

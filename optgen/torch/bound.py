@@ -14,6 +14,7 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.execute.steps.phased import PhasedStep
 from optgen.execute.steps.step import BoundStep
+from optgen.ir import COMPENSATION
 from optgen.torch import state as states
 from optgen.torch.forms import GpuScalars, OtherShapeError, PythonCounts, Scalars, count_of, shown
 from optgen.torch.memory import ParamMemory, box_of, fits, local_tensor, row_sparse, sharding_of
@@ -109,17 +110,19 @@ class BoundTensors:
     # ------------------------------------------------------------ states
 
     def _count(self, kept: Mapping[str, Any], i: int) -> int:
-        if not self._keys.has_step and not self._keys.is_started(kept):
+        is_started = self._keys.is_started(kept)
+        if not (self._keys.has_step or is_started) and self._kernels[i].states.keys() - {"w", COMPENSATION}:
             return 0
-        step = kept.get(STEP, 0 if self._keys.has_step else 1)
+        step = kept.get(STEP, 1 if is_started and not self._keys.has_step else 0)
         try:
             return count_of(step, STEP)
         except ValueError as error:
             raise ValueError(f"params[{i}]: {error}") from None
 
     def _draws(self) -> bool:
-        """Whether states are rounded at random, by draws that depend on the count."""
-        return any(b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
+        """Whether states or weights are rounded at random, by draws that depend on the count."""
+        of_states = (b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
+        return self.rule.weights == "stochastic" or any(of_states)
 
     def _bindable_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""

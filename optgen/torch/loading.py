@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from optgen.execute.rule import UpdateRule
+from optgen.ir import COMPENSATION
 from optgen.model import Kind, StateDecl
 from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
@@ -85,6 +86,7 @@ def check_states(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
     key_of = optimizer.state_keys.key_of
     own = [key_of(s.name) for s in optimizer.spec.states]
     known = {*own, *(given.name for given in optimizer.spec.inputs)}
+    beside = {STEP, MASTER, COMPENSATION} - known
     for p, values in saved.items():
         if not isinstance(values, Mapping):
             raise TypeError(f"the state of {optimizer.describe(p)}: expected a dict of its tensors, not {values!r}")
@@ -92,7 +94,7 @@ def check_states(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
             if isinstance(x, torch.Tensor) and x.is_meta and not p.is_meta:
                 raise ValueError(f"state['{name}'] of {optimizer.describe(p)}: a meta tensor, which holds no numbers")
         names = map(str, values)
-        found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(SCALE)]
+        found = [name for name in names if name not in beside and not name.endswith(SCALE)]
         others = set(found) - known
         if others & STATES or (own and others and not set(own).intersection(found)):
             raise ValueError(

@@ -28,9 +28,11 @@ Kept = dict[str, Any]
 
 
 def draws(rule: UpdateRule, params: Iterable[torch.Tensor]) -> bool:
-    """Whether states of some parameters are rounded at random, so that the count is kept."""
+    """Whether some parameters, or states of them, are rounded at random, so that the count is kept."""
     kernels = (rule.kernel(tuple(p.shape)) for p in params)
-    return any(b.format.needs_draws for kernel in kernels for b in kernel.states.values())
+    return rule.weights == "stochastic" or any(
+        b.format.needs_draws for kernel in kernels for b in kernel.states.values()
+    )
 
 
 def states_in_shards(kept: Kept) -> list[str]:

@@ -114,12 +114,13 @@ def load(
         )
     params = optimizer.spec.all_params
     values: dict[str, Any] = {name: x for name, x in given.values.items() if x != params[name].default}
-    matmul = options.matmul or optimizer.matmul
+    matmul, is_half = options.matmul or optimizer.matmul, dtype in ("float16", "bfloat16")
     with optimizer.spelling.spelt(optimizer.spec):
         return api.load(
             optimizer.spec,
             dtype,
-            master=options.master and dtype in ("float16", "bfloat16"),
+            master=options.master and is_half,
+            weights=options.weights if is_half else None,
             storage=optimizer.state_keys.storage_names(options.storages),
             target=target,
             scales_gradient=scales_gradient,

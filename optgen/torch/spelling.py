@@ -21,6 +21,7 @@ from optgen.model import Flag, FlagValue, Optimizer, Param
 ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
     "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
+    "weights": (None, "how weights of 16 bits without a master are rounded, as `optgen.load` has it"),
     "seed": (0, "of draws and of random rounding"),
     "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
     "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
@@ -34,7 +35,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
-STORAGE_OPTIONS = ("storage", "master", "states")
+STORAGE_OPTIONS = ("storage", "master", "weights", "states")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""

@@ -10,7 +10,7 @@ import torch
 
 from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
-from optgen.ir import Buffer
+from optgen.ir import COMPENSATION, Buffer
 from optgen.model import Kind
 from optgen.torch.codes import Blocks, bindable_codes
 from optgen.torch.forms import (
@@ -91,7 +91,7 @@ class StateKeys:
 
     def is_started(self, kept: Mapping[str, Any]) -> bool:
         """Whether a parameter has states."""
-        return any(x is not None for key, x in kept.items() if key not in (MASTER, STEP))
+        return any(x is not None for key, x in kept.items() if key not in (MASTER, COMPENSATION, STEP))
 
     def scalar_dtype(self, kept: Mapping[str, Any]) -> torch.dtype:
         """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
@@ -155,6 +155,8 @@ def bindable(
             bound[b.name] = local_tensor(numbers).view(of_kernel)
     if "w" not in kernel.states:
         kept.pop(MASTER, None)  # it would be out of date when it is asked for again
+    if all(b.name != COMPENSATION for b in kernel.native.buffers):
+        kept.pop(COMPENSATION, None)
     return bound
 
 

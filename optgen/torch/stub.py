@@ -43,6 +43,7 @@ ANNOTATIONS = {
     "plain": "bool | Iterable[str] | None",
     "storage": "str | Mapping[str, str] | None",
     "master": "bool",
+    "weights": 'Literal["stochastic", "kahan"] | None',
     "capturable": "bool",
     "seed": "int",
     "clip_norm": "float | None",

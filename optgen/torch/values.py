@@ -13,6 +13,7 @@ import torch
 
 from optgen import arguments
 from optgen.arguments import Arguments
+from optgen.ir import WEIGHTS
 from optgen.model import Optimizer
 from optgen.torch.following import follow
 from optgen.torch.spelling import Spelling, checked
@@ -101,12 +102,13 @@ FIXED = (int, float, str, type(None), np.generic)
 
 
 class GroupOptions(NamedTuple):
-    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured; how
-    matrices are multiplied, None where that is the optimizer's default; and where states are, None for where parameters
-    are."""
+    """How a group's states and weights are kept and rounded, whether steps go up along the gradients, and can be
+    captured; how matrices are multiplied, None where that is the optimizer's default; and where states are, None for
+    where parameters are."""
 
     storage: str | tuple[tuple[str, str], ...] | None
     master: bool
+    weights: str | None
     maximize: bool
     capturable: bool
     matmul: str | None
@@ -133,13 +135,18 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
     for key, x in (("master", master), ("maximize", maximize)):
         if x is not True and x is not False and x not in (0, 1):
             raise ValueError(f"{key}: True or False, not {x!r}")
+    weights = group.get("weights")
+    if weights not in (None, *WEIGHTS):
+        raise ValueError(f"weights: {' or '.join(map(repr, WEIGHTS))}, or None, not {weights!r}")
+    if master and weights:
+        raise ValueError(f"weights={weights!r} with master=True, which loses nothing: leave one of the two out")
     matmul = group.get("matmul")
     if matmul is not None:
         arguments.check_matmul(matmul)
     states = group.get("states")
     if states not in (None, "cpu"):
         raise ValueError(f"states: 'cpu', or None for where parameters are, not {states!r}")
-    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")), matmul, states)
+    return GroupOptions(storage, bool(master), weights, bool(maximize), bool(group.get("capturable")), matmul, states)
 
 
 class GroupValues:

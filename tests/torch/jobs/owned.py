@@ -47,6 +47,7 @@ MORE: tuple[tuple[str, dict[str, Any], torch.dtype], ...] = (
 CASES: tuple[tuple[str, dict[str, Any], torch.dtype], ...] = (
     ("muon_adamw", {}, torch.float32),
     ("soap", {"k": 2}, torch.float32),
+    ("muon_adamw", {"weights": "kahan"}, torch.bfloat16),
     ("muon_adamw", {"master": True, "storage": "int8_dynamic"}, torch.bfloat16),
     ("muon_adamw", {"storage": "bfloat16_stochastic", "seed": 3}, torch.float32),
     (PHASED, {}, torch.float32),

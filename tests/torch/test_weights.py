@@ -1,0 +1,143 @@
+"""Weights of 16 bits without a master: rounded at random, or with what rounding lost in `state[p]["compensation"]`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import Parameter
+
+import optgen
+import optgen.torch
+
+SHAPES = ((40, 30), (130,))
+adam = optgen.torch.optimizer("adam")
+
+
+def weights(dtype: torch.dtype = torch.bfloat16) -> list[Parameter]:
+    torch.manual_seed(0)
+    return [Parameter(torch.randn(shape).to(dtype)) for shape in SHAPES]
+
+
+def steps(optimizer: torch.optim.Optimizer, *seeds: int) -> None:
+    for seed in seeds:
+        torch.manual_seed(seed)
+        for p in optimizer.param_groups[0]["params"]:
+            p.grad = torch.randn(p.shape).to(p.dtype)
+        optimizer.step()
+
+
+def compensations(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [optimizer.state[p]["compensation"] for p in optimizer.param_groups[0]["params"]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("how", ["kahan", "stochastic"])
+def test_the_bits_are_those_of_a_rule(dtype: torch.dtype, how: str) -> None:
+    ours = adam(weights(dtype), lr=1e-3, weights=how, seed=5)
+    given = [p.detach() for p in weights(dtype)]
+    rule = optgen.load("adam", str(dtype).removeprefix("torch."), weights=how, lr=1e-3)
+    bound = rule.bind(given, [torch.zeros_like(x) for x in given])
+    bound.seed = 5
+    for seed in range(3):
+        steps(ours, seed)
+        bound.rebind([p.grad for p in ours.param_groups[0]["params"]])
+        bound()
+    assert all(torch.equal(p, x) for p, x in zip(ours.param_groups[0]["params"], given, strict=True))
+    if how == "kahan":
+        for x, y in zip(compensations(ours), bound.state.arrays["compensation"], strict=True):
+            assert x.dtype == dtype and torch.equal(x.float(), torch.from_numpy(y.astype("float32")))
+    else:
+        assert not any("compensation" in kept for kept in ours.state.values())
+
+
+CLASSES: Mapping[str, Any] = {
+    "ours": optgen.torch.Lion,
+    "torch's": optgen.torch.AdamW,
+    "without a count": optgen.torch.SGD,
+    "of matrices": optgen.torch.MuonAdamW,
+    "of phases": optgen.torch.optimizer("sgd with sam"),
+}
+
+
+@pytest.mark.parametrize("how", ["kahan", "stochastic"])
+@pytest.mark.parametrize("make", CLASSES.values(), ids=CLASSES)
+def test_a_state_dict_goes_on_with_the_same_bits(make: Any, how: str) -> None:
+    first = make(weights(), lr=1e-3, weights=how, seed=3)
+    second = make(weights(), lr=1e-3, weights=how, seed=3)
+
+    def train(optimizer: Any, *seeds: int) -> None:
+        for seed in seeds:
+            if optimizer.spec.phases:
+                optimizer.step(lambda: sum_of(optimizer))
+            else:
+                steps(optimizer, seed)
+
+    train(first, 1, 2)
+    content = copy.deepcopy(first.state_dict())
+    assert how in str(content["param_groups"][0]) or issubclass(make, torch.optim.Optimizer)
+    for p, q in zip(first.param_groups[0]["params"], second.param_groups[0]["params"], strict=True):
+        q.data.copy_(p.data)
+    second.load_state_dict(content)
+    for optimizer in (first, second):
+        train(optimizer, 3, 4)
+    for p, q in zip(first.param_groups[0]["params"], second.param_groups[0]["params"], strict=True):
+        assert torch.equal(p, q)
+    nearest = make(weights(), lr=1e-3)
+    nearest.load_state_dict(content)
+    train(nearest, 3)
+    assert not any("compensation" in kept for kept in nearest.state.values())
+
+
+def sum_of(optimizer: torch.optim.Optimizer) -> torch.Tensor:
+    loss = sum((p.float() ** 2).sum() for p in optimizer.param_groups[0]["params"])
+    assert isinstance(loss, torch.Tensor)
+    loss.backward()
+    return loss
+
+
+def test_it_is_a_groups_own_and_changes_later() -> None:
+    """Beside float32 parameters, which stay as they are."""
+    half, single = weights(), weights(torch.float32)
+    optimizer = adam([{"params": half, "weights": "kahan"}, {"params": single}], lr=1e-4, weights="stochastic")
+    steps(optimizer, 1)
+    for p in single:
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    assert all("compensation" in optimizer.state[p] for p in half)
+    assert not any("compensation" in optimizer.state[p] for p in single)
+    optimizer.param_groups[0]["weights"] = None
+    steps(optimizer, 2)
+    assert not any("compensation" in kept for kept in optimizer.state.values())
+    optimizer.param_groups[0]["weights"] = "kahan"
+    steps(optimizer, 3)
+    assert all(x.any() for x in compensations(optimizer))
+
+
+def test_sparse_gradients_move_their_rows_alone() -> None:
+    p = Parameter(torch.ones(300, 16, dtype=torch.bfloat16))
+    optimizer = adam([p], lr=1e-3, weights="kahan")
+    for _ in range(4):
+        p.grad = torch.sparse_coo_tensor(
+            torch.tensor([[1, 7]]), torch.ones(2, 16, dtype=p.dtype), p.shape, check_invariants=False
+        )
+        optimizer.step()
+    kept = optimizer.state[p]["compensation"]
+    assert kept[1].any() and kept[7].any() and int(kept.any(1).sum()) == 2
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="weights: 'stochastic' or 'kahan', or None, not 'up'"):
+        adam(weights(), weights="up")
+    with pytest.raises(ValueError, match="weights='kahan' with master=True, which loses nothing"):
+        adam(weights(), weights="kahan", master=True)
+    spec = optgen.parse("optimizer Own\nstate compensation = 0\nupdate:\n  compensation' = g\n  w' = w - lr*g\n")
+    make = optgen.torch.optimizer(spec)
+    with pytest.raises(ValueError, match="Own has a 'compensation' of its own"):
+        make(weights(), lr=0.1, weights="kahan")
+    plain = make(weights(), lr=0.1)
+    steps(plain, 1)
+    make(weights(), lr=0.1).load_state_dict(plain.state_dict())
