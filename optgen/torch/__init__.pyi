@@ -50,6 +50,7 @@ class ACProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -73,6 +74,7 @@ class ACProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -118,6 +120,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -142,6 +145,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -178,6 +182,7 @@ class ALIG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -200,6 +205,7 @@ class ALIG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -240,6 +246,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -263,6 +270,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -299,6 +307,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -322,6 +331,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -364,6 +374,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -389,6 +400,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -425,6 +437,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -448,6 +461,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -495,6 +509,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -520,6 +535,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -551,6 +567,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -572,6 +589,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -616,6 +634,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -640,6 +659,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -684,6 +704,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -708,6 +729,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -742,6 +764,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -764,6 +787,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -817,6 +841,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -845,6 +870,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -887,6 +913,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -911,6 +938,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -955,6 +983,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -979,6 +1008,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1009,6 +1039,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1031,6 +1062,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1072,6 +1104,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1094,6 +1127,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1123,6 +1157,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1146,6 +1181,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1189,6 +1225,7 @@ class Adai(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1213,6 +1250,7 @@ class Adai(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1252,6 +1290,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1276,6 +1315,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1309,6 +1349,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1332,6 +1373,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1369,6 +1411,7 @@ class AdamC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1392,6 +1435,7 @@ class AdamC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1428,6 +1472,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1451,6 +1496,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1493,6 +1539,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1517,6 +1564,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1567,6 +1615,7 @@ class AdamP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1592,6 +1641,7 @@ class AdamP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1626,6 +1676,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1649,6 +1700,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1681,6 +1733,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1703,6 +1756,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1744,6 +1798,7 @@ class Adan(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1767,6 +1822,7 @@ class Adan(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1799,6 +1855,7 @@ class AddSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1821,6 +1878,7 @@ class AddSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1854,6 +1912,7 @@ class AggMo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1875,6 +1934,7 @@ class AggMo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -1923,6 +1983,7 @@ class Amos(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -1947,6 +2008,7 @@ class Amos(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2004,6 +2066,7 @@ class Apollo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2032,6 +2095,7 @@ class Apollo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2079,6 +2143,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2103,6 +2168,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2155,6 +2221,7 @@ class CAME(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2179,6 +2246,7 @@ class CAME(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2215,6 +2283,7 @@ class COCOB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2237,6 +2306,7 @@ class COCOB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2274,6 +2344,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2296,6 +2367,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2330,6 +2402,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2351,6 +2424,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2393,6 +2467,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2417,6 +2492,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2457,6 +2533,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2479,6 +2556,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2524,6 +2602,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2547,6 +2626,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2583,6 +2663,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2605,6 +2686,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2640,6 +2722,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2662,6 +2745,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2699,6 +2783,7 @@ class Dion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -2723,6 +2808,7 @@ class Dion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -2759,6 +2845,7 @@ class DoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2781,6 +2868,7 @@ class DoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2814,6 +2902,7 @@ class DoWG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2835,6 +2924,7 @@ class DoWG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2866,6 +2956,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2886,6 +2977,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2930,6 +3022,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -2952,6 +3045,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -2986,6 +3080,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3006,6 +3101,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3047,6 +3143,7 @@ class FAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3071,6 +3168,7 @@ class FAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3105,6 +3203,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3127,6 +3226,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3167,6 +3267,7 @@ class FTML(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3189,6 +3290,7 @@ class FTML(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3222,6 +3324,7 @@ class Fromage(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3242,6 +3345,7 @@ class Fromage(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3284,6 +3388,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3306,6 +3411,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3351,6 +3457,7 @@ class GaLore(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -3377,6 +3484,7 @@ class GaLore(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -3411,6 +3519,7 @@ class Grams(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3433,6 +3542,7 @@ class Grams(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3473,6 +3583,7 @@ class Gravity(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3495,6 +3606,7 @@ class Gravity(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3524,6 +3636,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3544,6 +3657,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3583,6 +3697,7 @@ class IVON(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3606,6 +3721,7 @@ class IVON(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3638,6 +3754,7 @@ class Kate(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3660,6 +3777,7 @@ class Kate(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3707,6 +3825,7 @@ class LAMB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3732,6 +3851,7 @@ class LAMB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3779,6 +3899,7 @@ class LANS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3803,6 +3924,7 @@ class LANS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3845,6 +3967,7 @@ class LARC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3869,6 +3992,7 @@ class LARC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3916,6 +4040,7 @@ class LARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -3941,6 +4066,7 @@ class LARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -3998,6 +4124,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4025,6 +4152,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4060,6 +4188,7 @@ class LDoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4082,6 +4211,7 @@ class LDoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4114,6 +4244,7 @@ class LaProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4136,6 +4267,7 @@ class LaProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4167,6 +4299,7 @@ class Lion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4188,6 +4321,7 @@ class Lion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4224,6 +4358,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4246,6 +4381,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4286,6 +4422,7 @@ class MARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4309,6 +4446,7 @@ class MARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4362,6 +4500,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4386,6 +4525,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "bfloat16",
@@ -4455,6 +4595,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4490,6 +4631,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4546,6 +4688,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4575,6 +4718,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4628,6 +4772,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -4657,6 +4802,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -4691,6 +4837,7 @@ class NAG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4712,6 +4859,7 @@ class NAG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4754,6 +4902,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4778,6 +4927,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4811,6 +4961,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4833,6 +4984,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4864,6 +5016,7 @@ class NSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4885,6 +5038,7 @@ class NSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4916,6 +5070,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -4938,6 +5093,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -4987,6 +5143,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5014,6 +5171,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5054,6 +5212,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5077,6 +5236,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5112,6 +5272,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5134,6 +5295,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5166,6 +5328,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5188,6 +5351,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5227,6 +5391,7 @@ class PAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5251,6 +5416,7 @@ class PAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5288,6 +5454,7 @@ class PID(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5311,6 +5478,7 @@ class PID(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5344,6 +5512,7 @@ class PNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5366,6 +5535,7 @@ class PNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5424,6 +5594,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5450,6 +5621,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5536,6 +5708,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5562,6 +5735,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5597,6 +5771,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5619,6 +5794,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5672,6 +5848,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -5696,6 +5873,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -5730,6 +5908,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5752,6 +5931,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5801,6 +5981,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5827,6 +6008,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5869,6 +6051,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5894,6 +6077,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5926,6 +6110,7 @@ class QHM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -5948,6 +6133,7 @@ class QHM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -5988,6 +6174,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6011,6 +6198,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6047,6 +6235,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6071,6 +6260,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6103,6 +6293,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6124,6 +6315,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6155,6 +6347,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6178,6 +6371,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6210,6 +6404,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6231,6 +6426,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6279,6 +6475,7 @@ class SGDP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6304,6 +6501,7 @@ class SGDP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6337,6 +6535,7 @@ class SGDW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6359,6 +6558,7 @@ class SGDW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6390,6 +6590,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6411,6 +6612,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6440,6 +6642,7 @@ class SGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6460,6 +6663,7 @@ class SGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6514,6 +6718,7 @@ class SM3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6537,6 +6742,7 @@ class SM3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6572,6 +6778,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6593,6 +6800,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6638,6 +6846,7 @@ class SOAP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6664,6 +6873,7 @@ class SOAP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6707,6 +6917,7 @@ class SPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6732,6 +6943,7 @@ class SPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6774,6 +6986,7 @@ class SPlus(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6798,6 +7011,7 @@ class SPlus(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6833,6 +7047,7 @@ class SWAN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -6855,6 +7070,7 @@ class SWAN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -6911,6 +7127,7 @@ class SWATS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -6933,6 +7150,7 @@ class SWATS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -6977,6 +7195,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7002,6 +7221,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7051,6 +7271,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7076,6 +7297,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7118,6 +7340,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7142,6 +7365,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7192,6 +7416,7 @@ class Scion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7220,6 +7445,7 @@ class Scion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7272,6 +7498,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         matmul: how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'
@@ -7297,6 +7524,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         matmul: Literal["float32", "bfloat16", "deterministic"] = "float32",
@@ -7332,6 +7560,7 @@ class Signum(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7354,6 +7583,7 @@ class Signum(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7388,6 +7618,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7411,6 +7642,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7464,6 +7696,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7484,6 +7717,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7522,6 +7756,7 @@ class Sophia(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7547,6 +7782,7 @@ class Sophia(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7577,6 +7813,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7596,6 +7833,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7632,6 +7870,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7654,6 +7893,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7705,6 +7945,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7731,6 +7972,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7757,6 +7999,7 @@ class Test(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7775,6 +8018,7 @@ class Test(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7805,6 +8049,7 @@ class Tiger(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7826,6 +8071,7 @@ class Tiger(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7882,6 +8128,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7904,6 +8151,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
@@ -7938,6 +8186,7 @@ class Yogi(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
@@ -7961,6 +8210,7 @@ class Yogi(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
     ) -> None: ...

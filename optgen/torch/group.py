@@ -266,7 +266,8 @@ class GroupStep:
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
             bound: list[BoundTensors | OwnedTensors] = [self._bind_owned(rule, whole)] if whole else []
-            bound += [self._bind(rule, others, values_of[id(others[0])], sparse=key[-1])] if others else []
+            values = values_of[id(others[0])] if others else None
+            bound += [self._bind(rule, others, values, sparse=key[-1], gradients=key[-2])] if values else []
             for own in bound:
                 each = [values_of[id(p)] for p in own.params]
                 found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
@@ -307,7 +308,7 @@ class GroupStep:
 
     def _buckets(self, params: Sequence[torch.Tensor], values_of: Mapping[int, GroupValues]) -> Buckets:
         """The parameters that are bound together, by the kind of their group, dtype, device, sharding, dtype of
-        scalars, and whether by row."""
+        scalars, number of gradients, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
         kinds = {id(values): values.kind for values in self._values}
@@ -325,8 +326,8 @@ class GroupStep:
                     f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
                 )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
-            kind = kinds[id(values_of[id(p)])]
-            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
+            kind, count = kinds[id(values_of[id(p)])], 1 + len(optimizer.earlier.get(p, ()))
+            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, count, by_row), []).append(p)
         return buckets
 
     def _rule(self, like: torch.Tensor, values: GroupValues) -> UpdateRule:
@@ -345,7 +346,9 @@ class GroupStep:
                 decode_states(optimizer, values.group["params"], optimizer.state, values.arguments, values.kept_by)
             values.kept_by = values.options
 
-    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool) -> BoundTensors:
+    def _bind(
+        self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool, gradients: int
+    ) -> BoundTensors:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
         self._separate_states(params, kept)
@@ -361,11 +364,18 @@ class GroupStep:
                 is_sparse=sparse,
                 capturable=self._is_capturable(params[0], values, sparse=sparse),
                 donate_grads=optimizer.donate_grads,
+                gradients=gradients,
+                find_earlier=self._find_earlier,
             )
         self._new_states += zip(params, kept, strict=True)
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
+
+    def _find_earlier(self) -> Mapping[torch.Tensor, Sequence[torch.Tensor]]:
+        """The gradients that are added to the last one of each parameter."""
+        found: Mapping[torch.Tensor, Sequence[torch.Tensor]] = self._optimizer.earlier
+        return found
 
     def _separate_states(self, params: Sequence[torch.Tensor], kept: Sequence[dict[str, Any]]) -> None:
         """Copy single numbers that are those of a parameter which is bound elsewhere too, as a caller may have set
@@ -422,7 +432,13 @@ class GroupStep:
 
 
 def _kind(
-    kind: Any, dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool
+    kind: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+    sharding: Any,
+    scalar_dtype: torch.dtype,
+    count: int,
+    by_row: bool,
 ) -> str:
     """What the parameters of a bucket have in common, in words."""
     layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")

@@ -44,6 +44,7 @@ ANNOTATIONS = {
     "clip_norm": "float | None",
     "fused": "bool | None",
     "in_backward": "bool",
+    "accumulate": "int",
     "skip_nonfinite": "bool",
     "donate_grads": "bool",
     "matmul": 'Literal["float32", "bfloat16", "deterministic"]',
