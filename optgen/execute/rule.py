@@ -93,6 +93,8 @@ class UpdateRule(KernelChoice):
         capturable: bool = False,
         donate_grads: bool = False,
         stream: Any = None,
+        sources: Iterable[Any] | None = None,
+        gradients: int = 1,
     ) -> BoundStep | PhasedStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -122,6 +124,9 @@ class UpdateRule(KernelChoice):
         of PyTorch, CuPy, PyCUDA or Numba, or what has `__cuda_stream__`. Without it, it is the current stream of the
         library that the parameters belong to; so it is always where a spec multiplies matrices.
 
+        `sources`, one for each parameter, are objects whose `.grad` each call reads in place of the parameters' own;
+        with `gradients` above 1, that is a list of so many, which are summed, or None.
+
         Of a spec with phases, the result is a `PhasedStep`, which has a method for each. Such a spec takes a row-sparse
         gradient as a dense one, and its steps are not capturable.
 
@@ -149,7 +154,8 @@ class UpdateRule(KernelChoice):
             initial = state
             lazy = lazy and not self.spec.phases
             by_row = [lazy and x for x in sparse]
-            count = gradients_per_param(listed or [])
+            count = gradients_per_param(listed) if listed else gradients
+            grad_sources = objects if sources is None else buffers.as_list(sources, "sources", len(objects))
             own_ids = None if ids is None else list(ids)
             own_inputs = {name: buffers.as_list(x, f"inputs[{name!r}]") for name, x in (inputs or {}).items()}
 
@@ -157,8 +163,8 @@ class UpdateRule(KernelChoice):
                 flags = [{**own, **phase} for own in own_flags]
                 kernels = self.kernels(tensors, by_row, flags, own_pieces, count, donated=donate_grads)
                 return BoundStep(
-                    self, device, tensors, kernels, initial, own_inputs, grads=listed, grad_sources=objects, lazy=lazy,
-                    flags=flags, ids=own_ids, pieces=own_pieces, exchange=exchange, donate_grads=donate_grads
+                    self, device, tensors, kernels, initial, own_inputs, grads=listed, grad_sources=grad_sources,
+                    lazy=lazy, flags=flags, ids=own_ids, pieces=own_pieces, exchange=exchange, donate_grads=donate_grads
                 )  # fmt: skip
 
             if not self.spec.phases:

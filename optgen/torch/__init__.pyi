@@ -54,6 +54,7 @@ class ACProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -81,6 +82,7 @@ class ACProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -130,6 +132,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -158,6 +161,7 @@ class ADOPT(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -198,6 +202,7 @@ class ALIG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -224,6 +229,7 @@ class ALIG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -268,6 +274,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -295,6 +302,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -335,6 +343,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -362,6 +371,7 @@ class AccSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -408,6 +418,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -437,6 +448,7 @@ class AdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -477,6 +489,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -504,6 +517,7 @@ class AdaBelief(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -555,6 +569,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -584,6 +599,7 @@ class AdaBound(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -619,6 +635,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -644,6 +661,7 @@ class AdaGradNorm(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -692,6 +710,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -720,6 +739,7 @@ class AdaHessian(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -768,6 +788,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -796,6 +817,7 @@ class AdaLomo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -834,6 +856,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -860,6 +883,7 @@ class AdaMod(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -918,6 +942,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -951,6 +976,7 @@ class AdaMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -997,6 +1023,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1025,6 +1052,7 @@ class AdaPNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1073,6 +1101,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1101,6 +1130,7 @@ class AdaShift(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1135,6 +1165,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1161,6 +1192,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1206,6 +1238,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1232,6 +1265,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1265,6 +1299,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1292,6 +1327,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1339,6 +1375,7 @@ class Adai(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1367,6 +1404,7 @@ class Adai(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1410,6 +1448,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1438,6 +1477,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1475,6 +1515,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1502,6 +1543,7 @@ class AdamAtan2(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1543,6 +1585,7 @@ class AdamC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1570,6 +1613,7 @@ class AdamC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1610,6 +1654,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1637,6 +1682,7 @@ class AdamHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1683,6 +1729,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1711,6 +1758,7 @@ class AdamMini(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1765,6 +1813,7 @@ class AdamP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1794,6 +1843,7 @@ class AdamP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1832,6 +1882,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1859,6 +1910,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1895,6 +1947,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1921,6 +1974,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -1966,6 +2020,7 @@ class Adan(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -1993,6 +2048,7 @@ class Adan(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2029,6 +2085,7 @@ class AddSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2055,6 +2112,7 @@ class AddSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2092,6 +2150,7 @@ class AggMo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2117,6 +2176,7 @@ class AggMo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2169,6 +2229,7 @@ class Amos(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2197,6 +2258,7 @@ class Amos(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2259,6 +2321,7 @@ class Apollo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2292,6 +2355,7 @@ class Apollo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2343,6 +2407,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2371,6 +2436,7 @@ class ApolloDQN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2427,6 +2493,7 @@ class CAME(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2455,6 +2522,7 @@ class CAME(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2495,6 +2563,7 @@ class COCOB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2521,6 +2590,7 @@ class COCOB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2562,6 +2632,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2588,6 +2659,7 @@ class CautiousAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2626,6 +2698,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2651,6 +2724,7 @@ class CautiousLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2697,6 +2771,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2725,6 +2800,7 @@ class DAdaptAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2769,6 +2845,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2795,6 +2872,7 @@ class DAdaptLion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2844,6 +2922,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2871,6 +2950,7 @@ class DAdaptSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2911,6 +2991,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -2937,6 +3018,7 @@ class DCASGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -2976,6 +3058,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3002,6 +3085,7 @@ class DiffGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3044,6 +3128,7 @@ class Dion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3073,6 +3158,7 @@ class Dion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3113,6 +3199,7 @@ class DoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3139,6 +3226,7 @@ class DoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3176,6 +3264,7 @@ class DoWG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3201,6 +3290,7 @@ class DoWG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3236,6 +3326,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3260,6 +3351,7 @@ class EFSignSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3308,6 +3400,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3334,6 +3427,7 @@ class ExtraAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3372,6 +3466,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3396,6 +3491,7 @@ class ExtraGradient(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3441,6 +3537,7 @@ class FAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3469,6 +3566,7 @@ class FAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3507,6 +3605,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3533,6 +3632,7 @@ class FOCUS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3577,6 +3677,7 @@ class FTML(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3603,6 +3704,7 @@ class FTML(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3640,6 +3742,7 @@ class Fromage(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3664,6 +3767,7 @@ class Fromage(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3710,6 +3814,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3736,6 +3841,7 @@ class Ftrl(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3786,6 +3892,7 @@ class GaLore(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3817,6 +3924,7 @@ class GaLore(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3855,6 +3963,7 @@ class Grams(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3881,6 +3990,7 @@ class Grams(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3925,6 +4035,7 @@ class Gravity(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -3951,6 +4062,7 @@ class Gravity(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -3984,6 +4096,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4008,6 +4121,7 @@ class GroupAdaGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4051,6 +4165,7 @@ class IVON(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4078,6 +4193,7 @@ class IVON(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4114,6 +4230,7 @@ class Kate(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4140,6 +4257,7 @@ class Kate(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4191,6 +4309,7 @@ class LAMB(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4220,6 +4339,7 @@ class LAMB(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4271,6 +4391,7 @@ class LANS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4299,6 +4420,7 @@ class LANS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4345,6 +4467,7 @@ class LARC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4373,6 +4496,7 @@ class LARC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4424,6 +4548,7 @@ class LARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4453,6 +4578,7 @@ class LARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4514,6 +4640,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4545,6 +4672,7 @@ class LBSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4584,6 +4712,7 @@ class LDoG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4610,6 +4739,7 @@ class LDoG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4646,6 +4776,7 @@ class LaProp(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4672,6 +4803,7 @@ class LaProp(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4707,6 +4839,7 @@ class Lion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4732,6 +4865,7 @@ class Lion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4772,6 +4906,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4798,6 +4933,7 @@ class MADGRAD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4842,6 +4978,7 @@ class MARS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4869,6 +5006,7 @@ class MARS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -4926,6 +5064,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -4954,6 +5093,7 @@ class Muon(TorchOptimizer, torch.optim.Muon):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5028,6 +5168,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5068,6 +5209,7 @@ class MuonAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5128,6 +5270,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5161,6 +5304,7 @@ class MuonBatched(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5219,6 +5363,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5253,6 +5398,7 @@ class MuonClip(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5291,6 +5437,7 @@ class NAG(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5316,6 +5463,7 @@ class NAG(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5362,6 +5510,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5390,6 +5539,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5427,6 +5577,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5453,6 +5604,7 @@ class NAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5488,6 +5640,7 @@ class NSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5513,6 +5666,7 @@ class NSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5548,6 +5702,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5574,6 +5729,7 @@ class NoisySGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5628,6 +5784,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5660,6 +5817,7 @@ class NorMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5704,6 +5862,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5731,6 +5890,7 @@ class NovoGrad(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5770,6 +5930,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5796,6 +5957,7 @@ class OptimisticAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5832,6 +5994,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5858,6 +6021,7 @@ class OptimisticSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5901,6 +6065,7 @@ class PAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5929,6 +6094,7 @@ class PAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -5970,6 +6136,7 @@ class PID(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -5997,6 +6164,7 @@ class PID(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6034,6 +6202,7 @@ class PNM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6060,6 +6229,7 @@ class PNM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6122,6 +6292,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6152,6 +6323,7 @@ class PSGDDiagonal(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6242,6 +6414,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6272,6 +6445,7 @@ class PSGDKron(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6311,6 +6485,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6337,6 +6512,7 @@ class PSGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6395,6 +6571,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6424,6 +6601,7 @@ class PolarMuon(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6462,6 +6640,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6488,6 +6667,7 @@ class PowerSign(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6541,6 +6721,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6571,6 +6752,7 @@ class Prodigy(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6617,6 +6799,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6646,6 +6829,7 @@ class QHAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6682,6 +6866,7 @@ class QHM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6708,6 +6893,7 @@ class QHM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6752,6 +6938,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6779,6 +6966,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6819,6 +7007,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6847,6 +7036,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6883,6 +7073,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6908,6 +7099,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -6943,6 +7135,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -6970,6 +7163,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7006,6 +7200,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7031,6 +7226,7 @@ class SGDHD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7083,6 +7279,7 @@ class SGDP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7112,6 +7309,7 @@ class SGDP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7149,6 +7347,7 @@ class SGDW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7175,6 +7374,7 @@ class SGDW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7210,6 +7410,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7235,6 +7436,7 @@ class SGHMC(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7268,6 +7470,7 @@ class SGLD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7292,6 +7495,7 @@ class SGLD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7350,6 +7554,7 @@ class SM3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7377,6 +7582,7 @@ class SM3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7416,6 +7622,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7441,6 +7648,7 @@ class SMORMS3(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7491,6 +7699,7 @@ class SOAP(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7522,6 +7731,7 @@ class SOAP(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7587,6 +7797,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7625,6 +7836,7 @@ class SOAPAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7672,6 +7884,7 @@ class SPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7701,6 +7914,7 @@ class SPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7748,6 +7962,7 @@ class SPlus(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7777,6 +7992,7 @@ class SPlus(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7817,6 +8033,7 @@ class SWAN(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7844,6 +8061,7 @@ class SWAN(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7904,6 +8122,7 @@ class SWATS(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -7930,6 +8149,7 @@ class SWATS(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -7978,6 +8198,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8007,6 +8228,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8060,6 +8282,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8089,6 +8312,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8135,6 +8359,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8163,6 +8388,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8218,6 +8444,7 @@ class Scion(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8251,6 +8478,7 @@ class Scion(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8308,6 +8536,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8338,6 +8567,7 @@ class Shampoo(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8408,6 +8638,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8444,6 +8675,7 @@ class ShampooAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8483,6 +8715,7 @@ class Signum(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8509,6 +8742,7 @@ class Signum(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8547,6 +8781,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8574,6 +8809,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8631,6 +8867,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8655,6 +8892,7 @@ class SinkGD(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8697,6 +8935,7 @@ class Sophia(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8726,6 +8965,7 @@ class Sophia(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8760,6 +9000,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8783,6 +9024,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8823,6 +9065,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8849,6 +9092,7 @@ class StableAdamW(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8904,6 +9148,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8934,6 +9179,7 @@ class StableSPAM(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -8964,6 +9210,7 @@ class Test(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -8986,6 +9233,7 @@ class Test(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -9020,6 +9268,7 @@ class Tiger(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -9045,6 +9294,7 @@ class Tiger(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -9105,6 +9355,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -9131,6 +9382,7 @@ class YellowFin(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,
@@ -9169,6 +9421,7 @@ class Yogi(SpecOptimizer):
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         fused: have a GradScaler leave to the step to unscale gradients, and to skip itself
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        accumulate: how many calls of `step` make an update, of the sum of their gradients
         skip_nonfinite: leave out steps with a gradient that is infinite or NaN, which `skipped` counts
         donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
         states: 'cpu': parameters on a GPU have their states in the memory of the host, and are updated there
@@ -9196,6 +9449,7 @@ class Yogi(SpecOptimizer):
         clip_norm: float | None = None,
         fused: bool | None = None,
         in_backward: bool = False,
+        accumulate: int = 1,
         skip_nonfinite: bool = False,
         donate_grads: bool = False,
         states: Literal["cpu"] | None = None,

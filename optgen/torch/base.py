@@ -14,6 +14,7 @@ from torch.utils import _python_dispatch as dispatch
 from optgen import arguments
 from optgen.model import Kind, Optimizer
 from optgen.torch import following, loading, updating
+from optgen.torch.accumulating import Accumulating, Rounds, check_accumulating, sums
 from optgen.torch.evaluating import Evaluating, TrainingWeights, warn_of_saving
 from optgen.torch.following import FOLLOWING
 from optgen.torch.group import GroupStep
@@ -62,7 +63,7 @@ class SpecClass(type):
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
-class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
+class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
@@ -171,7 +172,10 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self._update(given=self._with_loss(loss, given) if self.spec.given else given)
+        if self._rounds is None:
+            self._update(given=self._with_loss(loss, given) if self.spec.given else given)
+        else:
+            self._rounds.step(self)
         return loss
 
     def _is_for_states(self, given: Mapping[str, Any]) -> bool:
@@ -297,7 +301,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
                 f"{type(self).__name__}: clip_norm={limit:g}: the host reads the norm, so step() cannot be "
                 "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
             )
-        norm = total_norm(gradients_of(self.param_groups), are_scaled=scale is not None)
+        grads = list(sums(self)) if self.earlier else gradients_of(self.param_groups)
+        norm = total_norm(grads, are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clip_coefficient(self.grad_norm, limit).item()
 
@@ -370,6 +375,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
                 check_donation(self, group)
             if self.in_backward:
                 check_in_backward(self, group)
+            if self.accumulate > 1:
+                check_accumulating(self, group)
             if self.skip_nonfinite:
                 from optgen.torch.skipping import check_skipping
 
@@ -440,6 +447,11 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
         """
         self._check_whole("save states")
+        if self.accumulated:
+            raise RuntimeError(
+                f"{type(self).__name__}: {self.accumulated} of {self.accumulate} calls of step() wait for an update; "
+                "save states behind one, or call flush()"
+            )
         if self.training_weights is not None:
             warn_of_saving(self)
         shared = self._shared_states()
@@ -466,6 +478,8 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         """
         loading.load_state_dict(self, state_dict)
         self._due = 0
+        if self._rounds is not None:
+            self._rounds = Rounds(self.accumulate)
         self.train()
         if self._monitor is not None:
             self._monitor.follow(self)
@@ -473,6 +487,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     def __getstate__(self) -> dict[str, Any]:
         own: dict[str, Any] = {name: getattr(self, name) for name in OF_ALL_GROUPS}
         own |= {"due": self._due, "_skipping": self._skipping} if self._due else {}
+        own |= {"_rounds": self._rounds} if self.accumulated else {}
         own |= {"skipped": self.skipped} if self.skipped else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
         own |= {"training_weights": self.training_weights.by_param()} if self.training_weights is not None else {}

@@ -28,7 +28,8 @@ class BoundTensors:
 
     `ids` number the parameters, for their draws. `is_sparse`: their gradients are sparse COO tensors.
     `capturable`: the step, its counts and its states of kind host are for captured graphs. `donate_grads`: steps use
-    the memory of gradients. `describe` has the words for a parameter.
+    the memory of gradients. `describe` has the words for a parameter. `gradients`: so many of each are summed, of which
+    `find_earlier()` has those before `p.grad`.
     """
 
     def __init__(
@@ -44,6 +45,8 @@ class BoundTensors:
         is_sparse: bool = False,
         capturable: bool = False,
         donate_grads: bool = False,
+        gradients: int = 1,
+        find_earlier: Callable[[], Mapping[torch.Tensor, Sequence[torch.Tensor]]] = dict,
     ) -> None:
         self.params, self.rule, self._donates, self._describe = params, rule, donate_grads, describe
         self.may_fail = False
@@ -51,6 +54,8 @@ class BoundTensors:
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
+        self._gradients = gradients
+        self._sources = [GradientList(m, find_earlier) for m in self._memories] if gradients > 1 else None
         self._kernels = [_numbered_kernel(rule, m, i) for i, m in enumerate(self._memories)]
         self._by_row, self.is_capturable = is_sparse, capturable
         self._boxes = [box_of(p) for p in params]
@@ -102,6 +107,8 @@ class BoundTensors:
                 exchange=self._exchange,
                 capturable=self.is_capturable,
                 donate_grads=self._donates,
+                sources=self._sources,
+                gradients=self._gradients,
             )
         self._step.seed = self._seed
         if self.rule.scales_gradient:
@@ -338,6 +345,23 @@ class BoundTensors:
         own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
         assert isinstance(self._step, BoundStep)
         self._step.prepare(**{**own, **given})
+
+
+class GradientList:
+    """Where a step finds the gradients of a parameter: as a list, each as the parameter is bound."""
+
+    def __init__(
+        self, memory: ParamMemory, find_earlier: Callable[[], Mapping[torch.Tensor, Sequence[torch.Tensor]]]
+    ) -> None:
+        self._memory, self._find_earlier = memory, find_earlier
+
+    @property
+    def grad(self) -> list[torch.Tensor] | None:
+        """The gradients in their order; None if there is none."""
+        param = self._memory.param
+        if param.grad is None:
+            return None
+        return [self._memory.bound_grad(x) for x in (*self._find_earlier().get(param, ()), param.grad)]
 
 
 def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:

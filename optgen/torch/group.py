@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -25,7 +25,27 @@ from optgen.torch.state import forget_unused
 from optgen.torch.values import NO_CHANGES, GroupValues, check_capture, same_objects
 
 Bound = BoundTensors | OwnedTensors | HostTensors
-Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
+
+
+class Sort(NamedTuple):
+    """What parameters have in common that are bound together: the kind of their group, dtype, device, sharding, dtype
+    of scalars, restarts of blocks, number of gradients that are summed, and whether these are of rows."""
+
+    kind: Any
+    dtype: torch.dtype
+    device: torch.device
+    sharding: Any
+    scalar_dtype: torch.dtype
+    blocks: Restarts
+    gradients: int
+    by_row: bool
+
+    def __str__(self) -> str:
+        layout = (" in shards" if self.sharding is not None else "") + (" with sparse gradients" if self.by_row else "")
+        return f"{self.dtype} on {self.device}{layout}"
+
+
+Buckets = dict[Sort, list[torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -258,21 +278,22 @@ class GroupStep:
         if self._spec.joins_params:
             self._check_groups_are_alike()
             if len(buckets) > 1:
-                kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
+                kinds = ", ".join(sorted(set(map(str, buckets))))
                 raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
-        rules = [self._rule(members[0], values_of[id(members[0])], key[-2]) for key, members in buckets.items()]
+        rules = [self._rule(members[0], values_of[id(members[0])], key.blocks) for key, members in buckets.items()]
         self._decode_states()
         self._new_states = []
         found: list[BoundGroups] = []
-        for rule, (key, members) in zip(rules, buckets.items(), strict=True):
+        for rule, (sort, members) in zip(rules, buckets.items(), strict=True):
             self._check_flat(rule, members)
             whole = [p for p in members if is_owned(rule, p)]
             others = [p for p in members if not is_owned(rule, p)] if whole else members
             bound: list[Bound] = [self._bind_owned(rule, whole)] if whole else []
-            if others and is_on_host(values_of[id(others[0])].options, others[0]):
+            values = values_of[id(others[0])] if others else None
+            if values and is_on_host(values.options, others[0]):
                 bound += [self._bind_on_host(rule, some) for some in parts(others, together=self._spec.joins_params)]
-            elif others:
-                bound.append(self._bind(rule, others, values_of[id(others[0])], sparse=key[-1]))
+            elif values:
+                bound.append(self._bind(rule, others, values, sparse=sort.by_row, gradients=sort.gradients))
             for own in bound:
                 each = [values_of[id(p)] for p in own.params]
                 found.append(BoundGroups(own, each, list(dict.fromkeys(each))))
@@ -312,8 +333,7 @@ class GroupStep:
         return bound
 
     def _buckets(self, params: Sequence[torch.Tensor], values_of: Mapping[int, GroupValues]) -> Buckets:
-        """The parameters that are bound together, by the kind of their group, dtype, device, sharding, dtype of
-        scalars, restarts of blocks, and whether by row."""
+        """The parameters that are bound together."""
         optimizer = self._optimizer
         seen: set[int] = set()
         kinds = {id(values): values.kind for values in self._values}
@@ -331,9 +351,17 @@ class GroupStep:
                     f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
                 )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
-            kind = kinds[id(values_of[id(p)])]
-            blocks = blocks_by_row(p, by_row=by_row)
-            buckets.setdefault((kind, p.dtype, p.device, sharding_of(p), scalar_dtype, blocks, by_row), []).append(p)
+            sort = Sort(
+                kinds[id(values_of[id(p)])],
+                p.dtype,
+                p.device,
+                sharding_of(p),
+                scalar_dtype,
+                blocks_by_row(p, by_row=by_row),
+                1 + len(optimizer.earlier.get(p, ())),
+                by_row,
+            )
+            buckets.setdefault(sort, []).append(p)
         return buckets
 
     def _rule(self, like: torch.Tensor, values: GroupValues, blocks: Restarts) -> UpdateRule:
@@ -353,7 +381,9 @@ class GroupStep:
                 decode_states(optimizer, values.group["params"], optimizer.state, values.arguments, values.kept_by)
             values.kept_by = values.options
 
-    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool) -> BoundTensors:
+    def _bind(
+        self, rule: UpdateRule, params: list[torch.Tensor], values: GroupValues, *, sparse: bool, gradients: int
+    ) -> BoundTensors:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
         self._separate_states(params, kept)
@@ -370,6 +400,8 @@ class GroupStep:
                 is_sparse=sparse,
                 capturable=self._is_capturable(params[0], values, sparse=sparse),
                 donate_grads=optimizer.donate_grads,
+                gradients=gradients,
+                find_earlier=self._find_earlier,
             )
         self._new_states += zip(params, kept, strict=True)
         if bound.is_capturable and self._reads_scaler:
@@ -387,6 +419,11 @@ class GroupStep:
             )
         self._new_states += zip(params, kept, strict=True)
         return bound
+
+    def _find_earlier(self) -> Mapping[torch.Tensor, Sequence[torch.Tensor]]:
+        """The gradients that are added to the last one of each parameter."""
+        found: Mapping[torch.Tensor, Sequence[torch.Tensor]] = self._optimizer.earlier
+        return found
 
     def _separate_states(self, params: Sequence[torch.Tensor], kept: Sequence[dict[str, Any]]) -> None:
         """Copy single numbers that are those of a parameter which is bound elsewhere too, as a caller may have set
@@ -440,17 +477,3 @@ class GroupStep:
                 if name not in self._optimizer.spec.per_parameter and x != common[name]:
                     key = self._optimizer.spelling.key_of(name)
                     raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
-
-
-def _kind(
-    kind: Any,
-    dtype: torch.dtype,
-    device: torch.device,
-    sharding: Any,
-    scalar_dtype: torch.dtype,
-    blocks: Restarts,
-    by_row: bool,
-) -> str:
-    """What the parameters of a bucket have in common, in words."""
-    layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")
-    return f"{dtype} on {device}{layout}"

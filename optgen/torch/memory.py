@@ -121,10 +121,14 @@ class ParamMemory:
             return
         if has_sparse_rows(grad) != self._reads_sparse:
             raise TypeError("a gradient that was dense is sparse, or the other way round")
+        self.tensor.grad = self.bound_grad(grad)
+
+    def bound_grad(self, grad: torch.Tensor) -> torch.Tensor:
+        """A gradient of the parameter as it is bound: dense, of the parameter's dtype and order."""
         local = local_tensor(placed_like(self.param, grad)).detach()
         if local.layout != torch.strided:
             local = local.to_dense()
-        self.tensor.grad = self.like_bound(local.to(local_tensor(self.param)))
+        return self.like_bound(local.to(local_tensor(self.param)))
 
     def free_grad(self) -> None:
         """After a step: let go of the gradient, whose memory the next `backward` may need."""

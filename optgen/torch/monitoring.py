@@ -91,9 +91,11 @@ class Monitor:
     def _is_current(self, optimizer: Any) -> bool:
         """Whether the step that was made goes on with the optimizer's groups and states; numbers of Python are taken.
 
-        Each phase of a step takes a new one, as others may have gone on in between.
+        Each phase of a step takes a new one, as others may have gone on in between; so does each round of gradients.
         """
-        if self._step is None or self._spec.phases or self._step.ids != list(map(id, optimizer.param_groups)):
+        if self._step is None or self._spec.phases or optimizer.accumulate > 1:
+            return False
+        if self._step.ids != list(map(id, optimizer.param_groups)):
             return False
         if _places(optimizer.state) != self._places:
             return False

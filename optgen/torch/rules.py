@@ -43,6 +43,8 @@ class Owner(Protocol):
     clip_norm: float | None
     in_backward: bool
     skip_nonfinite: bool
+    accumulate: int
+    earlier: Mapping[torch.Tensor, Sequence[torch.Tensor]]
     donate_grads: bool
     training_weights: Any
     gpu_scaler: GpuScaler

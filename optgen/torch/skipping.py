@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from optgen.torch.accumulating import sums
 from optgen.torch.forms import SCALE
 from optgen.torch.memory import FLAT, as_pairs, is_flat, local_tensor, placed_like
 from optgen.torch.rules import Owner
@@ -82,20 +83,20 @@ def _are_finite(optimizer: Owner, norm: torch.Tensor | None) -> bool:
         )
     if norm is not None and math.isfinite(norm.item()):
         return True
-    largest = [torch.linalg.vector_norm(x, math.inf) for x in _parts(optimizer.param_groups)]
+    largest = [torch.linalg.vector_norm(x, math.inf) for x in _parts(optimizer)]
     is_finite = all(map(math.isfinite, _on_host(largest)))
     return not ranks_of(optimizer).any(not is_finite)
 
 
-def _parts(groups: Sequence[dict[str, Any]]) -> Iterator[torch.Tensor]:
-    """The real numbers of gradients, as far as they are here; duplicate entries of sparse ones are summed."""
-    for group in groups:
-        for p in group["params"]:
-            if p.grad is not None:
-                grad = local_tensor(placed_like(p, p.grad)).detach()
-                part = as_pairs(grad.coalesce().values() if grad.layout == torch.sparse_coo else grad)
-                if part.numel():
-                    yield part
+def _parts(optimizer: Owner) -> Iterator[torch.Tensor]:
+    """The real numbers of gradients, as far as they are here; duplicate entries of sparse ones are summed, and so are
+    those of several backward passes."""
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    for p, whole in zip(params, sums(optimizer), strict=True):
+        grad = local_tensor(placed_like(p, whole)).detach()
+        part = as_pairs(grad.coalesce().values() if grad.layout == torch.sparse_coo else grad)
+        if part.numel():
+            yield part
 
 
 def _on_host(numbers: Sequence[torch.Tensor]) -> list[float]:

@@ -27,6 +27,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
     "fused": (None, "have a GradScaler leave to the step to unscale gradients, and to skip itself"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+    "accumulate": (1, "how many calls of `step` make an update, of the sum of their gradients"),
     "skip_nonfinite": (False, "leave out steps with a gradient that is infinite or NaN, which `skipped` counts"),
     "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
     "states": (None, "'cpu': parameters on a GPU have their states in the memory of the host, and are updated there"),
@@ -39,7 +40,7 @@ STORAGE_OPTIONS = ("storage", "master", "weights", "states")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
 """Keys of parameter groups beside those of the spec; all groups have all but the last one."""
-OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "skip_nonfinite", "donate_grads")
+OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "accumulate", "skip_nonfinite", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
 RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "following", *OF_ALL_GROUPS, "groups", "no_decay")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""

@@ -49,6 +49,7 @@ ANNOTATIONS = {
     "clip_norm": "float | None",
     "fused": "bool | None",
     "in_backward": "bool",
+    "accumulate": "int",
     "skip_nonfinite": "bool",
     "donate_grads": "bool",
     "states": 'Literal["cpu"] | None',

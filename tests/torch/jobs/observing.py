@@ -96,7 +96,18 @@ def monitor() -> None:
             assert sharded[name] == pytest.approx(numbers, rel=1e-6), spec
 
 
+def accumulate() -> None:
+    """Gradients of two calls, summed in shards or by the owners."""
+    for spec in ("adam", "muon"):
+        both = Both(spec, accumulate=2)
+        for seed in range(5):
+            both.step(seed)
+            assert both.are_alike(), spec
+        assert both.optimizers[1].accumulated == 1
+
+
 def observe() -> None:
     evaluate()
     skip()
     monitor()
+    accumulate()
