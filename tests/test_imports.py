@@ -23,7 +23,7 @@ LAYERS: dict[str, list[str]] = {
         "expressions",
         "truth",
         "model",
-        "bounds serial specfiles",
+        "bounds outer serial specfiles",
         "spec_identity used",
         "lang symbolic ir",
         "arguments polynomials",
@@ -110,6 +110,7 @@ LAYERS: dict[str, list[str]] = {
         "owned",
         "carried group loading",
         "updating",
+        "workers",
         "base",
         "torch_classes",
         "classes",
@@ -154,7 +155,7 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "specfiles"},
+    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "outer", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
     "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},

@@ -34,7 +34,7 @@ from optgen.torch.owners import Owners
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
-from optgen.torch.updating import ALONE, BackwardUpdates, check_in_backward
+from optgen.torch.updating import ALONE, BackwardUpdates, Ranks, check_in_backward
 from optgen.torch.values import is_capturing, options_of, same_objects
 
 
@@ -67,7 +67,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `conversion` says what became
-    of states, in an optimizer that `convert` made.
+    of states, in an optimizer that `convert` made. `outer_step` is the spec's, `outer` what computes it in place of its
+    equations, and `workers` the process group that it averages weights over (None: all processes).
     """
 
     spec: ClassVar[Optimizer]
@@ -79,6 +80,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     conversion: Sequence[Any] = ()
+    outer_step: ClassVar[Any] = None
+    outer: Any = None
+    workers: Any = None
     in_backward: bool = False
     donate_grads: bool = False
     _due: int = 0  # the number of the phase that a step goes on with
@@ -94,6 +98,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self.owners = Owners()
         for name in OF_ALL_GROUPS:
             setattr(self, name, given[name])
+        self.workers = given.get("workers")
         self._forget_steps()
 
     def _choose_scaling(self) -> None:
@@ -125,6 +130,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
+        if self.outer_step is not None:
+            from optgen.torch.workers import outer_of  # which few need
+
+            self.outer = outer_of(self)
         self._step: GroupStep | None = None
         self._state_dicts: list[dict[str, Any]] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
@@ -169,6 +178,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _step_in_phases(self, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """All phases of a step, each with the gradients that `closure` computes."""
+        if self.outer is not None:
+            return self.outer.step(self, closure, given)
         phases, name = self.spec.phases, type(self).__name__
         if closure is None:
             calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
@@ -222,8 +233,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         arguments.check_given(self.spec, names, given)
         return {name: float(x.detach() if isinstance(x, torch.Tensor) else x) for name, x in given.items()}
 
-    def _update(self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """One update of all groups, or one phase of it."""
+    def _update(
+        self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({}), workers: Ranks | None = None
+    ) -> None:
+        """One update of all groups, or one phase of it, which all of some workers make, or none."""
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self).__name__)
         numbers = self._numbers(given) if given or self.spec.given else {}
@@ -233,7 +246,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if "grad" not in self.spec.reads:
             updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
-        on_gpu = found_inf is not None and self._clip_norm is None and can_stay(found_inf, self.param_groups)
+        on_gpu = (
+            found_inf is not None
+            and self._clip_norm is None
+            and not self.spec.phases
+            and can_stay(found_inf, self.param_groups)
+        )
         factor = 1.0 if on_gpu else self._gradient_factor()
         if not on_gpu and found_inf:
             return
@@ -246,7 +264,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
-        updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+        alone = updating.ranks_of(self) if self.spec.has_stages else ALONE
+        updating.update(step, prepare, workers or alone)
 
     def _gradient_factor(self) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
