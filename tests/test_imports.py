@@ -141,7 +141,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "step_arguments store_choice trainer_params",
+        "step_arguments store_choice trainer_params workers",
         "trainer",
         "contrib",
         "model_zoo",
