@@ -109,8 +109,8 @@ class IsSet:
 @dataclass(frozen=True)
 class Call:
     """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`,
-    `matrix`, or a group (`optgen.groups`); None for none. `dims` are the dimensions of a draw, none where it is for
-    elements; a draw that is held has two arguments, the distance of updates and the first one."""
+    `matrix`, `workers`, or a group (`optgen.groups`); None for none. `dims` are the dimensions of a draw, none where it
+    is for elements; a draw that is held has two arguments, the distance of updates and the first one."""
 
     function: str
     args: tuple[Expr, ...]
@@ -186,6 +186,22 @@ def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
             return replace(expr, args=tuple(new))
         case _:
             return expr
+
+
+WORKERS = "workers"
+"""The scope of a mean over the processes that train."""
+
+
+def is_over_workers(expr: Expr) -> bool:
+    """Whether a node is a mean over workers."""
+    return isinstance(expr, Call) and expr.scope == WORKERS
+
+
+def of_one_worker(expr: Expr) -> Expr:
+    """What an expression is where there is one worker: means over workers are what they are the means of."""
+    if isinstance(expr, Call) and expr.scope == WORKERS:
+        return of_one_worker(expr.args[0])
+    return with_children(expr, [of_one_worker(x) for x in children(expr)])
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

@@ -13,7 +13,18 @@ from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Call, Expr, Name, Number, is_draw, is_grouped, is_of_matrices, walk
+from optgen.expressions import (
+    Call,
+    Expr,
+    Name,
+    Number,
+    is_draw,
+    is_grouped,
+    is_of_matrices,
+    is_over_workers,
+    of_one_worker,
+    walk,
+)
 from optgen.facts import fact
 from optgen.groups import is_group, param_of
 from optgen.truth import partial_truth, truth
@@ -388,6 +399,11 @@ class Optimizer:
         return any(is_of_matrices(e) for value in values for e in walk(value))
 
     @fact
+    def has_workers(self) -> bool:
+        """Whether there are means over workers."""
+        return any(is_over_workers(e) for line in self.update for e in walk(line.value))
+
+    @fact
     def has_stages(self) -> bool:
         """Whether some variant may be more than one kernel."""
         return (
@@ -506,7 +522,7 @@ class Optimizer:
         """The equations of one variant: guards are decided, and the first match of each case group is taken.
 
         `due` are the timings of an update (None: all of them). A state of which no case is due keeps its value, and so
-        does one that the phase does not set.
+        does one that the phase does not set. There is one worker.
         """
         states = self.states_of(flags)
         lines = self.evaluate if evaluate else self.of_phase(flags)
@@ -515,7 +531,8 @@ class Optimizer:
             matches = [e for e in cases if e.guard is None or truth(e.guard, flags)]
             taken = next((e for e in matches if due is None or e.timing is None or e.timing in due), None)
             if taken is not None:
-                chosen.append(Equation(taken.target, taken.value, taken.span, loop=taken.loop, phase=taken.phase))
+                value = of_one_worker(taken.value)
+                chosen.append(Equation(taken.target, value, taken.span, loop=taken.loop, phase=taken.phase))
             elif matches and matches[0].target.primed:
                 kept = replace(matches[0].target, primed=False)
                 chosen.append(Equation(matches[0].target, kept, matches[0].span))

@@ -23,7 +23,7 @@ LAYERS: dict[str, list[str]] = {
         "expressions",
         "truth",
         "model",
-        "bounds by_name serial specfiles",
+        "bounds by_name outer serial specfiles",
         "spec_identity used",
         "lang symbolic ir",
         "arguments polynomials",
@@ -117,6 +117,7 @@ LAYERS: dict[str, list[str]] = {
         "updating",
         "accumulating evaluating monitoring",
         "skipping",
+        "workers",
         "base",
         "torch_classes",
         "classes",
@@ -147,7 +148,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "step_arguments store_choice trainer_groups trainer_params trainer_plan",
+        "step_arguments store_choice trainer_groups trainer_params trainer_plan workers",
         "trainer",
         "contrib",
         "model_zoo",
@@ -161,7 +162,7 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "specfiles"},
+    "lang": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "outer", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "truth", "model"},
     "ir": {"diagnostics", "expressions", "groups", "truth", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "truth", "model", "ir"},

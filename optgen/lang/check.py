@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, walk
+from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, is_over_workers, walk
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -46,6 +46,7 @@ def _parse(source: Source) -> Optimizer:
     _check_draws(update, scope)
     optimizer = _assemble(draft, scope, update, evaluate)
     _check_stages(optimizer, scope)
+    _check_workers(optimizer, scope)
     if draft.sections:
         check_variants(optimizer, scope, draft.sections[0].span, draft.phases)
     if scope.errors:
@@ -187,6 +188,20 @@ def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
+
+
+def _check_workers(optimizer: Optimizer, scope: Scope) -> None:
+    """Means over workers are those of the new weight, in equations of some updates, which can be an outer step."""
+    means = [e for line in (*optimizer.update, *optimizer.evaluate) for e in walk(line.value) if is_over_workers(e)]
+    if not means or scope.errors:
+        return
+    from optgen.outer import NoOuterStepError, outer_step  # which few specs need
+
+    try:
+        outer_step(optimizer)
+    except NoOuterStepError as error:
+        help = "it is the mean of what w' is in the other updates: w' = fast otherwise, and mean(fast, over workers)"
+        scope.report("E303", f"a mean over workers where {error}", error.span or means[0].span, help)
 
 
 def _check_stages(optimizer: Optimizer, scope: Scope) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Call, Expr, Name, Number, children, is_draw, walk, with_children
+from optgen.expressions import DRAWS, WORKERS, Call, Expr, Name, Number, children, is_draw, walk, with_children
 from optgen.lang.actions import Definition
 from optgen.lang.builtins import CONSTANTS, FUNCTIONS, RESERVED, SPARSE
 from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
@@ -113,7 +113,7 @@ class _Placing:
             return _with_dimensions(call) if is_draw(call) else call
         count, usage = len(definition.parameters), f"{call.function}({', '.join(definition.parameters)})"
         if call.scope is not None:
-            scope = "over params" if call.scope == "params" else f"per {call.scope}"
+            scope = f"{'over' if call.scope in ('params', WORKERS) else 'per'} {call.scope}"
             self._fail(call, "E303", f"'{scope}' on {call.function}, which reduces nothing", f"write {usage}")
             return call
         if len(call.args) != count:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.expressions import DRAWS, WORKERS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
 from optgen.groups import WORDS
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
@@ -88,10 +88,11 @@ class ExpressionActions:
         if word.text == "per" and target.text in WORDS:
             group = group_of([target, *rest], "E303", "scope")
             return _Scope(word.text, group._replace(text="row") if group.text == FIRST_AXIS else group)
-        allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
+        allowed = ("row", "col", "matrix") if word.text == "per" else ("params", WORKERS)
         if target.text not in allowed or rest:
             near = {"column": "col", "cols": "col", "columns": "col", "rows": "row"}.get(target.text)
-            help = f"write 'per {near}'" if near else "write 'per row', 'per col', 'per matrix' or 'over params'"
+            known = "'per row', 'per col', 'per matrix', 'over params' or 'over workers'"
+            help = f"write 'per {near}'" if near else f"write {known}"
             if target.text in ("tensor", "param", "parameter", "matrices", "all"):
                 help = "without a scope, it is over all elements of a parameter; 'over params' is over all parameters"
             what = " ".join(x.text for x in items)

@@ -17,6 +17,7 @@ from optgen.diagnostics import Span
 from optgen.expressions import (
     DRAWS,
     TRIANGLES,
+    WORKERS,
     Binary,
     Call,
     Expr,
@@ -334,8 +335,8 @@ _REDUCED = {
 
 def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
     value = _numbers(call.args, names, report)
-    if value is None:
-        return None
+    if value is None or call.scope == WORKERS:
+        return value
     reduced = None if value.uniform else _reduced(value, call.scope)
     if reduced is None:
         scope = {None: "", "col": " per column", "params": " over params"}.get(call.scope, f" per {call.scope}")

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, TRIANGLES, Call, Expr, IsSet, Name, children, walk
+from optgen.expressions import DRAWS, TRIANGLES, WORKERS, Call, Expr, IsSet, Name, children, walk
 from optgen.groups import is_group
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
@@ -49,6 +49,10 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
         scope.report("E303", message, call.span, "sum, mean, norm, rms, std, max(x) and min(x) reduce")
+    elif call.scope == WORKERS and call.function != "mean":
+        scope.report(
+            "E303", f"'over workers' on {call.function}", call.span, "of workers, there is mean(x, over workers)"
+        )
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
@@ -108,7 +112,7 @@ def _section(call: Call) -> str:
 
 
 def _scope_text(scope: str) -> str:
-    return "over params" if scope == "params" else f"per {scope}"
+    return f"{'over' if scope in ('params', WORKERS) else 'per'} {scope}"
 
 
 def readable_names(expr: Expr) -> Iterator[Name]:

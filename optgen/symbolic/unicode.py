@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.expressions import Expr, Index, Number
+from optgen.expressions import WORKERS, Expr, Index, Number
 from optgen.model import Flags, Optimizer
 from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
 from optgen.symbolic.symbols import GREEK, Symbol
@@ -131,7 +131,7 @@ class Unicode(Renderer):
         if function in _ROOTS:
             simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))
-        within = "[over params]" if scope == "params" else f"[per {scope}]" if scope else ""
+        within = f"[{'over' if scope in ('params', WORKERS) else 'per'} {scope}]" if scope else ""
         if function in _FENCES:
             opening, closing = _FENCES[function]
             return f"{opening}{args[0]}{closing}{within}"

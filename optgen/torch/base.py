@@ -39,7 +39,7 @@ from optgen.torch.owners import Owners
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
-from optgen.torch.updating import ALONE, BackwardUpdates, check_in_backward
+from optgen.torch.updating import ALONE, BackwardUpdates, Ranks, check_in_backward
 from optgen.torch.values import is_capturing, options_of, same_objects
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
     With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
     parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
-    that `convert` made.
+    that `convert` made. `outer_step` is the spec's, `outer` what computes it in place of its equations, and `workers`
+    the process group that it averages weights over (None: all processes).
     """
 
     spec: ClassVar[Optimizer]
@@ -90,6 +91,9 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     conversion: Sequence[Any] = ()
+    outer_step: ClassVar[Any] = None
+    outer: Any = None
+    workers: Any = None
     in_backward: bool = False
     skip_nonfinite: bool = False
     skipped: int = 0
@@ -111,6 +115,7 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
         self.owners, self.mirrors = Owners(), Mirrors()
         for name in OF_ALL_GROUPS:
             setattr(self, name, given[name])
+        self.workers = given.get("workers")
         self._forget_steps()
 
     def _choose_scaling(self) -> None:
@@ -142,6 +147,10 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
+        if self.outer_step is not None:
+            from optgen.torch.workers import outer_of  # which few need
+
+            self.outer = outer_of(self)
         self._step: GroupStep | None = None
         self._state_dicts: list[dict[str, Any]] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
@@ -189,6 +198,8 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
 
     def _step_in_phases(self, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """All phases of a step, each with the gradients that `closure` computes."""
+        if self.outer is not None:
+            return self.outer.step(self, closure, given)
         phases, name = self.spec.phases, type(self).__name__
         if closure is None:
             calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
@@ -251,8 +262,10 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
         arguments.check_given(self.spec, names, given)
         return {name: float(x.detach() if isinstance(x, torch.Tensor) else x) for name, x in given.items()}
 
-    def _update(self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """One update of all groups, or one phase of it."""
+    def _update(
+        self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({}), workers: Ranks | None = None
+    ) -> None:
+        """One update of all groups, or one phase of it, which all of some workers make, or none."""
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self).__name__)
         if self.training_weights is not None:
@@ -265,7 +278,8 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
             updating.refuse_without_gradients(self)
         found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
         is_asked = self._clip_norm is not None or self.skip_nonfinite  # so that the host has to know it
-        on_gpu = found_inf is not None and not is_asked and can_stay(found_inf, self.param_groups)
+        may_stay = not is_asked and not self.spec.phases
+        on_gpu = found_inf is not None and may_stay and can_stay(found_inf, self.param_groups)
         factor = 1.0 if on_gpu else self._gradient_factor()
         if self.skip_nonfinite and self._leaves_out(phase, found_inf):
             return
@@ -281,8 +295,9 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
             if self.gpu_scaler.tensors:
                 self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
 
+        alone = updating.ranks_of(self) if self.spec.has_stages else ALONE
         try:
-            updating.update(step, prepare, updating.ranks_of(self) if self.spec.has_stages else ALONE)
+            updating.update(step, prepare, workers or alone)
             has_ended = step.transaction.has_run
         finally:
             if self._monitor is not None:

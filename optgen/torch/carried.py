@@ -63,8 +63,9 @@ class GroupSide:
             with naming([p], optimizer.describe):
                 rule = load(optimizer, p, values.arguments, values.options)
                 flags = rule.decide(tuple(p.shape), {})
-            numbers = {**rule.values, **sizes(tuple(p.shape), rule.spec.last_two)}
-            self._states[key] = states_of(rule.spec, flags, numbers)
+            spec = type(optimizer).spec  # whose outer step is no phase
+            numbers = {**rule.values, **sizes(tuple(p.shape), spec.last_two)}
+            self._states[key] = states_of(spec, flags, numbers)
         return Side(self._states[key], optimizer.state_keys, values.flips_gradient)
 
     def with_updates(self, p: torch.Tensor, kept: Mapping[str, Any]) -> Side:

@@ -162,9 +162,22 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         "source": source,
         "spelling": spelling,
         "state_keys": StateKeys(),
+        "outer_step": _outer_step(spec),
     } | {phase: _phase_method(phase, spec) for phase in spec.phases}
     made: Any = SpecClass(python_name(spec.name), (SpecOptimizer,), body)
     return cast(type[SpecOptimizer], made)
+
+
+def _outer_step(spec: Optimizer) -> Any:
+    """The outer step of a spec, if it has one; see `optgen.torch.workers`."""
+    if not spec.timings:
+        return None
+    from optgen.outer import NoOuterStepError, outer_step
+
+    try:
+        return outer_step(spec)
+    except NoOuterStepError:
+        return None
 
 
 def _phase_method(phase: str, spec: Optimizer) -> Callable[..., None]:

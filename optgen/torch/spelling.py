@@ -36,6 +36,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 MATMUL = "how float32 matrices are multiplied, as `optgen.load` has it: 'float32', 'bfloat16' or 'deterministic'"
+WORKERS = "the process group of the workers that average their weights; None: all processes"
 STORAGE_OPTIONS = ("storage", "master", "weights", "states")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable", "fused", "matmul")
@@ -213,8 +214,9 @@ def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> ar
 
 def arguments_of(spec: Optimizer, matmul: str) -> Mapping[str, tuple[Any, str]]:
     """The arguments of an optimizer beside those of its spec; of one with products of matrices, how they are computed
-    by default."""
-    return {**ARGUMENTS, "matmul": (matmul, MATMUL)} if spec.has_products else ARGUMENTS
+    by default, and of one with means over workers, which these are."""
+    products = {"matmul": (matmul, MATMUL)} if spec.has_products else {}
+    return {**ARGUMENTS, **products, **({"workers": (None, WORKERS)} if spec.has_workers else {})}
 
 
 def checked_seed(seed: Any) -> int:

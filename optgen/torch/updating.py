@@ -111,7 +111,7 @@ def _raise_for(reports: dict[int, tuple[Any, Any]], own: Intent) -> None:
     for rank, (_, theirs) in others:
         if len(theirs) != len(entries):
             raise RuntimeError(
-                f"rank {first} updates {len(entries)} sharded parameters as a whole, and rank {rank} {len(theirs)}; "
+                f"rank {first} updates {len(entries)} parameters together with others, and rank {rank} {len(theirs)}; "
                 "all ranks must update the same ones"
             )
         for k, (a, b) in enumerate(zip(entries, theirs, strict=True)):
@@ -351,17 +351,22 @@ def refuse_clipping(name: str, clip_norm: float | None) -> None:
 
 def refuse_replicas(name: str, params: Iterable[torch.Tensor]) -> None:
     """ValueError if a parameter is of a module in DistributedDataParallel: its gradient is complete in each process
-    before the processes have summed theirs.
-
-    Nothing on a parameter tells it, so this looks at all objects, where there are several processes.
-    """
-    if not (dist.is_available() and dist.is_initialized()):
-        return
-    wrappers = [x for x in gc.get_objects() if issubclass(type(x), DistributedDataParallel)]
-    replicated = {id(p) for wrapper in wrappers for p in getattr(wrapper, "_module_parameters", ())}
-    if not replicated.isdisjoint(map(id, params)):
+    before the processes have summed theirs."""
+    if has_replicas(params):
         raise ValueError(
             f"{name}: in_backward=True with DistributedDataParallel, which sums gradients over the processes after "
             "they are complete here, so each process would update by its own; leave in_backward out, or shard the "
             "model with FSDP2, torch.distributed.fsdp.fully_shard"
         )
+
+
+def has_replicas(params: Iterable[torch.Tensor]) -> bool:
+    """Whether a parameter is of a module in DistributedDataParallel.
+
+    Nothing on a parameter tells it, so this looks at all objects, where there are several processes.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return False
+    wrappers = [x for x in gc.get_objects() if issubclass(type(x), DistributedDataParallel)]
+    replicated = {id(p) for wrapper in wrappers for p in getattr(wrapper, "_module_parameters", ())}
+    return not replicated.isdisjoint(map(id, params))

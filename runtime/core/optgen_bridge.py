@@ -93,6 +93,13 @@ def joins_parameters(spec: Spec) -> bool:
     return spec.joins_params
 
 
+def outer_step(spec: Spec) -> Any:
+    """The outer step of a spec that has a mean over workers, as a phase of its own."""
+    from optgen.outer import outer_step
+
+    return outer_step(spec)
+
+
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
     from optgen.expressions import Call, walk
     from optgen.lang import builtins

@@ -17,6 +17,7 @@ from runtime.gluon import store_choice, trainer_params
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.gluon.step_arguments import begin_phase, give_loss
 from runtime.kvstore import KVStore, KVStoreBase
+from runtime.kvstore.base import averages_weights
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
 
@@ -179,6 +180,9 @@ class Trainer:
 
     def _step(self, batch_size: int, ignore_stale_grad: bool, phase: str | None) -> None:
         """One update, or one phase of it."""
+        if self._outer is not None:
+            self._step_of_worker(batch_size, ignore_stale_grad)
+            return
         if phase is not None or self._optimizer.phases:
             begin_phase(self._optimizer, phase)
         self._rescale(batch_size)
@@ -189,6 +193,12 @@ class Trainer:
             self._allreduce()
         if not self._update_on_kvstore:
             self._update(ignore_stale_grad)
+
+    def _step_of_worker(self, batch_size: int, ignore_stale_grad: bool) -> None:
+        """One update by this worker alone, and the outer step if it is due."""
+        self._rescale(batch_size)
+        self._prepare(ignore_stale_grad)
+        self._outer.step(lambda: self._update(ignore_stale_grad=False), self._learned()[0])
 
     def allreduce_grads(self) -> None:
         """Sum the gradients over all contexts, and write the sum to each: for when gradients are changed before
@@ -241,7 +251,7 @@ class Trainer:
             for k in range(len(self._contexts))
         ]
         self._gathered = list(map(_ARRAYS, self._params))
-        if isinstance(self._kvstore, KVStore) and len(self._contexts) == 1:
+        if isinstance(self._kvstore, KVStore) and len(self._contexts) == 1 and self._outer is None:
             for i, param in learning.items():
                 if param._stype == param._grad_stype == "default":
                     param._data[0]._node.ready = self._kvstore.bind_gradient_buffer(i, param._grad[0])
@@ -281,6 +291,7 @@ class Trainer:
     def _reset_kvstore(self) -> None:
         """Go on without a store until the next step makes one of the parameters as they then are."""
         self._kvstore: KVStoreBase | None = None
+        self._outer: Any = None  # OuterSteps of workers that train for themselves
         self._update_on_kvstore: bool | None = None
         self._distributed: bool | None = None
         self._kv_initialized = False
@@ -290,7 +301,14 @@ class Trainer:
     def _init_kvstore(self) -> None:
         """Choose the store, and give it the optimizer if it is to update the weights."""
         kvstore, on_store = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
+        averages = averages_weights(self._optimizer, getattr(kvstore, "type", kvstore))
+        if averages:
+            from runtime.gluon import workers  # which few optimizers need
+
+            workers.check(self._optimizer, kvstore, on_store, len(self._contexts), self._compression_params)
+            on_store = False
         store, on_store = store_choice.choose(kvstore, on_store, self._params, len(self._contexts))
+        self._outer = workers.OuterSteps(self._optimizer, store) if averages else None
         if store is not None:
             if self._compression_params:
                 store.set_gradient_compression(self._compression_params)
@@ -346,6 +364,8 @@ class Trainer:
         self._params_to_init = waiting
 
     def _refuse_on_kvstore(self, method: str) -> None:
+        if self._outer is not None:
+            raise ArgumentError(f"{method}() is not possible where workers average weights: call step()")
         if self._update_on_kvstore:
             raise ArgumentError(
                 f"{method}() is not possible where the kvstore updates the weights: call step(), or make the Trainer "

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from runtime.base import did_you_mean
+from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.registry import Registry
@@ -95,6 +95,21 @@ class KVStoreBase:
     def num_workers(self) -> int:
         """How many processes there are."""
         raise NotImplementedError(f"{type(self).__name__} has no num_workers")
+
+
+def averages_weights(optimizer: Any, kind: str | None) -> bool:
+    """Whether an optimizer has a mean over workers, and a store of this type, or None, is one of several."""
+    spec = getattr(optimizer, "spec", None)
+    return spec is not None and spec.has_workers and kind is not None and "dist" in kind
+
+
+def refuse_workers(optimizer: Any, kind: str) -> None:
+    """MXNetError for an optimizer with a mean over workers, where these exchange gradients."""
+    if averages_weights(optimizer, kind):
+        raise MXNetError(
+            f"{type(optimizer).__name__} has a mean over workers, each of which trains for itself: use gluon.Trainer, "
+            f"which then leaves gradients out of the '{kind}' kvstore"
+        )
 
 
 PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {}

@@ -11,7 +11,7 @@ from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import files
 from runtime.kvstore import nccl
-from runtime.kvstore.base import Key, KVStoreBase, knows_optimizer
+from runtime.kvstore.base import Key, KVStoreBase, knows_optimizer, refuse_workers
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups, grouped
 from runtime.ndarray import NDArray
@@ -199,6 +199,7 @@ class KVStore(KVStoreBase):
         """Update values with `optimizer` from now on; its indices are the keys."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
+        refuse_workers(optimizer, self.type)
         self.set_updater(get_updater(optimizer))
 
     def share_seed(self, optimizer: Optimizer) -> None:

@@ -14,6 +14,7 @@ from runtime.context import Context, cpu
 from runtime.core import files
 from runtime.initializer import Initializer
 from runtime.io import DataBatch, DataDesc
+from runtime.kvstore.base import refuse_workers
 from runtime.metric import EvalMetric
 from runtime.module import updates
 from runtime.module.base_module import DEFAULT, BaseModule, Params
@@ -339,6 +340,7 @@ class Module(BaseModule):
 
     def _fill(self, store: Any) -> None:
         """Give the store the parameters, which are then where the first context has them."""
+        refuse_workers(self._optimizer, store.type)
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:

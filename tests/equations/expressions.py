@@ -101,6 +101,8 @@ class Expressions:
             case Call(function="identity"):
                 return [_identity(expr, k) for k in known]
         parts = [self._values(x, known, bound) for x in children(expr)]
+        if isinstance(expr, Call) and expr.scope == "workers":  # of which there is one
+            return parts[0]
         if isinstance(expr, Call) and expr.scope == "params":
             same = _over_params(expr.function, parts, known)
             return [same if self.noise is None else self.noise(expr, same, parts[0])] * len(known)

@@ -65,6 +65,11 @@ def test_any_number_of_ranks_comes_to_the_bits_of_one_process(ranks: int, tmp_pa
     assert sum(s["2bit"] for s in sent) == (size + size // 16) * (ranks - 1)
 
 
+@pytest.mark.parametrize("ranks", swept([1, 2, 3], [2]))
+def test_workers_average_weights_in_outer_steps(ranks: int) -> None:
+    ran(ranks, "outer.py")
+
+
 def test_matrices_go_whole_to_ranks_with_equal_work() -> None:
     """Muon's products of a square matrix take as long as AdamW's update of an embedding of many times its size."""
     shapes = {"a": (512, 512), "b": (512, 512), "c": (256, 1024), "embedding": (4096, 512), "bias": (512,)}

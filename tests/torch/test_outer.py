@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import Parameter
 
 import optgen.torch
+from tests.process import run
 
 H, OUTER_LR, OUTER_MOMENTUM = 3, 0.7, 0.9
 
@@ -67,3 +70,21 @@ def test_private_refuses_gradients_of_some_rows() -> None:
     with pytest.raises(ValueError, match="rows without noise show which examples there were; make the gradient dense"):
         ours.step()
     assert torch.equal(net.weight.detach(), start)
+
+
+JOB = Path(__file__).parent / "jobs" / "outer.py"
+
+
+def run_ranks(folder: Path, *modes: str) -> None:
+    result = run([sys.executable, JOB, folder, *modes], timeout=400, env={"OPTGEN_NUM_THREADS": "1"})
+    assert result.returncode == 0, result.stderr
+
+
+def test_workers_average_weights_once_in_h_steps(tmp_path: Path) -> None:
+    """With the bits of one where all have the same gradients, and those of an oracle where each has its own."""
+    run_ranks(tmp_path, "same:2", "oracle:2")
+
+
+@pytest.mark.stress
+def test_more_workers_and_sharded_ones_and_what_they_refuse(tmp_path: Path) -> None:
+    run_ranks(tmp_path, "same:4", "oracle:3", "refused:2", "refused:3", "shards:4")

@@ -13,7 +13,7 @@ from runtime.base import MXNetError
 from runtime.context import Context, cpu
 from runtime.core import files
 from runtime.core.dtypes import element_type
-from runtime.kvstore.base import Key
+from runtime.kvstore.base import Key, refuse_workers
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups
 from runtime.kvstore.local import Arrays, _check_alike, _required, _unrecorded
@@ -205,6 +205,7 @@ class ServerStore(WorkerMembership):
         """
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
+        refuse_workers(optimizer, self._type)
         if optimizer.phases:
             phases = " and ".join(optimizer.phases)
             raise MXNetError(
