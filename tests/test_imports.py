@@ -117,7 +117,7 @@ LAYERS: dict[str, list[str]] = {
         "updating",
         "accumulating evaluating monitoring",
         "skipping",
-        "workers",
+        "stepping workers",
         "base",
         "torch_classes",
         "classes",

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch.utils import _python_dispatch as dispatch
 
-from optgen import arguments
 from optgen.model import Kind, Optimizer
-from optgen.torch import following, loading, updating
-from optgen.torch.accumulating import Accumulating, Rounds, check_accumulating, sums
+from optgen.torch import following, loading
+from optgen.torch.accumulating import Rounds, check_accumulating
 from optgen.torch.evaluating import Evaluating, TrainingWeights, warn_of_saving
 from optgen.torch.following import FOLLOWING
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import (
     GpuScaler,
-    can_stay,
     check_limit,
-    clip_coefficient,
-    gradients_of,
-    hooked,
     outside_graphs,
     parent,
-    refuse_fake,
-    total_norm,
 )
 from optgen.torch.host import Mirrors
 from optgen.torch.loading import SPEC, check_specs, mark_groups
@@ -39,8 +31,9 @@ from optgen.torch.owners import Owners
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
-from optgen.torch.updating import ALONE, BackwardUpdates, Ranks, check_in_backward
-from optgen.torch.values import is_capturing, options_of, same_objects
+from optgen.torch.stepping import Stepping
+from optgen.torch.updating import BackwardUpdates, check_in_backward
+from optgen.torch.values import options_of
 
 if TYPE_CHECKING:
     from optgen.execute.planned import UpdatePlan
@@ -63,7 +56,7 @@ class SpecClass(type):
         return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
-class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
+class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
@@ -72,14 +65,11 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step. `saves_identity` is
     false where a state dict is one of PyTorch's own class, which does not say whose it is.
 
-    `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
-    shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
-    `monitored` are the numbers that `monitor` asked for, of the last step that computed them.
-    With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
-    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
-    parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
-    that `convert` made. `outer_step` is the spec's, `outer` what computes it in place of its equations, and `workers`
-    the process group that it averages weights over (None: all processes).
+    `clip_norm` is what the norm of all gradients is limited to. With `in_backward`, `backward` updates each parameter.
+    With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out. With `donate_grads`, a step uses
+    the memory of gradients, and sets `p.grad` to None. `plain_because` says why parameters are `plain` that were made
+    so at construction, and `conversion` what became of states, in an optimizer that `convert` made. `outer_step` is
+    the spec's, and `workers` the process group that it averages weights over (None: all processes).
     """
 
     spec: ClassVar[Optimizer]
@@ -89,20 +79,13 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
     matmul: ClassVar[str] = "float32"
     makes_states_at_construction: ClassVar[bool] = True
     saves_identity: ClassVar[bool] = True
-    grad_norm: torch.Tensor | None = None
     conversion: Sequence[Any] = ()
     outer_step: ClassVar[Any] = None
-    outer: Any = None
     workers: Any = None
     in_backward: bool = False
     skip_nonfinite: bool = False
-    skipped: int = 0
-    monitored: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     donate_grads: bool = False
     plain_because: Mapping[torch.Tensor, str] = MappingProxyType({})
-    _skipping: Any = None  # a Skipping, from the first step that it is asked for
-    _monitor: Any = None  # a Monitor, where one is asked for
-    _due: int = 0  # the number of the phase that a step goes on with
 
     def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
         """`defaults` are the values of the spec in groups, and `given` the arguments of every optimizer, by name."""
@@ -156,191 +139,7 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
         self._backward = BackwardUpdates(self) if self.in_backward else None
         self.gpu_scaler = GpuScaler()
 
-    # ------------------------------------------------------------ the step
-
-    @hooked
-    def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
-        """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
-
-        An optimizer whose steps have phases computes each with gradients of its own: `closure` is called once for each,
-        without gradients of before, and computes the loss and its gradients. The first loss is returned. RuntimeError
-        without a `closure`.
-
-        `given` are the numbers that the spec reads as inputs of kind host, by name; `loss` among them is, unless it is
-        given, what `closure` returned.
-
-        TypeError or ValueError names a value of a group, a parameter or a gradient that is wrong. Then no weight, state
-        or count has changed, of any group.
-        """
-        if not self.state and closure is None and self._is_for_states(given):
-            self._make_states({})
-            return None
-        if self.spec.phases:
-            return self._step_in_phases(closure, given)
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        if self._rounds is None:
-            self._update(given=self._with_loss(loss, given) if self.spec.given else given)
-        else:
-            self._rounds.step(self)
-        return loss
-
-    def _is_for_states(self, given: Mapping[str, Any]) -> bool:
-        """Whether a step without states is to make them and nothing else, as torch.distributed.checkpoint wants it: it
-        calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss, phases or inputs."""
-        spec, groups = self.spec, self.param_groups
-        if given or not (spec.phases or spec.given or spec.inputs) or any(group["lr"] for group in groups):
-            return False
-        grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
-        return bool(grads) and not any(grad.any() for grad in grads)
-
-    def _step_in_phases(self, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
-        """All phases of a step, each with the gradients that `closure` computes."""
-        if self.outer is not None:
-            return self.outer.step(self, closure, given)
-        phases, name = self.spec.phases, type(self).__name__
-        if closure is None:
-            calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
-            raise RuntimeError(
-                f"{name}: a step has phases, each with gradients of its own: call step(closure), whose closure "
-                f"computes the loss and calls backward; or {calls}"
-            )
-        losses = []
-        for phase in phases:
-            if self._due and self._skipping is not None and self._skipping.is_left_out:
-                self._advance()
-                continue
-            self._check_due(phase)
-            self.zero_grad()
-            with torch.enable_grad():
-                losses.append(closure())
-            self._compute_phase(phase, self._with_loss(losses[-1], given))
-        return losses[0]
-
-    def _compute_phase(self, phase: str, given: Mapping[str, Any]) -> None:
-        """One phase of a step, of all groups; RuntimeError if another one is due."""
-        self._check_due(phase)
-        if self._step is not None:
-            self._step.transaction.cancel()
-        try:
-            self._update(phase, given)
-        except (KeyboardInterrupt, SystemExit):
-            if self._step is not None and self._step.transaction.has_run:
-                self._advance()
-            raise
-        self._advance()
-
-    def _advance(self) -> None:
-        """From now on, the next phase is due."""
-        phases = self.spec.phases
-        self._due = (self._due + 1) % len(phases)
-        if not self._due:
-            self._opt_called = True  # for schedulers, which else look for calls of `step`
-
-    def _check_due(self, phase: str) -> None:
-        due = self.spec.phases[self._due]
-        if phase != due:
-            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due, and not '{phase}'")
-
-    def _check_whole(self, action: str) -> None:
-        """RuntimeError between the phases of a step, where nobody is to do this."""
-        if self._due:
-            due = self.spec.phases[self._due]
-            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; {action} between steps")
-
-    def _with_loss(self, loss: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a step is given, with the loss that a closure returned, if the spec reads it."""
-        return {"loss": loss, **given} if "loss" in self.spec.given else given
-
-    def _numbers(self, given: Mapping[str, Any]) -> dict[str, float]:
-        """The inputs of kind host that the spec reads; TypeError for one that is missing, or that it does not read."""
-        names = self.spec.given
-        for name in given.keys() - set(names):
-            raise TypeError(f"{type(self).__name__} reads no '{name}'; it reads {', '.join(names) or 'no inputs'}")
-        arguments.check_given(self.spec, names, given)
-        return {name: float(x.detach() if isinstance(x, torch.Tensor) else x) for name, x in given.items()}
-
-    def _update(
-        self, phase: str | None = None, given: Mapping[str, Any] = MappingProxyType({}), workers: Ranks | None = None
-    ) -> None:
-        """One update of all groups, or one phase of it, which all of some workers make, or none."""
-        if dispatch._is_in_torch_dispatch_mode:
-            refuse_fake(type(self).__name__)
-        if self.training_weights is not None:
-            updating.refuse_evaluating(self)
-        numbers = self._numbers(given) if given or self.spec.given else {}
-        if self._backward is not None:
-            self._backward.finish()
-            return
-        if "grad" not in self.spec.reads:
-            updating.refuse_without_gradients(self)
-        found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
-        is_asked = self._clip_norm is not None or self.skip_nonfinite  # so that the host has to know it
-        may_stay = not is_asked and not self.spec.phases
-        on_gpu = found_inf is not None and may_stay and can_stay(found_inf, self.param_groups)
-        factor = 1.0 if on_gpu else self._gradient_factor()
-        if self.skip_nonfinite and self._leaves_out(phase, found_inf):
-            return
-        if not on_gpu and found_inf:
-            return
-        step = self._current_step() if self._monitor is None else self._monitor.begin(self, phase)
-        has_ended = False
-
-        def prepare() -> None:
-            if on_gpu:
-                step.read_scaler()
-            step.prepare(factor, phase, numbers)
-            if self.gpu_scaler.tensors:
-                self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
-
-        alone = updating.ranks_of(self) if self.spec.has_stages else ALONE
-        try:
-            updating.update(step, prepare, workers or alone)
-            has_ended = step.transaction.has_run
-        finally:
-            if self._monitor is not None:
-                self._monitor.finish(self, phase, has_ended=has_ended)
-
-    def _gradient_factor(self) -> float:
-        """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
-        what limits their norm."""
-        scale = getattr(self, "grad_scale", None)
-        factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
-        limit = self._clip_norm
-        if limit is None:
-            return factor
-        if is_capturing():
-            raise RuntimeError(
-                f"{type(self).__name__}: clip_norm={limit:g}: the host reads the norm, so step() cannot be "
-                "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
-            )
-        grads = list(sums(self)) if self.earlier else gradients_of(self.param_groups)
-        norm = total_norm(grads, are_scaled=scale is not None)
-        self.grad_norm = norm if scale is None else norm * factor
-        return factor * clip_coefficient(self.grad_norm, limit).item()
-
-    def _leaves_out(self, phase: str | None, found_inf: torch.Tensor | None) -> bool:
-        """Whether gradients are not finite, and this update, or phase of one, is skipped."""
-        if self._skipping is None:
-            from optgen.torch.skipping import Skipping  # as most optimizers skip nothing
-
-            self._skipping = Skipping()
-        return bool(self._skipping.leaves_out(self, phase, found_inf))
-
-    def _current_step(self) -> GroupStep:
-        """The step of all groups, bound to the states that are in `state` now."""
-        step, groups = self._step, self.param_groups
-        if step is None:
-            step = self._step = GroupStep(self, groups)
-        elif step.ids != list(map(id, groups)):
-            step.follow(groups)
-        elif not same_objects(self.state.values(), self._state_dicts):
-            if not step.keeps_states():
-                step.rebind()
-            self._state_dicts = list(self.state.values())
-        return step
+    # ------------------------------------------------------------ what steps ask
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
@@ -359,18 +158,6 @@ class SpecOptimizer(Accumulating, Evaluating, torch.optim.Optimizer, metaclass=S
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
         return describe_param(self.param_groups, param)
-
-    def monitor(self, *expressions: str, every: int = 1, to: Any = None) -> None:
-        """Have every n-th step compute expressions over the names of the spec, as "norm(w' - w)/norm(w)", one number of
-        each parameter that it updates, in its own reads of memory; without expressions, no step.
-
-        `monitored` has the last ones, by names of parameters and expressions. `to` is called with the number of the
-        step and the same, or is a SummaryWriter, whose `add_scalar` is. SpecErrors about an expression; TypeError or
-        ValueError for another argument that is wrong, and with `in_backward`.
-        """
-        from optgen.torch.monitoring import Monitor  # as most optimizers are not monitored
-
-        self._monitor = Monitor(self, expressions, every, to) if expressions else None
 
     # ------------------------------------------------------------ groups and states
 
