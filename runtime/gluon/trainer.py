@@ -61,6 +61,8 @@ class Trainer:
         become the parameter's `lr_mult` and `wd_mult`. A setting may be a function of the pattern's numbers, `name` and
         `shape`: `("block{i}_*", {"lr": lambda i: 0.01*0.8**i})`. Of several that fit, the last counts.
     no_decay: a pattern of the parameters whose `wd_mult` is 0; '1d' stands for those of at most one dimension.
+    skip_nonfinite: whether steps with a gradient that is infinite or NaN are left out, as `skipped` counts; not for
+        optimizers whose steps have phases.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Trainer:
         donate_grads: bool = False,
         groups: Iterable[tuple[str, Mapping[str, Any]]] | None = None,
         no_decay: str | None = None,
+        skip_nonfinite: bool = False,
     ) -> None:
         self._params = trainer_params.checked(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
@@ -81,7 +84,7 @@ class Trainer:
         store_choice.check(kvstore)
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
-        self._evaluating, self._donates = False, donate_grads
+        self._evaluating, self._donates, self._skips, self.skipped = False, donate_grads, skip_nonfinite, 0
         self._copies: list[_Copy] = []  # of each context
         self._gathered: list[Any] = []  # of each parameter, the list of arrays that are in the copies
         self._kvstore: KVStoreBase | None = None
@@ -113,6 +116,12 @@ class Trainer:
         trainer_params.warn_of_another_trainer(optimizer)
         optimizer.param_dict = dict(enumerate(self._params))
         self._optimizer = optimizer
+        if self._skips and optimizer.phases:
+            raise ArgumentError(
+                f"skip_nonfinite=True, but a step of {type(optimizer).__name__} has phases "
+                f"({', '.join(optimizer.phases)}), and those before a gradient that is not finite have changed "
+                "weights; leave it out"
+            )
         if self._donates:
             trainer_params.check_donated(self._params, optimizer)
         self._updaters = [opt.Updater(optimizer, donate_grads=self._donates) for _ in self._contexts]
@@ -276,15 +285,18 @@ class Trainer:
                 variable.fresh = False
 
     def _overflows(self) -> bool:
-        """Whether there is a loss scaler, and it finds an infinite gradient."""
-        if self._amp_loss_scaler is None:
+        """Whether a gradient is not finite, and steps with such ones are left out, as those with a loss scaler are."""
+        if self._amp_loss_scaler is None and not self._skips:
             return False
         if self._update_on_kvstore and self._distributed:
             raise MXNetError(
-                "amp: where the kvstore updates the weights, the processes cannot agree on leaving out a step; make "
-                "the trainer with update_on_kvstore=False"
+                f"{'skip_nonfinite' if self._skips else 'amp'}: where the kvstore updates the weights, the processes "
+                "cannot agree on leaving out a step; make the trainer with update_on_kvstore=False"
             )
-        return self._amp_loss_scaler.has_overflow(self._params)
+        scaler = self._amp_loss_scaler
+        found = trainer_params.has_nonfinite(self._params) if scaler is None else scaler.has_overflow(self._params)
+        self.skipped += found
+        return found
 
     # ------------------------------------------------------------ the kvstore
 

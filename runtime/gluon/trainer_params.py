@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from runtime import autograd
+from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.context import Context
 from runtime.core import optgen_bridge
@@ -28,6 +29,13 @@ class LossScaler(Protocol):
     def has_overflow(self, params: Sequence[Parameter]) -> bool:
         """Whether a gradient is infinite or NaN; the scale of the next loss follows from it."""
         ...
+
+
+def has_nonfinite(params: Sequence[Parameter]) -> bool:
+    """Whether a gradient has an infinite element, or a NaN."""
+    grads = [grad for param in params if param.grad_req != "null" for grad in param.list_grad()]
+    dense = [grad if grad.stype == "default" else grad.data for grad in grads]
+    return not all(nd.all_finite(grad).asscalar() for grad in dense)
 
 
 def checked(params: Any) -> list[Parameter]:

@@ -284,6 +284,27 @@ def test_evaluating_in_all_contexts() -> None:
             np.testing.assert_array_equal(param.list_data()[1].asnumpy(), w)
 
 
+@pytest.mark.parametrize("on_store", [False, True])
+def test_steps_with_gradients_that_are_not_finite_are_skipped(on_store: bool) -> None:
+    """In the second context alone; beside a trainer that makes the other steps."""
+    trainers = [
+        gluon.Trainer(parameters(2), "adam", update_on_kvstore=on_store, skip_nonfinite=skips)
+        for skips in (True, False)
+    ]
+    for step, bad in enumerate((None, np.nan, None, -np.inf)):
+        for trainer in trainers[: 1 if bad else 2]:
+            backward(trainer._params, step)
+            if bad:
+                trainer._params[1].list_grad()[1][2] = bad
+            trainer.step(4)
+    ours, theirs = ([w.asnumpy() for p in x._params for w in p.list_data()] for x in trainers)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert [x.skipped for x in trainers] == [2, 0]
+    with pytest.raises(ValueError, match=r"skip_nonfinite=True, but a step of .* has phases \(ascend, descend\)"):
+        gluon.Trainer(parameters(), "adam with sam", skip_nonfinite=True)
+
+
 def test_pull_brings_each_parameter_its_own_weight() -> None:
     pairs, trainers = Pairs(2), []
     for rank in (0, 1):  # the order of the layers, which keys have not, is not that of the names

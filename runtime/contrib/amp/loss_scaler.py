@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from runtime import ndarray as nd
 from runtime.gluon.parameter import Parameter
+from runtime.gluon.trainer_params import has_nonfinite
 
 
 class LossScaler:
@@ -20,11 +20,9 @@ class LossScaler:
         self.loss_scale = 2.0**16
         self._unskipped = 0
 
-    def has_overflow(self, params: Iterable[Parameter]) -> bool:
+    def has_overflow(self, params: Sequence[Parameter]) -> bool:
         """Whether a gradient has an infinite element, or a NaN. The scale is changed accordingly."""
-        grads = [grad for param in params if param.grad_req != "null" for grad in param.list_grad()]
-        dense = [grad if grad.stype == "default" else grad.data for grad in grads]
-        if all(nd.all_finite(grad).asscalar() for grad in dense):
+        if not has_nonfinite(params):
             self._unskipped += 1
             if self._unskipped == self.window:
                 self._change(min(self.max_scale, 2 * self.loss_scale))
