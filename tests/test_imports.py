@@ -108,7 +108,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "bound",
         "rules",
-        "owned",
+        "owned foreign",
         "group loading",
         "updating",
         "base",
