@@ -113,7 +113,7 @@ LAYERS: dict[str, list[str]] = {
         "host",
         "rules",
         "owned plan",
-        "carried group loading",
+        "carried foreign group loading",
         "updating",
         "accumulating evaluating monitoring",
         "skipping",

@@ -1,7 +1,7 @@
 """Train a small GPT on this project's documents, character by character, with five optimizers.
 
 The network is plain PyTorch. The optimizers are torch.optim.AdamW, the same one of optgen.torch, that one with states
-of long rows in 8 bits, Lion, and one of your own: mine.opt beside this file. A sixth, Muon with AdamW, runs if it is
+in 8 bits, Lion, and one of your own: mine.opt beside this file. A sixth, Muon with AdamW, runs if it is
 asked for. All of them begin with the same weights and see the same batches. Written to the output folder: their losses
 and the memory of their states in one picture (char-gpt.png).
 """
@@ -42,7 +42,7 @@ OPTIMIZERS: dict[str, tuple[str, Callable[[GPT], torch.optim.Optimizer]]] = {
     "torch": ("torch.optim.AdamW", lambda net: torch.optim.AdamW(net.parameters(), **ADAM)),
     "adamw": ("AdamW", lambda net: optgen.torch.AdamW(net.parameters(), **ADAM)),
     "int8": (
-        "AdamW, 8 bits for long rows",
+        "AdamW, 8 bits",
         lambda net: optgen.torch.AdamW(net.parameters(), **ADAM, storage="int8_dynamic"),
     ),
     "lion": ("Lion", lambda net: optgen.torch.Lion(net.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)),

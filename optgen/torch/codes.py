@@ -5,6 +5,7 @@ Blocks restart at each row of the parameter, or run on from row to row. Scales s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -48,6 +49,8 @@ def bindable_codes(
     model, device = memory.empty_state(torch.uint8, "meta"), memory.tensor.device
     there, scales = kept.get(key), kept.get(key + SCALE)
     if isinstance(there, torch.Tensor) and isinstance(scales, torch.Tensor):
+        if blocks.by_row and scales.dim() == 1 and not is_dtensor(there):
+            there, scales = _in_rows(b, there, scales, memory, blocks)
         if blocks.take(scales):
             codes, factors = part_of(there, memory.param), part_of(scales, memory.param)
             _check_codes(b, key, codes, factors, model.shape, blocks.last_two)
@@ -67,6 +70,19 @@ def bindable_codes(
     if start == "w":
         return _encode(b, memory.tensor.detach(), memory, blocks)
     return _all_equal(b, float(start), memory, blocks)
+
+
+def _in_rows(
+    b: Buffer, codes: torch.Tensor, scales: torch.Tensor, memory: ParamMemory, blocks: Blocks
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and scales whose blocks run on from row to row, as rows have them where all blocks end with their rows."""
+    shape = _with_pairs(memory.param)
+    if storage.row_length(shape, blocks.last_two) % (b.scales.block or 1):
+        return codes, scales
+    whole = [storage.shape_of(x, shape, True, blocks.last_two) for x in (b, b.scales)]
+    if scales.numel() != math.prod(whole[1]) or codes.numel() != math.prod(whole[0]):
+        return codes, scales
+    return codes.reshape(whole[0]) if b.format.is_packed else codes, scales.reshape(whole[1])
 
 
 def decode_codes(kernel: LoadedKernel, kept: dict[str, Any], key_of: Callable[[str], str], param: torch.Tensor) -> None:

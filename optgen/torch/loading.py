@@ -17,6 +17,7 @@ from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.features import with_huge_pages
+from optgen.torch.foreign import converted
 from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
 from optgen.torch.host import HOST, check_on_host
 from optgen.torch.memory import check_flat, check_layout, is_dtensor, is_here
@@ -184,6 +185,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
         replaced = hook(optimizer, loaded)
         if replaced is not None:
             loaded = replaced
+    loaded = converted(optimizer, loaded)
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
     params = _numbered(groups, saved)
     silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if SPEC not in new]
