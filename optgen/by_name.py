@@ -13,9 +13,10 @@ PARTS = re.compile(r"\{(?P<number>[^{}]*)\}|(?P<any>\*)|(?P<one>\?)|(?P<brace>[{
 
 
 class Named(NamedTuple):
-    """A parameter: its name, None for one without, and its shape."""
+    """A parameter: its names, of which one that is tied has several, and one that was given without has none; and its
+    shape."""
 
-    name: str | None
+    names: tuple[str, ...]
     shape: tuple[int, ...]
 
 
@@ -24,49 +25,61 @@ class Pattern:
 
     `*` stands for any characters, dots too, `?` for one of them, and `{i}` for a whole number, which a setting that is
     a function takes as its argument `i`. `1d` stands for parameters of at most one dimension. TypeError for what is no
-    text, ValueError for a brace that is no such number.
+    text, ValueError for a brace that is no such number, and for one that does not say where its number begins.
     """
 
     def __init__(self, text: Any) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"a pattern over names of parameters is text, not {text!r}")
+            raise TypeError(f"a pattern over names of parameters is text, with '|' between several, not {text!r}")
         self.text = text
         parts = text.split("|")
         self.takes_vectors = ONE_DIMENSIONAL in parts
-        self._alternatives = [_compiled(part, text) for part in parts if part != ONE_DIMENSIONAL]
-        self.needs_names = bool(self._alternatives)
+        self.alternatives = {part: _compiled(part, text) for part in parts if part != ONE_DIMENSIONAL}
 
     def match(self, param: Named) -> dict[str, int] | None:
         """The numbers in the name of a parameter, by what the pattern calls them; None for one that it is not for."""
-        found = (x.fullmatch(param.name) for x in self._alternatives if param.name is not None)
-        first = next((x for x in found if x is not None), None)
-        if first is not None:
-            return {key: int(number) for key, number in first.groupdict().items()}
+        for expression in self.alternatives.values():
+            numbers = _numbers(expression, param)
+            if numbers is not None:
+                return numbers
         return {} if self.takes_vectors and len(param.shape) <= 1 else None
 
+    def unused(self, params: Sequence[Named]) -> str | None:
+        """The first of the alternatives over names that is for none of these parameters."""
+        every = self.alternatives.items()
+        return next((part for part, x in every if all(_numbers(x, p) is None for p in params)), None)
 
-def settings(rules: Any, params: Sequence[Named], what: str = "groups") -> list[dict[str, Any]]:
-    """The settings of each parameter by rules: pairs of a pattern and a dict. Of several that set one thing, the last
-    counts. A setting that is a function is called with those of the pattern's numbers, `name` and `shape` that it
-    takes.
 
-    TypeError or ValueError, which begins with `what`, for rules that are none, for a pattern that is for no parameter,
-    and for parameters without the names that a pattern needs.
+def _numbers(expression: re.Pattern[str], param: Named) -> dict[str, int] | None:
+    found = next(filter(None, map(expression.fullmatch, param.names)), None)
+    return None if found is None else {key: int(number) for key, number in found.groupdict().items()}
+
+
+def settings(rules: Any, params: Sequence[Named], what: str = "groups") -> list[list[dict[str, Any]]]:
+    """The settings of each parameter by rules, pairs of a pattern and a dict: those of each rule that is for it, in
+    their order, of which the last one counts. A setting that is a function is called with those of the pattern's
+    numbers, `name` and `shape` that it takes.
+
+    TypeError or ValueError, which begins with `what`, for rules that are none, for an alternative of a pattern that is
+    for no parameter, for parameters without the names that a pattern needs, and for what a function raises.
     """
-    found: list[dict[str, Any]] = [{} for _ in params]
+    found: list[list[dict[str, Any]]] = [[] for _ in params]
     for pattern, given in _checked(rules, what):
-        if pattern.needs_names and any(p.name is None for p in params):
+        if pattern.alternatives and any(not p.names for p in params):
             raise ValueError(
-                f"{what}: '{pattern.text}' is a pattern over names, and parameters were given without; pass named "
-                "parameters, as net.named_parameters()"
+                f"{what}: '{pattern.text}' is a pattern over names, and parameters were given without; pass a network, "
+                "or named parameters, as net.named_parameters()"
             )
-        matches = [(k, numbers) for k, p in enumerate(params) if (numbers := pattern.match(p)) is not None]
-        if not matches:
-            names = ", ".join(str(p.name) for p in params[:4])
-            raise ValueError(f"{what}: '{pattern.text}' is for none of the parameters, which are {names}, ...")
-        for k, numbers in matches:
-            known = {**numbers, "name": params[k].name, "shape": params[k].shape}
-            found[k] |= {key: _value(x, key, known, f"{what}: '{pattern.text}'") for key, x in given.items()}
+        unused = pattern.unused(params)
+        if unused is not None:
+            names = ", ".join(p.names[0] for p in params[:4])
+            raise ValueError(f"{what}: '{unused}' is for none of the parameters, which are {names}, ...")
+        for k, param in enumerate(params):
+            numbers = pattern.match(param)
+            if numbers is not None:
+                known = {**numbers, "name": next(iter(param.names), None), "shape": param.shape}
+                where = f"{what}: '{pattern.text}'"
+                found[k].append({key: _value(x, key, known, where) for key, x in given.items()})
     return found
 
 
@@ -97,7 +110,11 @@ def _value(x: Any, key: str, known: Mapping[str, Any], where: str) -> Any:
             "pattern are written as {i}"
         )
     call: Callable[..., Any] = x
-    return call(**{name: known[name] for name in taken})
+    try:
+        return call(**{name: known[name] for name in taken})
+    except Exception as error:
+        param = f"parameter '{known['name']}', of shape {known['shape']}"
+        raise ValueError(f"{where}: {key} of {param}: {type(error).__name__}: {error}") from error
 
 
 def _compiled(part: str, text: str) -> re.Pattern[str]:
@@ -107,6 +124,8 @@ def _compiled(part: str, text: str) -> re.Pattern[str]:
     numbers = [found["number"] for found in PARTS.finditer(part) if found["number"]]
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"the pattern '{text}': two numbers of one name")
+    if re.search(r"[*?}]\{", part):
+        raise ValueError(f"the pattern '{text}': write what is between '{{' and what is before it, or numbers are cut")
     return re.compile("".join(_piece(found, text) for found in PARTS.finditer(part)))
 
 

@@ -97,6 +97,8 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         """Set what stands in no group, before the first group is added."""
         self.owners, self.mirrors = Owners(), Mirrors()
         for name in OF_ALL_GROUPS:
+            if ARGUMENTS[name][0] is False and given[name] not in (True, False):
+                raise ValueError(f"{name}: True or False, not {given[name]!r}")
             setattr(self, name, given[name])
         self.workers = given.get("workers")
         self._forget_steps()
@@ -164,6 +166,8 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with values of their own; TypeError or ValueError naming a value that is wrong."""
         known = dict.fromkeys(self.state)
+        if isinstance(param_group, dict) and isinstance(param_group.get("params"), torch.nn.Module):
+            param_group = {**param_group, "params": named(param_group["params"])}
         parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
@@ -225,7 +229,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
-        for name in ("lr", "wd"):
+        for name in ("lr", "wd", *self.spec.following):
             if (values[name] or 0.0) < 0:
                 raise ValueError(
                     f"{self.spelling.name}: '{self.spelling.key_of(name)}' must not be negative, as {values[name]} is"

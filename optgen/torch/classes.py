@@ -143,12 +143,13 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         given = _bind(spec, spelling, signature, (self, *args), kwargs)
         values = given.arguments
         values.pop("self")
-        params = values.pop("params")
+        network = values.pop("params")
+        params = torch_classes.in_groups(network, spelling, values, values)
         if takes_plain:
-            params, values[PLAIN], self.plain_because = split(spec.name, params, values[PLAIN])
+            params, values[PLAIN], self.plain_because = split(spec.name, network, params, values[PLAIN])
         SpecOptimizer.__init__(
             self,
-            torch_classes.in_groups(params, spelling, values, values),
+            params,
             {key: values[key] for key in (*spelling.defaults, "maximize")},
             {name: values[name] for name in more},
         )

@@ -10,33 +10,39 @@ import torch
 from optgen import by_name
 from optgen.by_name import Named
 from optgen.diagnostics import suggest
+from optgen.torch import networks
 from optgen.torch.spelling import OPTIONS, PYTORCH, Spelling
 
 Group = dict[str, Any]
 Entry = tuple[str, torch.Tensor] | torch.Tensor
 """A parameter, with its name or without."""
+OtherNames = Mapping[torch.Tensor, Sequence[str]]
+"""All names of parameters: those that are tied have several."""
 
 
-def grouped(params: Any, rules: Any, no_decay: Any, spelling: Spelling, defaults: Mapping[str, Any]) -> Any:
+def grouped(
+    params: Any, rules: Any, no_decay: Any, spelling: Spelling, defaults: Mapping[str, Any], others: OtherNames
+) -> Any:
     """Parameters, as an optimizer takes them, in groups with the settings of the rules that are for them.
 
     `rules` are pairs of a pattern and a dict, as `by_name.settings` has them, and `no_decay` is a pattern of what has a
     weight decay of 0; either may be None. Settings are keys of groups, or the spec's names of params. The own keys of a
     group that is given count before the rules. Groups are in the order in which their first parameters come. `defaults`
-    are the values of keys that no rule sets.
+    are the values of keys that no rule sets. `others` are all names of parameters that are tied.
 
     TypeError or ValueError for rules that are none, that are for no parameter, or set what an optimizer has not.
     """
     given = [x if isinstance(x, dict) else {"params": [x]} for x in _listed(params)]
-    entries = [(group, entry) for group in given for entry in _listed(group["params"])]
-    named = [_named(entry) for _, entry in entries]
+    entries = [(group, entry) for group in given for entry in _listed(networks.named(group["params"]))]
+    named = [_named(entry, others) for _, entry in entries]
     each: list[Group] = [{} for _ in entries]
     if no_decay is not None:
-        decays = by_name.settings([(no_decay, {_decay_key(spelling): 0.0})], named, "no_decay")
-        each = [own | more for own, more in zip(each, decays, strict=True)]
+        decay = [(no_decay, {_decay_key(spelling): 0.0})]
+        each = [dict(*found) for found in by_name.settings(decay, named, "no_decay")]
     if rules is not None:
-        more = by_name.settings(rules, named)
-        each = [own | _spelt(new, spelling, defaults) for own, new in zip(each, more, strict=True)]
+        for own, several in zip(each, by_name.settings(rules, named), strict=True):
+            for settings in several:
+                own |= _spelt(settings, spelling, {**defaults, **own})
     found: dict[Hashable, Group] = {}
     for (group, entry), settings in zip(entries, each, strict=True):
         own = {**settings, **{key: x for key, x in group.items() if key != "params"}}
@@ -52,9 +58,10 @@ def _listed(params: Any) -> Sequence[Any]:
     return list(params)
 
 
-def _named(entry: Entry) -> Named:
+def _named(entry: Entry, others: OtherNames) -> Named:
     name, param = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
-    return Named(name, tuple(getattr(param, "shape", ())))
+    names = others.get(param, [name]) if isinstance(param, torch.Tensor) and name is not None else [name]
+    return Named(tuple(x for x in names if x is not None), tuple(getattr(param, "shape", ())))
 
 
 def _decay_key(spelling: Spelling) -> str:

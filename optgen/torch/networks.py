@@ -29,23 +29,23 @@ def named(params: Any) -> Any:
     return list(params.named_parameters()) if isinstance(params, torch.nn.Module) else params
 
 
-def split(owner: str, params: Any, plain: bool | Iterable[str] | None) -> tuple[Any, bool, Reasons]:
-    """Parameters as groups, the flag of those that say nothing themselves, and why some are plain.
+def split(owner: str, network: Any, params: Any, plain: bool | Iterable[str] | None) -> tuple[Any, bool, Reasons]:
+    """Parameters as groups, the flag of those that say nothing themselves, and why some are plain. `network` is what
+    the parameters are of, if it is a module.
 
     Where some parameters of a group are plain and others not, there are two groups in its place, the plain ones in the
     second. `owner` is the class, for errors. Raises TypeError or ValueError for patterns that are none, that match
     nothing, or that parameters without names cannot match.
     """
-    is_network = isinstance(params, torch.nn.Module)
+    is_network = isinstance(network, torch.nn.Module)
     if plain is None or isinstance(plain, bool):
-        reasons = by_rule(owner, params) if is_network and plain is None else {}
-        groups = [{"params": named(params)}] if reasons else named(params)
+        reasons = by_rule(owner, network) if is_network and plain is None else {}
     else:
-        groups = [dict(group) for group in _groups(named(params))]
-        reasons = _by_patterns(owner, groups, checked(owner, plain), _other_names(params) if is_network else {})
+        params, names = _groups(params), other_names(network) if is_network else {}
+        reasons = _by_patterns(owner, params, checked(owner, plain), names)
     if not reasons:
-        return groups, plain is True, {}
-    return [part for group in groups for part in _parts(group, reasons)], False, reasons
+        return params, plain is True, {}
+    return [part for group in _groups(params) for part in _parts(group, reasons)], False, reasons
 
 
 def checked(owner: str, plain: Any) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def _groups(params: Any) -> list[Mapping[str, Any]]:
     given: list[Any] = _listed(params)
     if not given or not isinstance(given[0], Mapping):
         return [{"params": given}]
-    return [{**group, "params": _listed(group["params"])} for group in given]
+    return [{**group, "params": _listed(named(group["params"]))} for group in given]
 
 
 def _listed(params: Any) -> list[Any]:
@@ -86,8 +86,8 @@ def _by_patterns(
                 )
             continue
         name, param = entry
-        every = [Named(own, tuple(param.shape)) for own in (name, *more.get(param, ()))]
-        fitting = [x for x in patterns if any(Pattern(x).match(own) is not None for own in every)]
+        own = Named(tuple(dict.fromkeys((name, *more.get(param, ())))), tuple(param.shape))
+        fitting = [x for x in patterns if Pattern(x).match(own) is not None]
         matched.update(fitting)
         if fitting:
             found[param] = f"plain='{fitting[0]}'"
@@ -97,7 +97,7 @@ def _by_patterns(
     return found
 
 
-def _other_names(network: torch.nn.Module) -> dict[torch.Tensor, list[str]]:
+def other_names(network: torch.nn.Module) -> dict[torch.Tensor, list[str]]:
     """All names of each parameter: one that is tied has several."""
     found: dict[torch.Tensor, list[str]] = {}
     for name, param in network.named_parameters(remove_duplicate=False):

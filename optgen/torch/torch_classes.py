@@ -21,7 +21,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
-from optgen.torch.networks import named
+from optgen.torch.networks import named, other_names
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import STORAGE_OPTIONS, Spelling, arguments_of, of_torch
 from optgen.torch.state import StateKeys
@@ -133,12 +133,14 @@ def has_rules(given: Mapping[str, Any]) -> bool:
 
 
 def in_groups(params: Any, spelling: Spelling, given: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Parameters as they are, or in groups by the rules that are given; `values` are those of keys that none sets."""
+    """Parameters, those of a network with their names, in groups by the rules that are given, if any; `values` are
+    those of keys that none sets."""
     if not has_rules(given):
-        return params
+        return named(params)
     from optgen.torch.grouping import grouped  # which few need
 
-    return grouped(params, given["groups"], given["no_decay"], spelling, values)
+    others = other_names(params) if isinstance(params, torch.nn.Module) else {}
+    return grouped(named(params), given["groups"], given["no_decay"], spelling, values, others)
 
 
 class TorchOptimizer(SpecOptimizer):
@@ -212,12 +214,12 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
             hint = suggest(name, known) or f"it has {listed([*known][2:])}"
             raise TypeError(f"{row.name}.__init__() got an unexpected keyword argument '{name}'; {hint}")
         self._set_options(own)
-        params = named(params)
+        values: Mapping[str, Any] = {}
         if has_rules(own):
             given = inspect.signature(base.__init__).bind(self, params, *args, **kwargs)
             given.apply_defaults()
-            params = in_groups(params, self.spelling, own, given.arguments)
-        base.__init__(self, params, *args, **kwargs)
+            values = given.arguments
+        base.__init__(self, in_groups(params, self.spelling, own, values), *args, **kwargs)
         self._choose(own)
 
     __init__.__signature__ = _signature(base, more_arguments)  # type: ignore[attr-defined]

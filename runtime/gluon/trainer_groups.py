@@ -22,14 +22,15 @@ def apply(params: Sequence[Parameter], optimizer: Optimizer, rules: Any, no_deca
     `wd_mult` and the spec's `per param` params are taken as they are. ArgumentError for anything else, for a pattern
     that is for no parameter, and for a rate or decay that is no multiple of the optimizer's.
     """
-    named = [by_name.Named(param.name, _shape(param, no_decay)) for param in params]
+    named = [by_name.Named((param.name,), _shape(param, no_decay)) for param in params]
     each: list[dict[str, Any]] = [{} for _ in params]
     try:
         if no_decay is not None:
-            each = by_name.settings([(no_decay, {"wd_mult": 0.0})], named, "no_decay")
+            each = [dict(*found) for found in by_name.settings([(no_decay, {"wd_mult": 0.0})], named, "no_decay")]
         if rules is not None:
-            more = by_name.settings(rules, named)
-            each = [own | _as_multipliers(new, optimizer) for own, new in zip(each, more, strict=True)]
+            for own, several in zip(each, by_name.settings(rules, named), strict=True):
+                for settings in several:
+                    own |= _as_multipliers(settings, optimizer)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"Trainer: {error}") from None
     for name in dict.fromkeys(key for own in each for key in own if key not in ("lr_mult", "wd_mult")):

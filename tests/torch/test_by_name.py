@@ -120,7 +120,11 @@ def test_own_keys_of_a_group_count_before_rules(net: Net) -> None:
         ({"groups": [("*", {"weight_decy": 1})]}, TypeError, "did you mean 'weight_decay'"),
         ({"groups": [("*", {"seed": 1})]}, TypeError, "groups: Lion has no 'seed'"),
         ({"groups": [("*", {"lr": -1.0})]}, ValueError, "'lr' must not be negative"),
-        ({"groups": [(3, {})]}, TypeError, "groups: a pattern over names of parameters is text, not 3"),
+        (
+            {"groups": [(3, {})]},
+            TypeError,
+            "groups: a pattern over names of parameters is text, with '|' between several, not 3",
+        ),
         ({"groups": [("head.*|", {})]}, ValueError, "'head.*|' has an empty part"),
         ({"groups": [("blocks.{}.*", {})]}, ValueError, "braces hold the name of a whole number"),
         ({"groups": [("blocks.{i", {})]}, ValueError, "braces hold the name of a whole number"),
@@ -131,6 +135,14 @@ def test_own_keys_of_a_group_count_before_rules(net: Net) -> None:
             "'encoder.*' is for none of the parameters, which are embed.",
         ),
         ({"groups": [("*", {"lr": lambda i: i})]}, TypeError, "lr takes 'i'; a function takes, by name, name, shape"),
+        ({"groups": [("*{i}.fc.*", {})]}, ValueError, "or numbers are cut"),
+        ({"groups": [("*.bias|enbed.*", {})]}, ValueError, "'enbed.*' is for none of the parameters"),
+        (
+            {"groups": [("*", {"lr": lambda shape: shape[1]})]},
+            ValueError,
+            "'*': lr of parameter 'blocks.0.norm.weight'",
+        ),
+        ({"no_decay": "1d|embeding.*"}, ValueError, "no_decay: 'embeding.*' is for none of the parameters"),
         ({"no_decay": "2d"}, ValueError, "no_decay: '2d' is for none of the parameters"),
         ({"no_decay": ["1d"]}, TypeError, "no_decay: a pattern over names"),
     ],
@@ -140,8 +152,34 @@ def test_wrong_rules_are_told(net: Net, arguments: dict[str, Any], error: type[E
         optgen.torch.Lion(net.named_parameters(), **arguments)
 
 
+@pytest.mark.parametrize("name", ["torch/adamw", "lion", "schedulefree_adamw", "muon_adamw", "adamw with ema"])
+def test_a_network_has_the_names_of_its_parameters(net: Net, name: str) -> None:
+    """All of them, where one is tied; and what rules say of `plain` counts before what is found in the network."""
+    net.head.weight = net.embed.weight
+    plain = {"plain": True} if name == "muon_adamw" else {}
+    rules = [("head.weight", {"lr": 0.25}), ("blocks.0.*", plain)]
+    opt = optgen.torch.optimizer(name)(net, groups=rules, no_decay="1d|head.*", weight_decay=0.1)
+    rates, decays = by_name(opt, "lr"), by_name(opt, "weight_decay")
+    assert rates["embed.weight"] == 0.25 != rates["blocks.0.fc.weight"]
+    assert decays["embed.weight"] == decays["head.bias"] == 0 and decays["blocks.0.fc.weight"] == 0.1
+    if plain:
+        is_plain = by_name(opt, "plain")
+        assert is_plain["embed.weight"] and is_plain["blocks.0.fc.weight"] and not is_plain["blocks.1.fc.weight"]
+
+
+def test_the_last_rule_counts_however_it_is_spelt(net: Net) -> None:
+    named = list(net.named_parameters())
+    rules = [("*", {"weight_decay": 0.1}), ("*", {"wd": 0.2}), ("*", {"weight_decay": 0.3})]
+    assert optgen.torch.AdamW(named, groups=rules).param_groups[0]["weight_decay"] == 0.3
+    rules = [("*", {"betas": (0.1, 0.2)}), ("*", {"beta2": 0.5}), ("*", {"betas": (0.3, 0.4)}), ("*", {"beta1": 0.6})]
+    assert optgen.torch.AdamW(named, groups=rules).param_groups[0]["betas"] == (0.6, 0.4)
+    opt = optgen.torch.Lion([{"params": net.blocks}], no_decay="1d")
+    opt.add_param_group({"params": net.head, "lr": 0.5})
+    assert opt.param_groups[-1]["param_names"] == ["weight", "bias"]
+
+
 def test_what_has_no_names_or_no_decay(net: Net) -> None:
-    with pytest.raises(ValueError, match=r"pass named parameters, as net\.named_parameters"):
+    with pytest.raises(ValueError, match=r"pass a network, or named parameters, as net\.named_parameters"):
         optgen.torch.Lion(net.parameters(), groups=[("*.bias", {"lr": 1})])
     with pytest.raises(ValueError, match="no_decay: SparseAdam has no weight decay"):
         optgen.torch.SparseAdam(net.parameters(), no_decay="1d")
@@ -152,12 +190,12 @@ TEXT = st.text("ab1.*?", max_size=8)
 
 @given(st.lists(TEXT.filter(bool), min_size=1, max_size=3), st.text("ab1.", max_size=8), st.integers(0, 3))
 def test_patterns_match_as_those_of_file_names(parts: Iterable[str], name: str, axes: int) -> None:
-    found = Pattern("|".join(parts)).match(Named(name, (2,) * axes)) is not None
+    found = Pattern("|".join(parts)).match(Named((name,), (2,) * axes)) is not None
     assert found == any(fnmatch.fnmatchcase(name, part) for part in parts)
 
 
 @given(st.integers(0, 10**30), st.integers(0, 99), st.text("ab.*[]()\\^$+", max_size=6))
 def test_numbers_in_names(i: int, j: int, text: str) -> None:
     pattern = Pattern("x{i}.{j}" + text.replace("*", "."))
-    assert pattern.match(Named(f"x{i}.{j}" + text.replace("*", "."), ())) == {"i": i, "j": j}
-    assert pattern.match(Named(f"x{i}.-{j}", ())) is None
+    assert pattern.match(Named((f"x{i}.{j}" + text.replace("*", "."),), ())) == {"i": i, "j": j}
+    assert pattern.match(Named((f"x{i}.-{j}",), ())) is None

@@ -86,6 +86,45 @@ def test_a_rate_that_is_set_is_used_and_followed_from_there() -> None:
         opt.step()
 
 
+def test_a_rate_that_is_set_to_what_it_was_was_set() -> None:
+    """A loop that sets both, as its own schedule."""
+    own = params()
+    opt = TwoRates(own, lr=0.2, slow_lr=0.1)
+    (group,) = opt.param_groups
+    for lr in (0.2, 0.1, 0.05, 0.0, 0.2):
+        group["lr"], group["slow_lr"] = lr, 0.1
+        assert moved(own, opt) == [lr, 0.1]
+    group["lr"] = 0.1
+    assert moved(own, opt) == [0.1, 0.05]
+
+
+def test_a_tensor_is_written_in_place() -> None:
+    own, rate = params(), torch.tensor(0.125, dtype=torch.float64)
+    opt = TwoRates(own, lr=0.5, slow_lr=rate)
+    assert moved(own, opt) == [0.5, 0.125]
+    opt.param_groups[0]["lr"] = 0.25
+    assert moved(own, opt) == [0.25, 0.0625]
+    assert opt.param_groups[0]["slow_lr"] is rate and rate.item() == 0.0625
+    rate.fill_(0.75)
+    assert moved(own, opt) == [0.25, 0.75]
+
+
+def test_a_rate_of_0_is_followed_by_none() -> None:
+    own = params()
+    with pytest.warns(UserWarning, match="TwoRates: lr is 0, which slow_lr cannot follow"):
+        opt = TwoRates(own, lr=0.0, slow_lr=0.1)
+    (group,) = opt.param_groups
+    for lr in (0.2, 0.4):
+        group["lr"] = lr
+        assert moved(own, opt) == [lr, 0.1]
+    group["slow_lr"] = 0.2
+    assert moved(own, opt) == [0.4, 0.2]
+    group["lr"] = 0.2
+    assert moved(own, opt) == [0.2, 0.1]
+    with pytest.raises(ValueError, match="'slow_lr' must not be negative"):
+        TwoRates(own, slow_lr=-0.1)
+
+
 @pytest.mark.parametrize("how", ["state_dict", "pickle", "deepcopy"])
 def test_what_is_saved_at_a_rate_of_0_goes_on(how: str) -> None:
     own = params()
