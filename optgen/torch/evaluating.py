@@ -196,7 +196,9 @@ class _Found:
         """What to evaluate with in the place of parameters, or of their parts that are here, in new tensors of their
         shapes. `described` are the parameters that states belong to, and that errors name."""
         with naming(described, self._optimizer.describe):
-            memories = [memory_of(rule, p) for p in params]
+            mirrors = self._optimizer.mirrors
+            here = [p if rule.target.name == p.device.type else mirrors.holding(p) for p in params]
+            memories = [memory_of(rule, p) for p in here]
             kernels = [kernel_of(rule, m) for m in memories]
             every_kept = [dict(self._optimizer.state[p]) for p in described]  # converted states are used here alone
             shared = states.shared_states(kernels[0], every_kept, self._keys)

@@ -134,6 +134,12 @@ class Mirrors:
             link.fetch([(there, values)])()
         return there  # type: ignore[no-any-return]
 
+    def holding(self, param: torch.Tensor) -> torch.Tensor:
+        """The tensor of the host for a parameter, with the values that it has now."""
+        mirror = self.of(param)
+        self.link(param.device).fetch([(mirror, param.detach())])()
+        return mirror
+
 
 def _is_alike(mirror: torch.Tensor, param: torch.Tensor) -> bool:
     return (mirror.shape, mirror.dtype, mirror.stride()) == (param.shape, param.dtype, param.stride())

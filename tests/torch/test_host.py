@@ -12,6 +12,7 @@ import torch
 
 import optgen.torch
 from optgen.torch import host, optimizer
+from optgen.torch.evaluating import _Found
 from tests.torch.standin_device import LINKS, LateLink, OnDevice
 
 SHAPES = ((70, 70), (129,), (), (8, 3, 5))
@@ -120,6 +121,21 @@ def test_parts_are_asked_for_before_the_first_is_made(monkeypatch: pytest.Monkey
         give(far, k)
         opt.step()
     assert LINKS[0].log[-12:] == ["fetch 1"] * 4 + ["wait", "send 1"] * 4
+
+
+@pytest.mark.parametrize("name", ["schedulefree_adamw", "adamw with ema"])
+def test_weights_to_evaluate_with(name: str) -> None:
+    far, near = there(weights()), [torch.nn.Parameter(x) for x in weights()]
+    a, b = optimizer(name)(far, states="cpu", lr=0.1), optimizer(name)(near, lr=0.1)
+    for k in range(3):
+        for opt, own in ((a, far), (b, near)):
+            give(own, k)
+            opt.step()
+    assert_same(a, b)
+    found = [x for _, x in _Found(a).all()]  # which the stand-in cannot write into parameters
+    with b.evaluating():
+        assert all(torch.equal(x, p) for x, p in zip(found, near, strict=True))
+    assert not torch.equal(found[0], near[0])
 
 
 def test_phases() -> None:
