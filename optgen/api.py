@@ -50,15 +50,15 @@ def load(
     `float32`, `float16`, `bfloat16`, `float16_stochastic`, `bfloat16_stochastic` (rounded up or down at random),
     `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states
     are float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise they have
-    the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With
-    `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`,
-    the blocks of quantized states restart at each row, so that a matrix can be cut between any two rows; those of
-    parameters with rows of less than 16 elements are then float32, too. With `blocks_by_row="long"` they restart at
-    rows of 256 elements and more only. `matmul` says how float32 matrices are multiplied: `float32`, by the fastest
-    code for this CPU; `bfloat16`, rounded to that, with sums in float32; or `deterministic`, to the same bits on every
-    CPU. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
-    every step uses until a step changes them; the learning rate is `lr` or `learning_rate`. One that the spec declares
-    `per param` can be a list with a number for each parameter.
+    the dtype of the weight, and are float32 with `weights`. `target` is `cpu`, or `cuda` for tensors of a GPU, which
+    come to the same bits there. With `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they
+    read it. With `blocks_by_row`, the blocks of quantized states restart at each row, so that a matrix can be cut
+    between any two rows; those of parameters with rows of less than 16 elements are then float32, too. With
+    `blocks_by_row="long"` they restart at rows of 256 elements and more only. `matmul` says how float32 matrices are
+    multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
+    `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
+    compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
+    `learning_rate`. One that the spec declares `per param` can be a list with a number for each parameter.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -90,7 +90,7 @@ def rule_for(
     arguments.check_weights(optimizer, weights)
     args = arguments.resolve(optimizer, values)
     arguments.warn_of_subnormals(optimizer, dtype, {**args.values, **args.each})
-    storages = arguments.storages(optimizer, dtype, storage)
+    storages = arguments.storages(optimizer, dtype, storage, weights)
     how |= {"master": master, "weights": weights}
     return UpdateRule(optimizer, args, dtype, storage=storages, target=platform, **how)
 

@@ -171,8 +171,13 @@ def check_matmul(matmul: str) -> str:
     return matmul
 
 
-def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, str]:
+def storages(
+    optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None, weights: str | None = None
+) -> dict[str, str]:
     """The storages of elementwise states by name. `given` is one for all of them, or a mapping for some.
+
+    Others are left out, which have the dtype of the weight, unless `weights` says how that is rounded: then they are
+    float32. In 16 bits, an average of weights or of squares would stay where it is, as the weights would.
 
     Raises TypeError for a name that is no elementwise state, ValueError for an unknown storage.
     """
@@ -186,15 +191,15 @@ def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | 
         hint = suggest(str(x), allowed) or f"it can be {', '.join(allowed)}"
         raise ValueError(f"{optimizer.name}: states of {dtype} parameters cannot be stored as {x!r}; {hint}")
 
-    if given is None:
-        return {}
     if isinstance(given, str):
         return dict.fromkeys(states, check(given))
+    given = given or {}
     for name in given:
         if name not in states:
             hint = suggest(name, states) or (f"it has {', '.join(states)}" if states else "it has none")
             raise TypeError(f"{optimizer.name} has no elementwise state '{name}'; {hint}")
-    return {name: check(x) for name, x in given.items()}
+    others = dict.fromkeys(states, "float32") if weights else {}
+    return others | {name: check(x) for name, x in given.items()}
 
 
 def stored(optimizer: Optimizer, flags: Flags, wanted: Mapping[str, str], *, small: bool) -> dict[str, str]:

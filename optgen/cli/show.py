@@ -66,7 +66,8 @@ def show(args: argparse.Namespace) -> int:
         flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, sizes(SHAPE, optimizer.last_two))
         arguments.check_dtype(args.dtype, args.master, args.weights)
         arguments.check_weights(optimizer, args.weights)
-        storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
+        named = dict(x.partition("=")[::2] for x in args.storage)
+        storage = arguments.storages(optimizer, args.dtype, named, args.weights)
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
     variant = Variant(flags, args.dtype, args.master, storage, weights=args.weights)

@@ -130,8 +130,8 @@ class Rounds:
         try:
             optimizer._update()
             has_ended = True
-        except (KeyboardInterrupt, SystemExit):
-            has_ended = optimizer._step is not None and optimizer._step.transaction.has_run
+        except BaseException:
+            has_ended = optimizer._has_updated
             raise
         finally:
             self._finish(optimizer, has_ended=has_ended)
@@ -164,11 +164,8 @@ class Rounds:
             if len(kept) > 1:
                 optimizer.earlier[p] = kept[:-1]
         counts = [len(optimizer.earlier.get(p, ())) for p in self._kept]
-        step = optimizer._step
-        if step is not None:
-            step.transaction.cancel()  # which knows from now on whether it has run
-            if counts != self._counts:
-                step.rebind()
+        if optimizer._step is not None and counts != self._counts:
+            optimizer._step.rebind()
         self._counts = counts
 
     def _finish(self, optimizer: Any, *, has_ended: bool) -> None:

@@ -55,6 +55,8 @@ class Monitor:
                 f"{self._name}: monitor() with in_backward=True: backward updates parameters one by one, and there is "
                 "no step to look at; leave one of the two out"
             )
+        if optimizer.outer is not None:
+            raise ValueError(f"{self._name}: monitor() with outer steps, which are steps of their own; leave one out")
         if any(is_flat(p) for group in optimizer.param_groups for p in group["params"]):
             raise ValueError(f"{self._name}: monitor() with {FLAT}, of which each process has a part; shard with FSDP2")
 
@@ -83,7 +85,6 @@ class Monitor:
             except BaseException:
                 self._give_back(optimizer)
                 raise
-        self._step.transaction.cancel()  # which knows from now on whether it has run
         self._step.learning = main.learning
         self._updated = {p for group in optimizer.param_groups for p in group["params"] if p.grad is not None}
         return self._step
@@ -117,21 +118,19 @@ class Monitor:
                         "parameter; call monitor() without arguments to end that"
                     )
 
-    def finish(self, optimizer: Any, phase: str | None, *, has_ended: bool) -> None:
+    def finish(self, optimizer: Any, phase: str | None) -> None:
         """After a step, or what it has raised: have the optimizer be as it was, with its new states, and tell what was
-        found in it."""
-        is_whole = has_ended
+        found in it, last of all, as what is told may raise."""
         if self._own_states is not None:
             self._give_back(optimizer)
             assert self._step is not None
-            is_whole = self._step.transaction.has_run
-            if is_whole:
+            if optimizer._has_updated:
                 optimizer._step.learning = self._step.learning
                 self._keep(optimizer)
                 self._collect(optimizer, phase)
             else:
                 self._step = None
-        if is_whole and phase in (None, *self._spec.phases[-1:]):
+        if optimizer._has_updated and phase in (None, *self._spec.phases[-1:]):
             self._count += 1
             if self._found:
                 optimizer.monitored, self._found = self._found, {}

@@ -54,6 +54,7 @@ class Stepping(Accumulating):
     _skipping: Any = None  # a Skipping, from the first step that it is asked for
     _monitor: Any = None  # a Monitor, where one is asked for
     _due: int = 0  # the number of the phase that a step goes on with
+    _has_updated: bool = False  # whether the last update was made, whatever was raised then
 
     @hooked
     def step(self: Any, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
@@ -61,7 +62,8 @@ class Stepping(Accumulating):
 
         An optimizer whose steps have phases computes each with gradients of its own: `closure` is called once for each,
         without gradients of before, and computes the loss and its gradients. The first loss is returned. RuntimeError
-        without a `closure`.
+        without a `closure`. After a closure that raised, and after methods of phases, it makes the phases that are left
+        of that step.
 
         `given` are the numbers that the spec reads as inputs of kind host, by name; `loss` among them is, unless it is
         given, what `closure` returned.
@@ -94,7 +96,7 @@ class Stepping(Accumulating):
         return bool(grads) and not any(grad.any() for grad in grads)
 
     def _step_in_phases(self: Any, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
-        """All phases of a step, each with the gradients that `closure` computes."""
+        """The phases that are left of a step, each with the gradients that `closure` computes."""
         if self.outer is not None:
             return self.outer.step(self, closure, given)
         phases, name = self.spec.phases, type(self).__name__
@@ -105,26 +107,25 @@ class Stepping(Accumulating):
                 f"computes the loss and calls backward; or {calls}"
             )
         losses = []
-        for phase in phases:
+        for phase in phases[self._due :]:
             if self._due and self._skipping is not None and self._skipping.is_left_out:
                 self._advance()
                 continue
-            self._check_due(phase)
             self.zero_grad()
             with torch.enable_grad():
                 losses.append(closure())
             self._compute_phase(phase, self._with_loss(losses[-1], given))
-        return losses[0]
+        return losses[0] if losses else None  # none if what was left is left out
 
     def _compute_phase(self, phase: str, given: Mapping[str, Any]) -> None:
         """One phase of a step, of all groups; RuntimeError if another one is due."""
-        self._check_due(phase)
-        if self._step is not None:
-            self._step.transaction.cancel()
+        due, name = self.spec.phases[self._due], type(self).__name__
+        if phase != due:
+            raise RuntimeError(f"{name}: the phase '{due}' is due, and not '{phase}'; {self._how_on(due)}")
         try:
             self._update(phase, given)
-        except (KeyboardInterrupt, SystemExit):
-            if self._step is not None and self._step.transaction.has_run:
+        except BaseException:
+            if self._has_updated:
                 self._advance()
             raise
         self._advance()
@@ -136,16 +137,20 @@ class Stepping(Accumulating):
         if not self._due:
             self._opt_called = True  # for schedulers, which else look for calls of `step`
 
-    def _check_due(self, phase: str) -> None:
-        due = self.spec.phases[self._due]
-        if phase != due:
-            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due, and not '{phase}'")
-
     def _check_whole(self, action: str) -> None:
         """RuntimeError between the phases of a step, where nobody is to do this."""
         if self._due:
             due = self.spec.phases[self._due]
-            raise RuntimeError(f"{type(self).__name__}: the phase '{due}' is due; {action} between steps")
+            raise RuntimeError(
+                f"{type(self).__name__}: the phase '{due}' is due; {action} between steps; {self._how_on(due)}"
+            )
+
+    def _how_on(self, phase: str) -> str:
+        """What errors say of how a step goes on, or is given up."""
+        return (
+            f"go on by step(closure), or by {phase}() with new gradients, or begin anew by load_state_dict() of the "
+            "model and of the optimizer"
+        )
 
     def _with_loss(self, loss: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a step is given, with the loss that a closure returned, if the spec reads it."""
@@ -166,6 +171,7 @@ class Stepping(Accumulating):
         workers: Ranks | None = None,
     ) -> None:
         """One update of all groups, or one phase of it, which all of some workers make, or none."""
+        self._has_updated = False
         if dispatch._is_in_torch_dispatch_mode:
             refuse_fake(type(self).__name__)
         if self.training_weights is not None:
@@ -186,7 +192,7 @@ class Stepping(Accumulating):
         if not on_gpu and found_inf:
             return
         step = self._current_step() if self._monitor is None else self._monitor.begin(self, phase)
-        has_ended = False
+        step.transaction.has_run = False  # until it has, also if `prepare` refuses this one
 
         def prepare() -> None:
             if on_gpu:
@@ -198,10 +204,10 @@ class Stepping(Accumulating):
         alone = updating.ranks_of(self) if self.spec.has_stages else ALONE
         try:
             updating.update(step, prepare, workers or alone)
-            has_ended = step.transaction.has_run
         finally:
+            self._has_updated = step.transaction.has_run
             if self._monitor is not None:
-                self._monitor.finish(self, phase, has_ended=has_ended)
+                self._monitor.finish(self, phase)
 
     def _gradient_factor(self: Any) -> float:
         """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
@@ -247,9 +253,11 @@ class Stepping(Accumulating):
         """Have every n-th step compute expressions over the names of the spec, as "norm(w' - w)/norm(w)", one number of
         each parameter that it updates, in its own reads of memory; without expressions, no step.
 
-        `monitored` has the last ones, by names of parameters and expressions. `to` is called with the number of the
-        step and the same, or is a SummaryWriter, whose `add_scalar` is. SpecErrors about an expression; TypeError or
-        ValueError for another argument that is wrong, and with `in_backward`.
+        Names are what the equations read: `grad` is `p.grad` times what `clip_norm` and a GradScaler make of it, and
+        `grad_norm` the norm before that limit. `monitored` has the last numbers, by names of parameters and
+        expressions. `to` is called with the number of the step and the same, or is a SummaryWriter, whose `add_scalar`
+        is; what it raises comes after the step, which is made. SpecErrors about an expression; TypeError or ValueError
+        for another argument that is wrong, and with `in_backward`.
         """
         from optgen.torch.monitoring import Monitor  # as most optimizers are not monitored
 

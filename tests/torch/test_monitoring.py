@@ -209,6 +209,35 @@ def test_what_is_refused() -> None:
     sparse.step()
     with pytest.raises(ValueError, match="one by one, and there is no step to look at"):
         optgen.torch.Lion([torch.nn.Parameter(torch.ones(2))], in_backward=True).monitor("norm(g)")
+    with pytest.raises(ValueError, match=r"SGDSNOO: monitor.* with outer steps"):
+        optgen.torch.optimizer("sgd with snoo(k=3)")([torch.nn.Parameter(torch.ones(2))]).monitor("norm(g)")
+
+
+@pytest.mark.parametrize("case", ["elementwise", "matrices", "phases", "rounds"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_is_told_may_raise(case: str, error: type[BaseException]) -> None:
+    """The step is whole then: another one follows, with the next number, and its bits are those of a twin."""
+    opt, twin = (make("elementwise" if case == "rounds" else case) for _ in range(2))
+    told: list[int] = []
+
+    def raising(number: int, found: Any) -> None:
+        told.append(number)
+        raise error("full")
+
+    opt.monitor("norm(grad)", to=raising)
+    opt.accumulate = twin.accumulate = 2 if case == "rounds" else 1
+    for k in range(4):
+        before = len(told)
+        try:
+            step(opt, k)
+        except error:
+            assert len(told) == before + 1
+        step(twin, k)
+        assert contents(opt) == contents(twin) and opt.accumulated == twin.accumulated
+        if len(told) > before:
+            assert len(opt.monitored) == len(SHAPES)
+            opt.state_dict()
+    assert told == ([1, 2] if case == "rounds" else [1, 2, 3, 4])
 
 
 def test_a_step_that_is_refused_leaves_everything() -> None:

@@ -89,8 +89,8 @@ def test_phases_are_methods_in_their_order() -> None:
         optimizer.zero_grad()
         backward(net)
         optimizer.ascend()
-        for refused in (optimizer.state_dict, optimizer.ascend, lambda: optimizer.step(lambda: backward(net))):
-            with pytest.raises(RuntimeError, match="the phase 'descend' is due"):
+        for refused in (optimizer.state_dict, optimizer.ascend):
+            with pytest.raises(RuntimeError, match=r"'descend' is due.* go on by step\(closure\), or by descend"):
                 refused()
         assert copy.deepcopy(optimizer)._due == 1
         optimizer.zero_grad()
@@ -241,6 +241,31 @@ def test_an_interrupt_behind_a_phase_leaves_the_next_one_due() -> None:
                 getattr(opt, phase)()
             assert opt._due == (phase == "ascend")
     assert all(torch.equal(p, q) for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("skip", [False, True])
+def test_after_a_closure_that_raised_the_phases_that_are_left_are_made(error: type[BaseException], skip: bool) -> None:
+    nets = network(), network()
+    stopped, whole = (SAM(net.parameters(), lr=0.05, skip_nonfinite=skip) for net in nets)
+    calls: list[int] = []
+
+    def closure(fails: int) -> torch.Tensor:
+        calls.append(fails)
+        if len(calls) == fails:
+            raise error("no batch")
+        return backward(nets[0])
+
+    for fails, due in ((2, 1), (1, 0), (3, 0)):
+        calls.clear()
+        if fails < 3:
+            with pytest.raises(error):
+                stopped.step(lambda fails=fails: closure(fails))
+        assert stopped._due == due
+        loss = stopped.step(lambda: backward(nets[0]))
+        assert stopped._due == 0 and loss > 0
+        whole.step(lambda: backward(nets[1]))
+        assert all(torch.equal(p, q) for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
 
 
 def test_an_interrupt_within_backward_leaves_no_gradient_that_was_used() -> None:

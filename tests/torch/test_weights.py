@@ -129,6 +129,35 @@ def test_sparse_gradients_move_their_rows_alone() -> None:
     assert kept[1].any() and kept[7].any() and int(kept.any(1).sum()) == 2
 
 
+@pytest.mark.parametrize("how", ["kahan", "stochastic"])
+def test_states_are_float32_unless_storage_names_them(how: str) -> None:
+    """So an average that starts as the weights follows them, as that of float32 weights does."""
+    ema = optgen.torch.optimizer("sgd with ema(decay=0.999)")
+    found = {}
+    for dtype, options in (
+        (torch.float32, {}),
+        (torch.bfloat16, {"weights": how}),
+        (torch.bfloat16, {"weights": how, "storage": {"average": "bfloat16"}}),
+    ):
+        p = Parameter(torch.ones(1000, dtype=dtype))
+        opt = ema([p], lr=1e-3, **options)
+        p.grad = torch.ones_like(p)
+        for _ in range(300):
+            opt.step()
+        (states,) = (row.states for row in opt.plan())
+        kept = opt.state[p]["average"]
+        assert {x.storage for x in states if x.name == "average"} == {str(kept.dtype).removeprefix("torch.")}
+        with opt.evaluating():
+            found[kept.dtype, dtype] = p.detach().double().mean().item()
+    exact = found.pop((torch.float32, torch.float32))
+    assert 0.95 < exact < 0.97 and abs(found.pop((torch.float32, torch.bfloat16)) - exact) < 2e-3
+    assert found.popitem() == ((torch.bfloat16, torch.bfloat16), 1.0)
+    mixed = optgen.torch.AdamW(weights(), weights=how, storage={"exp_avg": "bfloat16"})
+    steps(mixed, 1)
+    dtypes = [(kept["exp_avg"].dtype, kept["exp_avg_sq"].dtype) for kept in mixed.state.values()]
+    assert dtypes == [(torch.bfloat16, torch.float32)] * 2
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="weights: 'stochastic' or 'kahan', or None, not 'up'"):
         adam(weights(), weights="up")
