@@ -112,7 +112,7 @@ LAYERS: dict[str, list[str]] = {
         "bound",
         "host",
         "rules",
-        "owned plan",
+        "owned plan replaced",
         "carried group loading",
         "updating",
         "evaluating skipping",

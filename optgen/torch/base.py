@@ -35,6 +35,7 @@ from optgen.torch.memory import check_flat_options, has_sparse_rows
 from optgen.torch.networks import named
 from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
+from optgen.torch.replaced import check_replaced_options, note_shapes
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
@@ -76,7 +77,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
     parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
-    that `convert` made.
+    that `convert` made. `given_shapes` are the shapes of the parameters that it was given.
     """
 
     spec: ClassVar[Optimizer]
@@ -87,6 +88,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
+    given_shapes: frozenset[tuple[int, ...]] = frozenset()
     conversion: Sequence[Any] = ()
     in_backward: bool = False
     skip_nonfinite: bool = False
@@ -94,6 +96,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     donate_grads: bool = False
     plain_because: Mapping[torch.Tensor, str] = MappingProxyType({})
     _skipping: Any = None  # a Skipping, from the first step that it is asked for
+    _clip_norm: float | None = None
     _due: int = 0  # the number of the phase that a step goes on with
 
     def __init__(self, params: Any, defaults: dict[str, Any], given: Mapping[str, Any]) -> None:
@@ -134,6 +137,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         checked_limit = check_limit(limit)
         for group in getattr(self, "param_groups", ()):
             check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+            check_replaced_options(self, group["params"], clip_norm=checked_limit)
         self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
@@ -339,6 +343,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
+        note_shapes(self, group)
         warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
@@ -477,6 +482,9 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             for key, value in missing.items():
                 group.setdefault(key, value)
             following.begin(self.spec, self.spelling, group)
+        if not self.given_shapes:  # it is a copy
+            for group in self.param_groups:
+                note_shapes(self, group)
         self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)
