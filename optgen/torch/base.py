@@ -35,7 +35,7 @@ from optgen.torch.memory import check_flat_options, has_sparse_rows
 from optgen.torch.networks import named
 from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
-from optgen.torch.replaced import check_replaced_options, note_shapes
+from optgen.torch.replaced import GivenParams, check_replaced_options
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
@@ -77,7 +77,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     With `skip_nonfinite`, steps with a gradient that is infinite or NaN are left out; `skipped` is their number.
     With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None. `plain_because` says why
     parameters are `plain` that were made so at construction, and `conversion` what became of states, in an optimizer
-    that `convert` made. `given_shapes` are the shapes of the parameters that it was given.
+    that `convert` made. `given_params` has the parameters that it was given.
     """
 
     spec: ClassVar[Optimizer]
@@ -88,7 +88,6 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     saves_identity: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
-    given_shapes: frozenset[tuple[int, ...]] = frozenset()
     conversion: Sequence[Any] = ()
     in_backward: bool = False
     skip_nonfinite: bool = False
@@ -107,7 +106,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
 
     def _set_options(self, given: Mapping[str, Any]) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.owners, self.mirrors = Owners(), Mirrors()
+        self.owners, self.mirrors, self.given_params = Owners(), Mirrors(), GivenParams()
         for name in OF_ALL_GROUPS:
             setattr(self, name, given[name])
         self._forget_steps()
@@ -343,7 +342,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
         parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
-        note_shapes(self, group)
+        self.given_params.add(group["params"])
         warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
@@ -473,6 +472,7 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             self.owners = Owners(own.pop("owners", {}))
         if "mirrors" not in vars(self):
             self.mirrors = Mirrors()
+            self.given_params = GivenParams(p for group in own["param_groups"] for p in group["params"])
         super().__setstate__(own)
         self._choose_scaling()
         self._forget_steps()
@@ -482,9 +482,6 @@ class SpecOptimizer(Evaluating, torch.optim.Optimizer, metaclass=SpecClass):
             for key, value in missing.items():
                 group.setdefault(key, value)
             following.begin(self.spec, self.spelling, group)
-        if not self.given_shapes:  # it is a copy
-            for group in self.param_groups:
-                note_shapes(self, group)
         self._mark(self.param_groups)
         if self._backward is not None:
             self._backward.follow(self.param_groups)

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
 from optgen.torch.memory import is_elementwise
 from optgen.torch.rules import Owner
 
-REPLACED = "a flat tensor in place of parameters of other shapes, as DeepSpeed's ZeRO has them"
 
+class GivenParams:
+    """The parameters that an optimizer was given, and the shapes that they had then.
 
-def note_shapes(optimizer: Owner, group: Mapping[str, Any]) -> None:
-    """Have an optimizer know the shapes of the parameters of a group that it is given."""
-    optimizer.given_shapes = optimizer.given_shapes.union(map(_shape, group["params"]))
+    They are known by their ids, as `torch.utils.swap_tensors` refuses what weak references are to.
+    """
+
+    def __init__(self, params: Iterable[torch.Tensor] = ()) -> None:
+        self._ids: set[int] = set()
+        self._shapes: set[torch.Size] = set()
+        self.add(params)
+
+    def add(self, params: Iterable[torch.Tensor]) -> None:
+        """Parameters that are put into a group by `add_param_group`."""
+        for p in params:
+            self._ids.add(id(p))
+            if not is_lazy(p):
+                self._shapes.add(p.shape)
+
+    def has(self, param: torch.Tensor) -> bool:
+        """Whether this very tensor, or one of its shape, is among them."""
+        return id(param) in self._ids or param.shape in self._shapes
 
 
 def is_replaced(optimizer: Owner, param: torch.Tensor) -> bool:
-    """Whether a parameter has one axis, and no parameter that the optimizer was given has its shape."""
-    return param.ndim == 1 and _shape(param) not in optimizer.given_shapes
+    """Whether a parameter has one axis, and the optimizer was given neither it nor one of its shape."""
+    return param.ndim == 1 and not optimizer.given_params.has(param)
 
 
 def check_replaced(optimizer: Owner, rule: UpdateRule, params: Sequence[torch.Tensor]) -> None:
@@ -31,8 +47,8 @@ def check_replaced(optimizer: Owner, rule: UpdateRule, params: Sequence[torch.Te
     for p in params:
         if is_replaced(optimizer, p) and not is_elementwise(rule, p):
             raise ValueError(
-                f"{optimizer.describe(p)}: {REPLACED}, and {rule.spec.name} does not update each element for itself; "
-                "set the stage of ZeRO to 0, or shard the model with FSDP2, torch.distributed.fsdp.fully_shard"
+                f"{optimizer.describe(p)}: {_described(p)}, and {rule.spec.name} does not update each element for "
+                "itself; set the stage of ZeRO to 0, or shard the model with FSDP2, torch.distributed.fsdp.fully_shard"
             )
 
 
@@ -43,7 +59,7 @@ def check_replaced_options(optimizer: Owner, params: Iterable[torch.Tensor], *, 
     for p in params if asked else ():
         if is_replaced(optimizer, p):
             raise ValueError(
-                f"{optimizer.describe(p)}: {asked[0]} with {REPLACED}, of whose gradient each process has a part; "
+                f"{optimizer.describe(p)}: {asked[0]} with {_described(p)}, of whose gradient each process has a part; "
                 "leave it out, and have DeepSpeed do this (`gradient_clipping` in its configuration)"
             )
 
@@ -52,9 +68,11 @@ def refuse_evaluation(optimizer: Owner, param: torch.Tensor) -> None:
     """ValueError for a flat tensor, as the module that is evaluated has other tensors."""
     if is_replaced(optimizer, param):
         raise ValueError(
-            f"{optimizer.describe(param)}: {REPLACED}: the module has other tensors, which eval() would not change"
+            f"{optimizer.describe(param)}: {_described(param)}: the module has other "
+            "tensors, which eval() would not change"
         )
 
 
-def _shape(param: torch.Tensor) -> tuple[int, ...]:
-    return tuple(param.shape)
+def _described(param: torch.Tensor) -> str:
+    size = param.numel()
+    return f"a flat tensor of {size} elements in place of parameters of other shapes, as DeepSpeed's ZeRO has them"

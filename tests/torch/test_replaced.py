@@ -47,7 +47,9 @@ def test_specs_that_read_shapes_or_sums_refuse_it(spec: str) -> None:
     (p,) = optimizer.param_groups[0]["params"]
     before = p.detach().clone()
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"parameter 0 of group 0, of shape \(4704,\): a flat tensor in place of"):
+        with pytest.raises(
+            ValueError, match=r"parameter 0 of group 0, of shape \(4704,\): a flat tensor of 4704 elements in"
+        ):
             optimizer.step()
         optimizer.load_state_dict(optimizer.state_dict())
     assert torch.equal(p, before)
@@ -64,7 +66,7 @@ def test_what_is_about_all_gradients_or_the_module_is_refused() -> None:
     optimizer.step()
     with pytest.raises(ValueError, match="which eval"):
         optimizer.eval()
-    with pytest.raises(ValueError, match=r"clip_norm=1\.0 with a flat tensor"):
+    with pytest.raises(ValueError, match=r"clip_norm=1\.0 with a flat tensor of"):
         optimizer.clip_norm = 1.0
     assert optimizer.clip_norm is None
 
