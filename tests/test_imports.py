@@ -112,7 +112,7 @@ LAYERS: dict[str, list[str]] = {
         "bound",
         "host",
         "rules",
-        "foreign owned plan",
+        "foreign owned plan replaced",
         "binding carried loading",
         "group",
         "updating",

@@ -28,6 +28,7 @@ from optgen.torch.memory import check_flat_options, has_sparse_rows
 from optgen.torch.networks import named
 from optgen.torch.owned import as_saved
 from optgen.torch.owners import Owners
+from optgen.torch.replaced import GivenParams, check_replaced_options
 from optgen.torch.rules import check_donation, warn_of_sharing
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, Spelling, checked, checked_seed, describe_param
 from optgen.torch.state import StateKeys, forget_unused
@@ -70,6 +71,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
     the memory of gradients, and sets `p.grad` to None. `plain_because` says why parameters are `plain` that were made
     so at construction, and `conversion` what became of states, in an optimizer that `convert` made. `outer_step` is
     the spec's, and `workers` the process group that it averages weights over (None: all processes).
+    `given_params` has the parameters that it was given.
     """
 
     spec: ClassVar[Optimizer]
@@ -95,7 +97,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
 
     def _set_options(self, given: Mapping[str, Any]) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.owners, self.mirrors = Owners(), Mirrors()
+        self.owners, self.mirrors, self.given_params = Owners(), Mirrors(), GivenParams()
         for name in OF_ALL_GROUPS:
             if ARGUMENTS[name][0] is False and given[name] not in (True, False):
                 raise ValueError(f"{name}: True or False, not {given[name]!r}")
@@ -128,6 +130,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         checked_limit = check_limit(limit)
         for group in getattr(self, "param_groups", ()):
             check_flat_options(type(self).__name__, group["params"], in_backward=False, clip_norm=checked_limit)
+            check_replaced_options(self, group["params"], clip_norm=checked_limit)
         self._clip_norm = checked_limit
 
     def _forget_steps(self) -> None:
@@ -171,6 +174,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
+        self.given_params.add(group["params"])
         warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
@@ -312,6 +316,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
             self.owners = Owners(own.pop("owners", {}))
         if "mirrors" not in vars(self):
             self.mirrors = Mirrors()
+            self.given_params = GivenParams(p for group in own["param_groups"] for p in group["params"])
         super().__setstate__(own)
         self._choose_scaling()
         self._forget_steps()

@@ -15,6 +15,7 @@ from optgen.torch.host import HostTensors, is_on_host, parts
 from optgen.torch.memory import check_flat, check_layout, is_flat, sharding_of
 from optgen.torch.owned import OwnedTensors
 from optgen.torch.owners import is_owned
+from optgen.torch.replaced import check_replaced
 from optgen.torch.rules import Owner, blocks_by_row, decode_states, decode_uncoded, load
 from optgen.torch.spelling import naming
 from optgen.torch.values import GroupValues
@@ -128,6 +129,7 @@ class Binder:
         for p in filter(is_flat, params):
             with naming([p], self._optimizer.describe):
                 check_flat(rule, p)
+        check_replaced(self._optimizer, rule, params)
 
     def _bind_owned(self, rule: UpdateRule, params: list[torch.Tensor]) -> OwnedTensors:
         optimizer = self._optimizer

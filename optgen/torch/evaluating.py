@@ -22,6 +22,7 @@ from optgen.torch.forms import count_of
 from optgen.torch.memory import box_of, is_here, local_tensor, sharding_of
 from optgen.torch.owned import states_in_shards, take_whole
 from optgen.torch.owners import ShardGroup, Traveller, from_owners, is_owned, to_owners
+from optgen.torch.replaced import refuse_evaluation
 from optgen.torch.rules import Owner, blocks_by_row, dtype_of, load
 from optgen.torch.spelling import naming
 from optgen.torch.state import STEP, StateKeys
@@ -180,8 +181,9 @@ class _Found:
         return count_of(kept[STEP], STEP) if STEP in kept else int(self._keys.is_started(kept))
 
     def _check(self, param: torch.Tensor) -> None:
+        optimizer = self._optimizer
+        refuse_evaluation(optimizer, param)
         if not is_here(param):
-            optimizer = self._optimizer
             raise ValueError(f"{optimizer.describe(param)} has no memory; bring it back before eval()")
 
     def _rule(self, like: torch.Tensor, values: GroupValues) -> UpdateRule:

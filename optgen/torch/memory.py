@@ -362,14 +362,15 @@ def is_flat(param: torch.Tensor) -> bool:
 
 def check_flat(rule: UpdateRule, param: torch.Tensor) -> None:
     """ValueError for a parameter of FSDP1, `params[0]`, if its update is not the same for each element alone."""
-    if is_flat(param) and not _is_elementwise(rule, param):
+    if is_flat(param) and not is_elementwise(rule, param):
         raise ValueError(
             f"params[0]: {FLAT}, which has lost the shapes of what it is made of, and {rule.spec.name} does not update "
             "each element for itself; shard the model with FSDP2, torch.distributed.fsdp.fully_shard"
         )
 
 
-def _is_elementwise(rule: UpdateRule, param: torch.Tensor) -> bool:
+def is_elementwise(rule: UpdateRule, param: torch.Tensor) -> bool:
+    """Whether each element of a parameter is updated for itself, whatever its place."""
     return not _reads_shapes(rule.spec) and rule.cut(tuple(param.shape)) == "anywhere"
 
 

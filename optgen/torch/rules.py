@@ -50,6 +50,7 @@ class Owner(Protocol):
     gpu_scaler: GpuScaler
     owners: Owners
     mirrors: Mirrors
+    given_params: Any
     state: Any
     defaults: dict[str, Any]
     param_groups: list[dict[str, Any]]

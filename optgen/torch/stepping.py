@@ -47,7 +47,7 @@ class Stepping(Accumulating):
     skipped: int = 0
     monitored: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     outer: Any = None
-    _clip_norm: float | None
+    _clip_norm: float | None = None
     _step: GroupStep | None
     _backward: BackwardUpdates | None
     _state_dicts: list[dict[str, Any]]
