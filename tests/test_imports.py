@@ -105,7 +105,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.torch": [
         "requirement features networks spelling",
         "memory following",
-        "values",
+        "checksums values",
         "forms hooks owners grouping",
         "codes",
         "state",

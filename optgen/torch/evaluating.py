@@ -18,6 +18,7 @@ from optgen.expressions import Call, walk
 from optgen.model import Optimizer
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
+from optgen.torch.checksums import checksum
 from optgen.torch.forms import count_of
 from optgen.torch.memory import box_of, is_here, local_tensor, sharding_of
 from optgen.torch.owned import states_in_shards, take_whole
@@ -63,8 +64,9 @@ class Evaluating:
     def train(self: Any) -> None:
         """Have parameters hold the weights that are trained, bit for bit; nothing if they do.
 
-        A parameter that somebody has written since `eval`, as `model.load_state_dict` does, keeps that. One that was
-        moved or got another dtype gets the trained weights where it is now. RuntimeError if one has no memory.
+        A parameter that somebody has written since `eval`, as `model.load_state_dict` does, keeps that, also if it was
+        through `.data`. One that was moved or got another dtype gets the trained weights where it is now. RuntimeError
+        if one has no memory.
         """
         if self.training_weights is not None:
             self.training_weights.restore(self)
@@ -83,24 +85,30 @@ class Evaluating:
 
 
 class Kept(NamedTuple):
-    """What a parameter held in training, and the version that it has as long as nobody else has written it."""
+    """What a parameter held in training, and what it has as long as nobody else has written it: the version, and the
+    checksum of the weight that it is evaluated with, as `.data` does not share the version."""
 
     weight: torch.Tensor
     version: int
+    evaluated: int | None  # which of a parameter without memory is not known
 
 
 class TrainingWeights:
     """The weights that are trained, of parameters that hold others."""
 
     def __init__(self, weights: Mapping[torch.Tensor, torch.Tensor] | None = None) -> None:
-        self._kept = {p: Kept(weight, local_tensor(p)._version) for p, weight in (weights or {}).items()}
+        self._kept = {
+            p: Kept(weight, local_tensor(p)._version, checksum(p) if is_here(p) else None)
+            for p, weight in (weights or {}).items()
+        }
 
     def exchange(self, param: torch.Tensor, new: torch.Tensor) -> None:
         """Have a parameter hold another weight, and keep what it held."""
         local = local_tensor(param).detach()
-        self._kept[param] = Kept(local.clone(memory_format=torch.preserve_format), local._version)
+        kept = Kept(local.clone(memory_format=torch.preserve_format), local._version, checksum(new))
+        self._kept[param] = kept
         local.copy_(new)
-        self._kept[param] = Kept(self._kept[param].weight, local._version)
+        self._kept[param] = kept._replace(version=local._version)
 
     def by_param(self) -> dict[torch.Tensor, torch.Tensor]:
         """What `train` would bring back, by parameters."""
@@ -120,9 +128,14 @@ class TrainingWeights:
 
 
 def _is_as_left(param: torch.Tensor, kept: Kept) -> bool:
-    """Whether nobody has written a parameter. One that was moved is another tensor of the same version."""
+    """Whether nobody has written a parameter. One that was moved is another tensor of the same version; the bits of one
+    that has another dtype now, or no memory, do not tell."""
     local = local_tensor(param)
-    return local._version == kept.version and local.shape == kept.weight.shape
+    if local._version != kept.version or local.shape != kept.weight.shape:
+        return False
+    if local.dtype != kept.weight.dtype or kept.evaluated is None or not is_here(param):
+        return True
+    return checksum(param) == kept.evaluated
 
 
 def warn_of_saving(optimizer: Owner) -> None:

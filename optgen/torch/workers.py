@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from optgen.expressions import Expr, Number
 from optgen.outer import INNER, OUTER, OuterStep
+from optgen.torch.checksums import checksum
 from optgen.torch.forms import SCALE, count_of
 from optgen.torch.memory import as_pairs, local_tensor, sharding_of
 from optgen.torch.state import MASTER, STEP
@@ -156,7 +157,7 @@ class OuterSteps:
         if sharding_of(p) is not None:
             return []
         kept, keys = optimizer.state[p], [optimizer.state_keys.key_of(name) for name in self._states]
-        return [(key, _checksum(kept[key])) for name in keys for key in (name, name + SCALE) if key in kept]
+        return [(key, checksum(kept[key])) for name in keys for key in (name, name + SCALE) if key in kept]
 
 
 def outer_of(optimizer: Any) -> OuterSteps | None:
@@ -213,13 +214,6 @@ def _average(weights: Sequence[torch.Tensor], group: Any) -> None:
         together /= dist.get_world_size(group)
         for x, mean in zip(some, torch.split(together, [x.numel() for x in some]), strict=True):
             x.copy_(mean.view(x.shape))
-
-
-def _checksum(x: torch.Tensor) -> int:
-    """The sum of the bits of a tensor, as whole numbers modulo 2^64."""
-    local = as_pairs(local_tensor(x).detach()).contiguous()
-    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[local.element_size()]
-    return int(local.view(whole).sum(dtype=torch.int64)) % 2**64
 
 
 def _count(optimizer: Any, p: torch.Tensor) -> int:

@@ -18,6 +18,7 @@ import optgen
 import optgen.torch
 from optgen import api, specfiles
 from optgen.torch.base import SpecOptimizer
+from optgen.torch.checksums import checksum
 from tests.torch.params import numbers, params_of, step
 
 Tensor = torch.Tensor
@@ -200,24 +201,70 @@ def test_what_is_refused_in_evaluation() -> None:
     assert within.state[p]["step"] == 2
 
 
-def test_parameters_that_change_in_evaluation() -> None:
-    """What was moved comes back where it is now; what was written stays, and so does what was added."""
+@pytest.mark.parametrize("is_pickled", [False, True])
+def test_parameters_that_change_in_evaluation(is_pickled: bool) -> None:
+    """What was moved comes back where it is now; what was written stays, through `.data` too, and so does what was
+    added."""
     opt = make("adam with ema", torch.float32)
     before, params = contents(opt), params_of(opt)
     opt.eval()
     params[0].data = params[0].data.double()
     with torch.no_grad():
         params[2].fill_(7.0)
+    params[3].data = params[3].data.clone()
+    params[4].data[1, 2] *= -1
+    params[5].data = torch.tensor(2.0)
+    written = params[4].detach().clone()
     opt.add_param_group({"params": [torch.nn.Parameter(torch.ones(2))]})
+    opt = pickle.loads(pickle.dumps(opt)) if is_pickled else opt
+    params = params_of(opt)
     opt.train()
     assert params[0].dtype == torch.float64 and params[0].float().equal(before[0])
     assert (params[2] == 7).all() and params[3].equal(before[3])
+    assert params[4].equal(written) and params[5] == 2
     step(opt)
     opt.eval()
     params[3].untyped_storage().resize_(0)
     with pytest.raises(RuntimeError, match=r"parameter 3 of group 0.* has no memory"):
         opt.train()
     assert opt.training_weights is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 5), st.integers(1, 3 * 300_000), st.integers(0, 2**31), st.booleans())
+def test_checksums_tell_bits_and_places(kind: int, size: int, seed: int, moves: bool) -> None:
+    dtype = (torch.float32, torch.bfloat16, torch.float64, torch.complex64, torch.uint8, torch.float16)[kind]
+    x = (100 * torch.rand(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)).to(dtype)
+    y, k = x.clone(), seed % size
+    assert checksum(x) == checksum(y) == checksum(torch.stack([y, y], 1)[:, 1])
+    if moves:
+        y = y.roll(k)
+    else:
+        y.view(torch.uint8)[k] ^= 1 << seed % 8
+    assert (checksum(x) == checksum(y)) == all(map(torch.equal, (x.view(torch.uint8),), (y.view(torch.uint8),)))
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_modes_change_where_autograd_does_not_look(mode: Any) -> None:
+    for name in ("adam with ema", "schedulefree_adamw"):
+        opt = make(name)
+        before = contents(opt)
+        with mode():
+            opt.eval()
+        assert not same_bits(contents(opt), before)
+        with mode():
+            opt.train()
+        assert same_bits(contents(opt), before)
+        with mode(), opt.evaluating():
+            assert not same_bits(contents(opt), before)
+        params_of(opt)[0].square().sum().backward()
+        opt.step()
+        with mode():
+            opt.eval()
+        with torch.no_grad():
+            params_of(opt)[0].fill_(7.0)
+        opt.train()
+        assert (params_of(opt)[0] == 7).all()
 
 
 def test_a_model_that_is_loaded_in_evaluation_goes_on_from_what_was_loaded() -> None:
