@@ -142,7 +142,7 @@ class Rounds:
         self._taken = set(params)
         for p in params:
             kept = self._kept.setdefault(p, [])
-            kept.append(_own(p.grad.detach()))
+            kept.append(_own(p.grad))
             if len({x.layout for x in kept}) > 1:
                 kept[:] = [x.to_dense() for x in kept]
             elif kept[0].layout != torch.strided:
@@ -191,7 +191,7 @@ def _own(grad: torch.Tensor) -> torch.Tensor:
     """A gradient, copied where it is a part of other memory, as of a bucket that DistributedDataParallel fills anew."""
     local = local_tensor(grad)
     is_part = local.layout == torch.strided and local.untyped_storage().nbytes() != local.nbytes
-    return grad.clone() if is_part else grad
+    return grad.detach().clone() if is_part or local._is_view() else grad.detach()
 
 
 def sums(optimizer: Owner) -> Iterator[torch.Tensor]:

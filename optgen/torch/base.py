@@ -325,6 +325,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         for group in self.param_groups:
             for key, value in missing.items():
                 group.setdefault(key, value)
+            following.relink(self.spec, self.spelling, group)
             following.begin(self.spec, self.spelling, group)
         self._mark(self.param_groups)
         if self._backward is not None:

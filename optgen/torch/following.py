@@ -33,6 +33,15 @@ def begin(spec: Optimizer, spelling: Spelling, group: dict[str, Any]) -> None:
         )
 
 
+def relink(spec: Optimizer, spelling: Spelling, group: dict[str, Any]) -> None:
+    """Have a group that was loaded hold the very numbers that its rates were at the last look, where they are equal: a
+    file keeps no identities, by which a rate that was set is told."""
+    for name in spec.following:
+        key, entry = spelling.key_of(name), group.get(FOLLOWING, {}).get(name)
+        if entry and isinstance(group[key], float) and group[key] == entry[0]:
+            group[key] = entry[0]
+
+
 def follow(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
     """Have the rates of a group follow, if `lr` is not what it was at the last look.
 

@@ -68,12 +68,12 @@ class Link:
 
     def fetch(self, pairs: Pairs) -> Callable[[], None]:
         """Copy to the host; what is returned waits until that is done."""
-        _copy(pairs)
+        _copy(pairs, non_blocking=False)  # a device may promise nothing else
         return _at_once
 
     def send(self, pairs: Pairs) -> None:
         """Copy to the device, before what it computes next."""
-        _copy(pairs)
+        _copy(pairs, non_blocking=False)
 
 
 class CudaLink(Link):
@@ -90,7 +90,7 @@ class CudaLink(Link):
     def fetch(self, pairs: Pairs) -> Callable[[], None]:
         self._down.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self._down):
-            _copy(pairs)
+            _copy(pairs, non_blocking=True)
         done: torch.cuda.Event = self._down.record_event()
         return done.synchronize
 
@@ -98,7 +98,7 @@ class CudaLink(Link):
         current = torch.cuda.current_stream(self.device)
         self._up.wait_stream(current)  # which may still read the parameters
         with torch.cuda.stream(self._up):
-            _copy(pairs)
+            _copy(pairs, non_blocking=True)
         current.wait_stream(self._up)
 
 
@@ -106,10 +106,10 @@ def _at_once() -> None:
     """There is nothing to wait for."""
 
 
-def _copy(pairs: Pairs) -> None:
+def _copy(pairs: Pairs, *, non_blocking: bool) -> None:
     with torch.no_grad():
         for to, values in pairs:
-            to.copy_(values, non_blocking=True)
+            to.copy_(values, non_blocking=non_blocking)
 
 
 class Mirrors:
@@ -151,8 +151,8 @@ def _is_alike(mirror: torch.Tensor, param: torch.Tensor) -> bool:
 class HostTensors:
     """A step of a rule over parameters on a device, in the memory of the host, with the interface of `BoundTensors`.
 
-    `prepare` has the gradients come, and the parameters that somebody has written since the last step. `attempt` and
-    `run` wait for them. After `run`, the parameters go back, before what the device computes next.
+    `prepare` has the parameters and their gradients come. `attempt` and `run` wait for them. After `run`, the
+    parameters go back, before what the device computes next.
     """
 
     is_capturable = False
@@ -172,7 +172,6 @@ class HostTensors:
         self.params, self._link = params, mirrors.link(params[0].device)
         self._mirrors = [mirrors.of(p) for p in params]
         self._gradients: list[torch.Tensor | None] = [None] * len(params)
-        self._versions: list[int | None] = [None] * len(params)
         self._wait: Callable[[], None] = _at_once
         named = dict(zip(map(id, self._mirrors), params, strict=True))
         self._gradients_to_come()  # so that there are some to bind
@@ -213,16 +212,14 @@ class HostTensors:
         self._bound.set(values, gradient_factor)
 
     def prepare(self, phase: str | None, given: Mapping[str, float]) -> None:
-        """Have gradients and parameters come, for `run`; errors are those of `BoundTensors.prepare`."""
+        """Have parameters and gradients come, for `run`; errors are those of `BoundTensors.prepare`."""
         self._fetch()
         self._bound.prepare(phase, given)
 
     def _fetch(self) -> None:
+        # Parameters come each time, as nothing tells whether somebody has written one through `p.data`.
         pairs = self._gradients_to_come()
-        for k, (p, mirror) in enumerate(zip(self.params, self._mirrors, strict=True)):
-            if p._version != self._versions[k]:
-                pairs.append((mirror, p.detach()))
-                self._versions[k] = p._version
+        pairs += [(mirror, p.detach()) for p, mirror in zip(self.params, self._mirrors, strict=True)]
         self._wait = self._link.fetch(pairs)
 
     def _gradients_to_come(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -259,4 +256,3 @@ class HostTensors:
         finally:  # an interrupt is raised behind the native call, which is whole
             pairs = [(p, m) for p, m in zip(self.params, self._mirrors, strict=True) if m.grad is not None]
             self._link.send(pairs)
-            self._versions = [p._version for p in self.params]

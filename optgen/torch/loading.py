@@ -17,6 +17,7 @@ from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.features import with_huge_pages
+from optgen.torch.following import relink
 from optgen.torch.foreign import converted
 from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
 from optgen.torch.host import HOST, check_on_host
@@ -190,6 +191,8 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     params = _numbered(groups, saved)
     silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if SPEC not in new]
     check_specs(optimizer, saved)
+    for group in saved:
+        relink(optimizer.spec, optimizer.spelling, group)
     check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     on_host = {p for group in groups if options_of(group).on_host for p in group["params"]}

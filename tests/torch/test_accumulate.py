@@ -203,3 +203,14 @@ def test_what_is_refused() -> None:
     opt.flush()
     opt.accumulate = 3
     assert opt.state[p]["step"] == 1
+
+
+def test_gradients_that_are_views_of_memory_that_is_filled_anew() -> None:
+    """As a bucket of DistributedDataParallel that has one parameter."""
+    p, bucket = torch.nn.Parameter(torch.zeros(3)), torch.zeros(3)
+    opt = optgen.torch.SGD([p], lr=1.0, accumulate=2)
+    for k in (1.0, 10.0):
+        bucket.fill_(k)
+        p.grad = bucket.view(3)
+        opt.step()
+    assert p.tolist() == [-11.0] * 3

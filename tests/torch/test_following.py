@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 
 import pytest
@@ -123,6 +124,26 @@ def test_a_rate_of_0_is_followed_by_none() -> None:
     assert moved(own, opt) == [0.2, 0.1]
     with pytest.raises(ValueError, match="'slow_lr' must not be negative"):
         TwoRates(own, slow_lr=-0.1)
+
+
+@pytest.mark.parametrize("how", ["state_dict", "pickle", "deepcopy"])
+def test_a_schedule_between_the_last_step_and_the_file(how: str) -> None:
+    own = params()
+    opt = TwoRates(own, lr=0.2, slow_lr=0.1)
+    assert moved(own, opt) == [0.2, 0.1]
+    opt.param_groups[0]["lr"] = 0.1
+    if how == "state_dict":
+        file = io.BytesIO()
+        torch.save(opt.state_dict(), file)
+        file.seek(0)
+        other = TwoRates(own, lr=7.0, slow_lr=1.0)
+        other.load_state_dict(torch.load(file))
+    else:
+        other = pickle.loads(pickle.dumps(opt)) if how == "pickle" else copy.deepcopy(opt)
+        own = [p for group in other.param_groups for p in group["params"]]
+        for p in own:
+            p.grad = torch.ones_like(p)
+    assert moved(own, other) == [0.1, 0.05]
 
 
 @pytest.mark.parametrize("how", ["state_dict", "pickle", "deepcopy"])
