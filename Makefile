@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test test-quick lint types stress arm torch-versions mutants bench gpu format clean
+.PHONY: help setup train test test-quick lint types stress users arm torch-versions mutants bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
 	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
 	@echo "make stress   run the long tests"
+	@echo "make users    run the snippets of docs/pytorch.md with transformers, accelerate, Lightning, peft and DeepSpeed"
 	@echo "make arm      run the kernels of all specs on an emulated 64-bit Arm"
 	@echo "make torch-versions VERSIONS='2.6.0 2.14.1'   run the tests of optgen.torch with each of these versions of PyTorch"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices (a minute"
@@ -78,6 +79,21 @@ types: $(READY)
 stress: $(READY)
 	$(PYTEST) -m stress
 	$(PYTEST) --on-gpu -m '' $(ALL_ON_GPU)
+	$(MAKE) users
+
+# The libraries of the extra `users` lie in an environment of their own, which finds PyTorch and all else in $(VENV).
+# The interpreter is that of $(VENV), beside which MPI's libraries are looked for.
+SITE := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+users: $(READY) .users/.ready
+	PYTHONPATH=$$(.users/bin/python $(SITE)) $(BIN)/python -m pytest -q -rs -m stress tests/torch/users
+
+.users/.ready: pyproject.toml | $(READY)
+	@test -x $(@D)/bin/python || { echo "making $(@D)"; $(BIN)/python -m venv $(@D); }
+	@$(BIN)/python $(SITE) > $$($(@D)/bin/python $(SITE))/base.pth
+	@echo "installing libraries that use optgen.torch into $(@D) (once)"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat \
+	  --editable '.[users]' torch==2.13.0
+	@touch $@
 
 # This machine's interpreter writes the bits of every spec, and kernels that the emulated machine compiles and runs must
 # give the same ones. What is left out there: qemu 7.2 aborts where a process of several threads forks, and it does not
