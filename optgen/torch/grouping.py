@@ -17,13 +17,21 @@ Entry = tuple[str, torch.Tensor] | torch.Tensor
 """A parameter, with its name or without."""
 
 
-def grouped(params: Any, rules: Any, no_decay: Any, spelling: Spelling, defaults: Mapping[str, Any]) -> Any:
+def grouped(
+    params: Any,
+    rules: Any,
+    no_decay: Any,
+    spelling: Spelling,
+    defaults: Mapping[str, Any],
+    *,
+    before_groups: bool = False,
+) -> list[Group]:
     """Parameters, as an optimizer takes them, in groups with the settings of the rules that are for them.
 
     `rules` are pairs of a pattern and a dict, as `by_name.settings` has them, and `no_decay` is a pattern of what has a
     weight decay of 0; either may be None. Settings are keys of groups, or the spec's names of params. The own keys of a
-    group that is given count before the rules. Groups are in the order in which their first parameters come. `defaults`
-    are the values of keys that no rule sets.
+    group that is given count before the rules, or after them with `before_groups`. Groups are in the order in which
+    their first parameters come. `defaults` are the values of keys that neither sets.
 
     TypeError or ValueError for rules that are none, that are for no parameter, or set what an optimizer has not.
     """
@@ -36,10 +44,14 @@ def grouped(params: Any, rules: Any, no_decay: Any, spelling: Spelling, defaults
         each = [own | more for own, more in zip(each, decays, strict=True)]
     if rules is not None:
         more = by_name.settings(rules, named)
-        each = [own | _spelt(new, spelling, defaults) for own, new in zip(each, more, strict=True)]
+        each = [
+            own | _spelt(new, spelling, {**defaults, **group})
+            for own, new, (group, _) in zip(each, more, entries, strict=True)
+        ]
     found: dict[Hashable, Group] = {}
     for (group, entry), settings in zip(entries, each, strict=True):
-        own = {**settings, **{key: x for key, x in group.items() if key != "params"}}
+        keys = {key: x for key, x in group.items() if key != "params"}
+        own = {**keys, **settings} if before_groups else {**settings, **keys}
         key = tuple((name, _hashable(x)) for name, x in sorted(own.items()))
         found.setdefault(key, {"params": [], **own})["params"].append(entry)
     return list(found.values())
