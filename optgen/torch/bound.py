@@ -17,9 +17,10 @@ from optgen.execute.steps.step import BoundStep
 from optgen.ir import COMPENSATION
 from optgen.torch import state as states
 from optgen.torch.forms import GpuScalars, OtherShapeError, PythonCounts, Scalars, count_of, shown
+from optgen.torch.halves import MASTER
 from optgen.torch.memory import ParamMemory, box_of, fits, local_tensor, row_sparse, sharding_of
 from optgen.torch.spelling import naming
-from optgen.torch.state import MASTER, STEP, StateKeys
+from optgen.torch.state import STEP, StateKeys
 from optgen.torch.values import same_objects
 
 

@@ -12,10 +12,13 @@ import torch
 from optgen.averages import Average, States, starts_as_weight, states_of
 from optgen.model import Kind, StateDecl
 from optgen.shapes import sizes
+from optgen.torch.bound import kernel_of
 from optgen.torch.forms import count_of
+from optgen.torch.halves import MASTER
+from optgen.torch.memory import ParamMemory
 from optgen.torch.rules import Owner, load
 from optgen.torch.spelling import naming
-from optgen.torch.state import MASTER, STEP, StateKeys
+from optgen.torch.state import STEP, StateKeys
 from optgen.torch.values import GroupValues
 
 Kept = dict[str, Any]
@@ -67,6 +70,13 @@ class GroupSide:
             numbers = {**rule.values, **sizes(tuple(p.shape), spec.last_two)}
             self._states[key] = states_of(spec, flags, numbers)
         return Side(self._states[key], optimizer.state_keys, values.flips_gradient)
+
+    def coded(self, p: torch.Tensor) -> dict[str, tuple[str, int | None]]:
+        """The storage of those states of a parameter that are codes, by their keys, and the elements of a block."""
+        optimizer, values = self.optimizer, self.values
+        rule = load(optimizer, p, values.arguments, values.options, dtype="float32", blocks="long")
+        buffers = kernel_of(rule, ParamMemory(p)).states.values()
+        return {optimizer.state_keys.key_of(b.name): (b.storage, b.scales.block) for b in buffers if b.is_quantized}
 
     def with_updates(self, p: torch.Tensor, kept: Mapping[str, Any]) -> Side:
         """One of the parameters, with as many updates as its states say."""
@@ -138,14 +148,16 @@ def _difference(new: Average, old: Average, *, is_same: bool) -> tuple[bool, boo
 class Carried:
     """The states that a parameter gets under the new optimizer, by their keys there, and `words` of what each was made.
 
-    `used` are the old ones that were made use of; `count` is the number of updates that it has. All states start anew
-    if that is 0, `because` of the new one of this key, or as no old one is of use.
+    `used` are the old ones that were made use of, and `same` those that new ones are, unchanged, by the new keys;
+    `count` is the number of updates that it has. All states start anew if that is 0, `because` of the new one of this
+    key, or as no old one is of use.
     """
 
     count: int = 0
     kept: Kept = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    same: dict[str, str] = field(default_factory=dict)
     because: str = ""
 
 
@@ -163,6 +175,8 @@ def carry(p: torch.Tensor, old: Side, new: Side, kept: Kept) -> Carried:
         if source is not None:
             found.kept[key], found.words[key] = source.made(kept[source.key]), str(source)
             found.used.add(source.key)
+            if found.kept[key] is kept[source.key]:
+                found.same[key] = source.key
         elif state.name in numbers:
             dtype = new.keys.scalar_dtype({}) if state.name in new.keys.numbers else torch.float64
             found.kept[key] = torch.tensor(numbers[state.name], dtype=dtype)

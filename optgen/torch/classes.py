@@ -17,11 +17,12 @@ from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
+from optgen.torch.halves import MASTER
 from optgen.torch.loading import SPEC
 from optgen.torch.networks import PATTERNS, PLAIN, has_plain, split
 from optgen.torch.rules import check_rules
 from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, Spelling, arguments_of, describe, of_spec, python_name
-from optgen.torch.state import MASTER, StateKeys
+from optgen.torch.state import StateKeys
 from optgen.torch.torch_classes import Arguments, TorchClass
 
 # ---------------------------------------------------------------- of specs

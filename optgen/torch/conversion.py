@@ -7,23 +7,23 @@ import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import torch
 
+from optgen.ir import COMPENSATION
 from optgen.model import Optimizer
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.carried import Carried, GroupSide, Kept, carry
 from optgen.torch.classes import optimizer as class_of
 from optgen.torch.classes import replace
-from optgen.torch.following import FOLLOWING
 from optgen.torch.forms import SCALE
-from optgen.torch.loading import SPEC
+from optgen.torch.halves import MASTER, carry_weight
 from optgen.torch.owned import as_saved
+from optgen.torch.regrouping import RULES, regrouped, warn_of_rates
 from optgen.torch.rules import decode_states
-from optgen.torch.spelling import ARGUMENTS, OF_ALL_GROUPS, OPTIONS, SCHEDULED
-from optgen.torch.state import MASTER, STEP
+from optgen.torch.spelling import OF_ALL_GROUPS
+from optgen.torch.state import STEP
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,41 @@ def convert(
     the states of that one mean. Step only one of the two; the old one no longer updates within `backward`.
 
     Groups, names of parameters, and values that both have, by their keys, carry over. `arguments` are those of the
-    class, and hold for all groups. The attribute `conversion` of the new optimizer has a `Converted` for each parameter
-    that had states.
+    class, and hold for all groups; `groups`, `no_decay` and `plain` work on the names, and count before the values of
+    the old groups. The attribute `conversion` of the new optimizer has a `Converted` for each parameter that had
+    states. It warns if `lr` carries over to a class that has another default, or further rates.
 
     TypeError for an optimizer that is neither of optgen nor of torch.optim. ValueError if states would be lost and none
-    carries over, and what the class raises for arguments. RuntimeError between the phases of a step.
+    carries over, if nothing says what is plain, and what the class raises for arguments. RuntimeError between the
+    phases of a step, while gradients wait for an update, and after `eval()`.
     """
     old = _ours(optimizer)
-    if old._due:
-        due = old.spec.phases[old._due]
-        raise RuntimeError(f"{type(old).__name__}: the phase '{due}' is due; convert an optimizer between steps")
+    _check_trains(old)
     cls = spec if isinstance(spec, type) else class_of(spec)
-    whole = {name: getattr(old, name) for name in OF_ALL_GROUPS}
-    new = cls([_group(old, cls, group, arguments) for group in old.param_groups], **{**whole, **arguments})
+    given = {key: x for key, x in arguments.items() if key not in RULES}
+    groups = regrouped(old, cls, arguments)
+    new = cls(groups, **{**{name: getattr(old, name) for name in OF_ALL_GROUPS}, **given})
     new.conversion = _take_states(old, new)
+    warn_of_rates(old, new, given)
     if old._backward is not None:
         old._backward.follow(())
     return new
+
+
+def _check_trains(old: SpecOptimizer) -> None:
+    """RuntimeError in the middle of something: between phases, in a round of gradients, or after eval()."""
+    name = type(old).__name__
+    old._check_whole("convert an optimizer")
+    if old.accumulated:
+        raise RuntimeError(
+            f"{name}: {old.accumulated} of {old.accumulate} calls of step() wait for an update; convert an optimizer "
+            "behind one, or call flush()"
+        )
+    if old.training_weights is not None:
+        raise RuntimeError(
+            f"{name}: parameters hold the weights to evaluate with since eval(), and states go on from those that are "
+            "trained; call train() before convert"
+        )
 
 
 def _ours(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
@@ -82,60 +100,48 @@ def _ours(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
     return replace(alike)
 
 
-def _group(
-    old: SpecOptimizer, cls: type[SpecOptimizer], group: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A group of the new optimizer: the same parameters, and the values that mean something there.
-
-    Keys that are of neither carry over, but for those of schedules, if there is another rate.
-    """
-    of_old = {*old.defaults, *old.spelling.defaults, *OPTIONS, "params", "param_names", SPEC, FOLLOWING}
-    of_old |= {*SCHEDULED} if "lr" in given else set()
-    of_new = {*cls.spelling.defaults, "maximize"}
-    chosen = {key for key in OPTIONS if key in group and key in ARGUMENTS and group[key] != ARGUMENTS[key][0]}
-    if cls.spec.has_products and group.get("matmul") is not None:
-        chosen.add("matmul")
-    carried = {key: x for key, x in group.items() if key in of_new or key in chosen or key not in of_old}
-    others = {
-        key for key, names in cls.spelling.params.items() if len(names) != len(old.spelling.params.get(key, names))
-    }
-    names, params = group.get("param_names"), group["params"]
-    named = params if names is None else list(zip(names, params, strict=True))
-    return {"params": named, **{key: x for key, x in carried.items() if key not in {*given, *others}}}
-
-
 # ---------------------------------------------------------------- states
 
 
 def _take_states(old: SpecOptimizer, new: SpecOptimizer) -> tuple[Converted, ...]:
     """Have the new optimizer go on with the states of the old one; ValueError if none carries over."""
-    saved, state, numbers, found = new.state_dict(), as_saved(old), count(), []
-    for own, theirs in zip(old.param_groups, new.param_groups, strict=True):
-        before, after = GroupSide(old, own), GroupSide(new, theirs)
-        for p, number in zip(own["params"], numbers, strict=False):
-            kept = _decoded(before, p, state.get(p))
+    saved, state, found = new.state_dict(), as_saved(old), []
+    sides = {p: side for group in new.param_groups for side in [GroupSide(new, group)] for p in group["params"]}
+    numbers = dict(zip(sides, new.numbers_of([*sides]), strict=True))
+    beside = {STEP, MASTER, COMPENSATION} - {x.name for x in old.spec.states}
+    for group in old.param_groups:
+        before = GroupSide(old, group)
+        for p in group["params"]:
+            kept, after = _updated(state.get(p)), sides[p]
             if kept:
-                carried = carry(p, before.with_updates(p, kept), after.of(p), kept)
-                lost = tuple(key for key in kept if key not in carried.used and key not in (STEP, MASTER))
+                entry, numbered = saved["state"].setdefault(numbers[p], {}), _decoded(before, p, kept)
+                carried = carry(p, before.with_updates(p, numbered), after.of(p), numbered)
+                lost = tuple(key for key in numbered if key not in carried.used and key not in beside)
                 found.append(Converted(new.describe(p), carried.count, carried.words, lost, carried.because))
+                carry_weight(kept, entry, old.spec, new.spec)
                 if carried.count:
-                    _put(saved["state"].setdefault(number, {}), after, carried, kept)
+                    _put(entry, after, carried, kept)
+                    _put_codes(entry, p, before, after, carried, kept)
     all_lost = sorted({key for x in found for key in x.lost})
     if all_lost and not any(x.count for x in found):
+        first = "call eval(), which gives parameters the weights to evaluate with, and " if old.spec.evaluate else ""
         raise ValueError(
             f"no state of {type(old).__name__} carries over to {type(new).__name__}{_reason(found)}: "
-            f"{', '.join(all_lost)} would be lost; to start anew, make a new optimizer"
+            f"{', '.join(all_lost)} would be lost; to start anew, {first}make a new optimizer"
         )
     new.load_state_dict(saved)
     return tuple(found)
 
 
-def _decoded(side: GroupSide, p: torch.Tensor, kept: Mapping[str, Any] | None) -> Kept:
-    """The states of a parameter as numbers; none if it was never updated."""
+def _updated(kept: Mapping[str, Any] | None) -> Kept:
+    """The states of a parameter; none if it was never updated."""
     found = {key: x for key, x in (kept or {}).items() if x is not None}
-    if not found or (STEP in found and not float(found[STEP])):
-        return {}
-    values = side.values
+    return {} if STEP in found and not float(found[STEP]) else found
+
+
+def _decoded(side: GroupSide, p: torch.Tensor, kept: Kept) -> Kept:
+    """The states of a parameter as numbers."""
+    found, values = dict(kept), side.values
     decode_states(side.optimizer, [p], {p: found}, values.arguments, values.options)
     return found
 
@@ -153,9 +159,17 @@ def _put(entry: Kept, side: GroupSide, carried: Carried, kept: Kept) -> None:
         if carried.words[key] != "anew" or key not in entry:
             entry.pop(key + SCALE, None)
             entry[key] = x
-    beside = (*(given.name for given in spec.inputs), *((MASTER,) if side.values.options.master else ()))
-    entry.update({key: kept[key] for key in beside if key in kept})
+    entry.update({given.name: kept[given.name] for given in spec.inputs if given.name in kept})
     if keys.counts_in_python:
         entry[STEP] = carried.count
     elif keys.has_step:
         entry[STEP] = torch.tensor(float(carried.count), dtype=keys.scalar_dtype({}))
+
+
+def _put_codes(entry: Kept, p: torch.Tensor, before: GroupSide, after: GroupSide, carried: Carried, kept: Kept) -> None:
+    """Write the codes of states that stay as they are, and are kept in the same codes, as they are."""
+    same = {key: old for key, old in carried.same.items() if old + SCALE in kept}
+    there, here = (before.coded(p), after.coded(p)) if same else ({}, {})
+    for key, old in same.items():
+        if key in here and here[key] == there[old]:
+            entry[key], entry[key + SCALE] = kept[old], kept[old + SCALE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -37,8 +38,9 @@ def relink(spec: Optimizer, spelling: Spelling, group: dict[str, Any]) -> None:
     """Have a group that was loaded hold the very numbers that its rates were at the last look, where they are equal: a
     file keeps no identities, by which a rate that was set is told."""
     for name in spec.following:
-        key, entry = spelling.key_of(name), group.get(FOLLOWING, {}).get(name)
-        if entry and isinstance(group[key], float) and group[key] == entry[0]:
+        key, found = spelling.key_of(name), group.get(FOLLOWING)
+        entry = found.get(name) if isinstance(found, Mapping) else None
+        if isinstance(entry, list | tuple) and isinstance(group[key], float) and group[key] == entry[0]:
             group[key] = entry[0]
 
 
@@ -102,3 +104,27 @@ def _numbers(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> t
 
 def _is_on_gpu(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.is_cuda
+
+
+def check_following(group: Mapping[str, Any]) -> None:
+    """ValueError for a group, as of a state dict, whose `following` is not what `begin` makes."""
+    if FOLLOWING not in group:
+        return
+    found = group[FOLLOWING]
+    rates = dict(found) if isinstance(found, Mapping) else {}
+    lr = rates.pop("lr", None)
+    if not _is_finite(lr) or not all(map(_is_followed, rates.values())):
+        raise ValueError(
+            f"'{FOLLOWING}' of a group: expected 'lr', a number, and of each rate a pair of its number and what it is "
+            f"times lr, or None; not {found!r}"
+        )
+
+
+def _is_followed(x: Any) -> bool:
+    return isinstance(x, list | tuple) and len(x) == 2 and _is_finite(x[0]) and (x[1] is None or _is_finite(x[1]))
+
+
+def _is_finite(x: Any) -> bool:
+    """Whether it is a finite number, which torch.distributed.checkpoint may have made a tensor."""
+    is_number = isinstance(x, int | float) or (isinstance(x, torch.Tensor) and x.numel() == 1)
+    return is_number and math.isfinite(x)

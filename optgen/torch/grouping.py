@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -21,14 +22,22 @@ OtherNames = Mapping[torch.Tensor, Sequence[str]]
 
 
 def grouped(
-    params: Any, rules: Any, no_decay: Any, spelling: Spelling, defaults: Mapping[str, Any], others: OtherNames
-) -> Any:
+    params: Any,
+    rules: Any,
+    no_decay: Any,
+    spelling: Spelling,
+    defaults: Mapping[str, Any],
+    others: OtherNames = MappingProxyType({}),
+    *,
+    before_groups: bool = False,
+) -> list[Group]:
     """Parameters, as an optimizer takes them, in groups with the settings of the rules that are for them.
 
     `rules` are pairs of a pattern and a dict, as `by_name.settings` has them, and `no_decay` is a pattern of what has a
     weight decay of 0; either may be None. Settings are keys of groups, or the spec's names of params. The own keys of a
-    group that is given count before the rules. Groups are in the order in which their first parameters come. `defaults`
-    are the values of keys that no rule sets. `others` are all names of parameters that are tied.
+    group that is given count before the rules, or after them with `before_groups`. Groups are in the order in which
+    their first parameters come. `defaults` are the values of keys that neither sets. `others` are all names of
+    parameters that are tied.
 
     TypeError or ValueError for rules that are none, that are for no parameter, or set what an optimizer has not.
     """
@@ -40,12 +49,14 @@ def grouped(
         decay = [(no_decay, {_decay_key(spelling): 0.0})]
         each = [dict(*found) for found in by_name.settings(decay, named, "no_decay")]
     if rules is not None:
-        for own, several in zip(each, by_name.settings(rules, named), strict=True):
+        of_rules = by_name.settings(rules, named)
+        for own, several, (group, _) in zip(each, of_rules, entries, strict=True):
             for settings in several:
-                own |= _spelt(settings, spelling, {**defaults, **own})
+                own |= _spelt(settings, spelling, {**defaults, **group, **own})
     found: dict[Hashable, Group] = {}
     for (group, entry), settings in zip(entries, each, strict=True):
-        own = {**settings, **{key: x for key, x in group.items() if key != "params"}}
+        keys = {key: x for key, x in group.items() if key != "params"}
+        own = {**keys, **settings} if before_groups else {**settings, **keys}
         key = tuple((name, _hashable(x)) for name, x in sorted(own.items()))
         found.setdefault(key, {"params": [], **own})["params"].append(entry)
     return list(found.values())

@@ -17,16 +17,18 @@ from optgen.spec_identity import difference, identity
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of, restarts_at_rows
 from optgen.torch.features import with_huge_pages
-from optgen.torch.following import relink
+from optgen.torch.following import check_following, relink
 from optgen.torch.foreign import converted
 from optgen.torch.forms import SCALE, check_tensor, count_of, step_tensor
+from optgen.torch.halves import MASTER
 from optgen.torch.host import HOST, check_on_host
 from optgen.torch.memory import check_flat, check_layout, is_dtensor, is_here
+from optgen.torch.networks import PLAIN
 from optgen.torch.owned import make_owned
 from optgen.torch.owners import is_owned
 from optgen.torch.rules import Owner, blocks_by_row, decode_states, decode_uncoded, has_memory, load
 from optgen.torch.spelling import OPTIONS, STORAGE_OPTIONS, naming
-from optgen.torch.state import MASTER, STEP
+from optgen.torch.state import STEP
 from optgen.torch.values import GroupValues, options_of
 
 # ---------------------------------------------------------------- whose states they are
@@ -48,6 +50,15 @@ STATES = frozenset((
 ))  # fmt: skip
 """The states that some optimizer of PyTorch has, beside the count."""
 
+TO_CONVERT = "; load it into an optimizer of its own class, from which optgen.torch.convert() makes one of this class"
+"""What errors say of a state dict that may be of another optimizer's."""
+
+ALIKE = (
+    f": parameters that are '{PLAIN}' are a group beside the others; make this optimizer as the saved one was, of the "
+    "network, or with its plain=(...)"
+)
+"""What errors say of state dicts that are of other groups, of one with a flag `plain`."""
+
 
 def mark_groups(optimizer: Owner, groups: Iterable[dict[str, Any]]) -> None:
     """Have groups, or what is pickled, say which spec they are of."""
@@ -67,7 +78,10 @@ def check_specs(optimizer: Owner, groups: Iterable[Mapping[str, Any]]) -> None:
         except ValueError as error:
             raise ValueError(f"{name}: '{SPEC}' of a group: {error}") from None
         if differs is not None:
-            raise ValueError(f"{name}: the state dict is of another optimizer: {differs}")
+            is_other = saved is None or int(saved["name"]) != identity(optimizer.spec)["name"]
+            raise ValueError(
+                f"{name}: the state dict is of another optimizer: {differs}{TO_CONVERT if is_other else ''}"
+            )
 
 
 def check_values(optimizer: Owner, groups: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
@@ -79,7 +93,9 @@ def check_values(optimizer: Owner, groups: Sequence[tuple[Mapping[str, Any], Map
         others, missing = sorted(VALUES & group.keys() - own - here.keys()), [x for x in needed if x not in group]
         if others or missing:
             what = f"has {', '.join(others)}" if others else f"lacks {', '.join(missing)}"
-            raise ValueError(f"{type(optimizer).__name__}: the state dict is of another optimizer: a group {what}")
+            raise ValueError(
+                f"{type(optimizer).__name__}: the state dict is of another optimizer: a group {what}{TO_CONVERT}"
+            )
 
 
 def check_states(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
@@ -101,7 +117,7 @@ def check_states(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
         if others & STATES or (own and others and not set(own).intersection(found)):
             raise ValueError(
                 f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
-                f"states {', '.join(found)} there, and {', '.join(own) or 'none'} here"
+                f"states {', '.join(found)} there, and {', '.join(own) or 'none'} here{TO_CONVERT}"
             )
 
 
@@ -188,11 +204,9 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             loaded = replaced
     loaded = converted(optimizer, loaded)
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
+    check_specs(optimizer, saved)
     params = _numbered(groups, saved)
     silent = [(dict(new), own) for own, new in zip(groups, saved, strict=True) if SPEC not in new]
-    check_specs(optimizer, saved)
-    for group in saved:
-        relink(optimizer.spec, optimizer.spelling, group)
     check_states(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     on_host = {p for group in groups if options_of(group).on_host for p in group["params"]}
@@ -208,6 +222,9 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
         for key, default in optimizer.defaults.items():
             if key in own:
                 new.setdefault(key, default)
+        if optimizer.spec.following:
+            check_following(new)
+            relink(optimizer.spec, optimizer.spelling, new)
         _decode(optimizer, own, new, state)
         _check_states_are_complete(optimizer, new, state)
     check_values(optimizer, silent)
@@ -222,14 +239,20 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
 
 def _numbered(groups: Sequence[Mapping[str, Any]], saved: Sequence[Mapping[str, Any]]) -> dict[Any, torch.Tensor]:
     """The parameters of groups, by their numbers in saved ones; ValueError, in PyTorch's words, if sizes differ."""
+    is_plain = any(PLAIN in group for group in (*groups, *saved))
+    hint = f"; they have {_sizes(saved)} parameters there, and {_sizes(groups)} here{ALIKE}" if is_plain else ""
     if len(groups) != len(saved):
-        raise ValueError("loaded state dict has a different number of parameter groups")
+        raise ValueError(f"loaded state dict has a different number of parameter groups{hint}")
     if any(len(own["params"]) != len(new["params"]) for own, new in zip(groups, saved, strict=True)):
         raise ValueError(
-            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            f"loaded state dict contains a parameter group that doesn't match the size of optimizer's group{hint}"
         )
     numbers, params = (chain.from_iterable(group["params"] for group in some) for some in (saved, groups))
     return dict(zip(numbers, params, strict=True))
+
+
+def _sizes(groups: Sequence[Mapping[str, Any]]) -> str:
+    return " + ".join(str(len(group["params"])) for group in groups)
 
 
 def _check_states_are_complete(
@@ -287,8 +310,11 @@ def _count(optimizer: Owner, p: torch.Tensor, step: Any) -> int:
 def _decode(
     optimizer: Owner, own: Mapping[str, Any], new: dict[str, Any], state: Mapping[torch.Tensor, dict[str, Any]]
 ) -> None:
-    """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers."""
-    before = options_of(new)
+    """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers.
+
+    Of how the saved one kept them, the storage alone says what is there.
+    """
+    before = options_of({**own, "storage": new.get("storage")})
     for key in STORAGE_OPTIONS:
         new.pop(key, None)
         if key in own:

@@ -10,9 +10,10 @@ import torch
 
 from optgen.torch.accumulating import sums
 from optgen.torch.forms import SCALE
+from optgen.torch.halves import MASTER
 from optgen.torch.memory import FLAT, as_pairs, is_flat, local_tensor, placed_like
 from optgen.torch.rules import Owner
-from optgen.torch.state import MASTER, STEP
+from optgen.torch.state import STEP
 from optgen.torch.updating import ranks_of
 from optgen.torch.values import is_capturing
 

@@ -22,10 +22,9 @@ from optgen.torch.forms import (
     number_dtype,
     refuse_shards,
 )
+from optgen.torch.halves import MASTER, keep_as
 from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, like, local_tensor, part_of
 
-MASTER = "master"
-"""The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
 STEP = "step"
 """The key of the number of updates, a float32 tensor of shape () on the CPU, as PyTorch's optimizers have it."""
 
@@ -118,12 +117,13 @@ def bindable(
     """The tensors to bind for each state of a parameter, as its kernel has them.
 
     `kept` is `optimizer.state[p]`. A tensor that is there is used, converted if it has another dtype, device or order;
-    a missing one starts as the spec says, with these values of params. Afterwards `kept` has them all. `shared` has the
-    states that all parameters share, those of the first one after its call. With `by_row`, blocks of codes restart at
-    each row. With `capturable`, states of kind host are on the parameter's device. ValueError names a tensor that does
-    not fit.
+    a missing one starts as the spec says, with these values of params, and a master as `keep_as` says. Afterwards
+    `kept` has them all. `shared` has the states that all parameters share, those of the first one after its call. With
+    `by_row`, blocks of codes restart at each row. With `capturable`, states of kind host are on the parameter's device.
+    ValueError names a tensor that does not fit.
     """
     bound: dict[str, torch.Tensor] = {}
+    keep_as(kernel, kept, memory)
     blocks = Blocks.of(kernel, tuple(memory.tensor.shape), by_row=by_row)
     for b in kernel.states.values():
         key, scale_key = keys.key_of(b.name), keys.key_of(b.name + SCALE)

@@ -14,8 +14,9 @@ from optgen.expressions import Expr, Number
 from optgen.outer import INNER, OUTER, OuterStep
 from optgen.torch.checksums import checksum
 from optgen.torch.forms import SCALE, count_of
+from optgen.torch.halves import MASTER
 from optgen.torch.memory import as_pairs, local_tensor, sharding_of
-from optgen.torch.state import MASTER, STEP
+from optgen.torch.state import STEP
 from optgen.torch.updating import Intent, Ranks, has_replicas
 
 

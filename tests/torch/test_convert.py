@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def test_equations_that_agree_go_on_with_the_same_bits(make: Make, target: str, 
         assert torch.equal(a.detach(), b.detach()), new.conversion
 
 
+@pytest.mark.filterwarnings("ignore:convert to")
 def test_factors_are_those_of_means_and_sums() -> None:
     """Written out for AdamW, SGD with and without the rate in its velocity, Lion and Adagrad, with other signs too."""
     some = params(dtype=torch.float64)
@@ -94,6 +96,7 @@ def test_factors_are_those_of_means_and_sums() -> None:
         torch.testing.assert_close(new.state[p][key], value, rtol=1e-9, atol=1e-12, msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:convert to")
 @pytest.mark.parametrize(
     ("first", "values", "second", "others"),
     swept(
@@ -131,11 +134,11 @@ def train(optimizer: torch.optim.Optimizer, net: torch.nn.Module, n: int) -> lis
 
 
 RATES: dict[str, dict[str, Any]] = {
-    "muon_adamw": {"lr": 0.01, "adam_lr": 0.003},
+    "muon_adamw": {"lr": 0.01, "adam_lr": 0.003, "plain": ()},
     "lion": {"lr": 0.0005, "betas": (0.9, 0.99)},
-    "schedulefree_adamw": {},
+    "schedulefree_adamw": {"lr": 0.003},
     "torch/sgd": {"lr": 0.05, "momentum": 0.9},
-    "torch/nadam": {},
+    "torch/nadam": {"lr": 0.003},
     "ademamix": {"lr": 0.002},
     "adamw": {"storage": "int8_dynamic"},
     "adamw with diloco(h=4)": {},
@@ -208,10 +211,145 @@ def test_what_is_refused() -> None:
         convert(old, "lion", beta=0.9)
     with pytest.raises(TypeError, match=r"cannot replace torch\.optim\.lbfgs\.LBFGS"):
         convert(torch.optim.LBFGS(some), "lion")
-    phased: Any = optgen.torch.optimizer("sgd with sam")(some)
+    averaged = optgen.torch.ScheduleFreeAdamW(some)
+    steps(averaged)
+    with pytest.raises(
+        ValueError, match=r"to start anew, call eval\(\), which gives parameters the weights to evaluate"
+    ):
+        convert(averaged, "adamw")
+
+
+def test_what_is_in_the_middle_of_something() -> None:
+    """Nothing has changed then, and the conversion succeeds behind what the error names."""
+    phased: Any = optgen.torch.optimizer("sgd with sam")(params())
     phased.ascend()
     with pytest.raises(RuntimeError, match="the phase 'descend' is due; convert an optimizer between steps"):
         convert(phased, "sgd")
+    averaged = optgen.torch.ScheduleFreeAdamW(params())
+    steps(averaged)
+    trained = [p.clone() for p in averaged.param_groups[0]["params"]]
+    averaged.eval()
+    with pytest.raises(RuntimeError, match=r"evaluate with since eval\(\).*; call train\(\) before convert"):
+        convert(averaged, "schedulefree_adamw")
+    averaged.train()
+    new = convert(averaged, "schedulefree_adamw")
+    assert all(map(torch.equal, new.param_groups[0]["params"], trained))
+    waiting = optgen.torch.AdamW(params(), accumulate=2)
+    steps(waiting, range(3))
+    with pytest.raises(RuntimeError, match=r"1 of 2 calls of step\(\) wait for an update; .* or call flush\(\)"):
+        convert(waiting, "lion", lr=0.1)
+    waiting.flush()
+    assert convert(waiting, "lion", lr=0.1).conversion[0].count == 2
+
+
+# ---------------------------------------------------------------- groups by names
+
+
+class Net(torch.nn.Module):
+    """The names of a GPT's parameters; embedding and head are matrices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wte, self.fc = torch.nn.Embedding(6, 5), torch.nn.Linear(5, 4)
+        self.lm_head = torch.nn.Linear(4, 6, bias=False)
+
+
+def of_net(lr: float = 0.003) -> tuple[dict[str, Parameter], optgen.torch.SpecOptimizer]:
+    torch.manual_seed(0)
+    net = Net()
+    old = optgen.torch.AdamW(net, lr=lr)
+    steps(old)
+    return dict(net.named_parameters()), old
+
+
+def test_what_nobody_says_of_plain_is_told_and_states_follow_parameters() -> None:
+    named, old = of_net()
+    with pytest.warns(UserWarning, match=r"convert to MuonAdamW: nothing says which .* give plain=.*or plain=\(\) for"):
+        assert not convert(old, "muon_adamw", lr=0.02).param_groups[0]["plain"]
+    new = convert(old, "muon_adamw", lr=0.02, plain=("wte.*", "lm_head.*"))
+    assert [group["plain"] for group in new.param_groups] == [False, True]
+    assert [group["param_names"] for group in new.param_groups] == [
+        ["fc.weight", "fc.bias"],
+        ["wte.weight", "lm_head.weight"],
+    ]
+    for name, p in named.items():
+        there, here = old.state[p], new.state[p]
+        if name == "fc.weight":
+            ratio = here["muon_m"] / there["exp_avg"]
+            assert "adam_m" not in here and torch.allclose(ratio, ratio[0, 0])
+        else:
+            assert torch.equal(here["adam_m"], there["exp_avg"]) and torch.equal(here["adam_v"], there["exp_avg_sq"])
+    assert [x.param for x in new.conversion] == [f"parameter '{name}'" for name in named]
+    other = convert(new, "muon_adamw with ema", adam_lr=0.001)
+    assert [group["plain"] for group in other.param_groups] == [False, True]
+    with pytest.warns(UserWarning, match="nothing says which matrices are plain"):
+        convert(convert(new, "adamw", lr=0.001), "muon_adamw", lr=0.02)
+    every = convert(old, "muon_adamw", lr=0.02, plain=())
+    assert [group["plain"] for group in every.param_groups] == [False] and "muon_m" in every.state[named["wte.weight"]]
+    by_rule = convert(old, "muon_adamw", lr=0.02, groups=[("wte.*|lm_head.*", {"plain": True})])
+    assert {*by_rule.param_groups[0]["param_names"]} == {"wte.weight", "lm_head.weight"}
+    with pytest.raises(ValueError, match=r"plain: no parameter has a name that matches 'head\.\*'"):
+        convert(old, "muon_adamw", lr=0.02, plain=("head.*",))
+
+
+def test_rules_count_before_the_old_groups() -> None:
+    named, old = of_net()
+    old.param_groups[0]["betas"] = (0.5, 0.75)
+    new = convert(old, "adamw", no_decay="1d", groups=[("fc.*", {"lr": 0.125, "beta2": 0.25})])
+    found = {
+        name: (group["lr"], group["betas"], group["weight_decay"])
+        for group in new.param_groups
+        for name in group["param_names"]
+    }
+    assert found == {
+        "wte.weight": (0.003, (0.5, 0.75), 0.01),
+        "fc.weight": (0.125, (0.5, 0.25), 0.01),
+        "fc.bias": (0.125, (0.5, 0.25), 0.0),
+        "lm_head.weight": (0.003, (0.5, 0.75), 0.01),
+    }
+    for name in ("wte.weight", "lm_head.weight"):
+        assert torch.equal(new.state[named[name]]["m"], old.state[named[name]]["exp_avg"])
+    with pytest.raises(ValueError, match="groups: 'head' is for none of the parameters"):
+        convert(old, "adamw", groups=[("head", {"lr": 0.1})])
+
+
+def test_rates_that_carry_over_are_named() -> None:
+    _, old = of_net()
+    words = (
+        "convert to MuonAdamW: it goes on with lr=0.003 (default here: 0.02), weight_decay=0.01 (default here: 0.1) of "
+        "AdamW; adam_lr begins as 0.001; give lr=, adam_lr= to say what is meant"
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(words)}$"):
+        new = convert(old, "muon_adamw", plain=())
+    assert new.param_groups[0]["lr"] == 0.003
+    with pytest.warns(UserWarning, match=r"goes on with lr=0.003 \(default here: 0.0001\).*; give lr= to say"):
+        convert(old, "lion")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert(old, "muon_adamw", plain=(), lr=0.02)
+        convert(old, "lion", groups=[("*", {"lr": 0.5})], weight_decay=0.1)
+        convert(old, "adamw")
+        convert(new, "muon_adamw with ema")
+
+
+# ---------------------------------------------------------------- what passes through
+
+
+@pytest.mark.parametrize("storage", ["int8_dynamic", "int4_dynamic"])
+def test_codes_of_the_same_equations_pass_through(storage: str) -> None:
+    """Bit by bit; by factors, or kept otherwise, they are numbers on the way."""
+    p = Parameter(torch.randn(70, 300, generator=torch.Generator().manual_seed(0)))
+    old = optgen.torch.AdamW([p], storage=storage)
+    steps(old)
+    same = convert(old, "adamw with ema").state[p]
+    for key, name in (("exp_avg", "m"), ("exp_avg_sq", "v")):
+        for part in ("", ".scale"):
+            assert torch.equal(old.state[p][key + part], same[name + part])
+    assert same["m"].data_ptr() != old.state[p]["exp_avg"].data_ptr()
+    numbers = convert(old, "adamw", storage=None).state[p]["m"]
+    assert numbers.dtype == torch.float32
+    coded = convert(old, "adam", betas=(0.5, 0.75)).state[p]
+    assert coded["m"].dtype == torch.uint8 and not torch.equal(coded["m.scale"], old.state[p]["exp_avg.scale"])
 
 
 def test_the_old_one_no_longer_updates_within_backward() -> None:
@@ -229,6 +367,7 @@ ROWS = re.findall(
 (NOT,) = re.findall("^(`adafactor`.*) keep nothing that AdamW has", DOCUMENT, re.M)
 
 
+@pytest.mark.filterwarnings("ignore:convert to")
 @pytest.mark.parametrize(
     "row", swept([pytest.param(row, id=row[0]) for row in ROWS], lambda x: x.id in ("muon", "lamb"))
 )
@@ -253,3 +392,29 @@ def test_what_the_document_says_keeps_nothing(name: str) -> None:
     steps(old)
     with pytest.raises(ValueError, match="exp_avg, exp_avg_sq would be lost"):
         convert(old, name)
+
+
+BACK = re.findall(
+    r"^\| `([^`]+)`(?:, `([^`]*)`)? \|(.*)\|(.*)\|(.*)\|$",
+    DOCUMENT.partition("The other way round, `torch.")[2].partition("Where some")[0],
+    re.M,
+)
+
+
+@pytest.mark.parametrize(
+    "row", swept([pytest.param(row, id=row[0]) for row in BACK], lambda x: x.id in ("lion", "muon_adamw"))
+)
+def test_the_table_of_ways_to_adamw(row: tuple[str, ...]) -> None:
+    """Every row of it, by the conversion of a matrix."""
+    name, arguments, *made, lost = row
+    values = {key: ast.literal_eval(x) for key, x in re.findall(r"(\w+)=(.*)", arguments)}
+    old = of(name, **values)(params()[:1])
+    steps(old)
+    keys = re.findall("`(.*?)`", lost)
+    if "refused" in made[0]:
+        with pytest.raises(ValueError, match=f": {', '.join(keys)} would be lost; to start anew"):
+            convert(old, "torch/adamw", lr=0.01)
+        return
+    (found,) = convert(old, "torch/adamw", lr=0.01).conversion
+    assert [[x] for x in found.states.values()] == [re.findall("`(.*?)`", cell) for cell in made]
+    assert sorted(found.lost) == keys and found.count == 6

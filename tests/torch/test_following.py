@@ -184,3 +184,25 @@ def test_muon_adamw_warms_up_and_decays_as_a_whole() -> None:
             x.step()
     assert torch.equal(own[0], alone[0])
     assert torch.allclose(own[1], alone[1], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        5,
+        None,
+        {},
+        {"lr": 1, "slow_lr": 3},
+        {"lr": 0.2, "slow_lr": [0.05, "x"]},
+        {"lr": float("nan"), "slow_lr": [0.05, 1.0]},
+        {"lr": 0.2, "slow_lr": [0.05, float("inf")]},
+    ],
+    ids=str,
+)
+def test_what_does_not_follow_is_refused(found: object) -> None:
+    opt = TwoRates(params(), lr=0.2, slow_lr=0.05)
+    content, before = copy.deepcopy(opt.state_dict()), copy.deepcopy(opt.state_dict())
+    content["param_groups"][0]["following"] = found
+    with pytest.raises(ValueError, match="'following' of a group: expected 'lr', a number, and of each rate a pair"):
+        opt.load_state_dict(content)
+    assert str(opt.state_dict()) == str(before)

@@ -117,3 +117,30 @@ def test_states_go_on_and_schedules_see_all_groups() -> None:
     assert [[group["lr"] for group in opt.param_groups] for opt in opts] == [[0.0025, 0.0025]] * 2
     _, other = pickle.loads(pickle.dumps((nets[0], opts[0])))
     assert plain(other) == plain(opts[0]) and str(other.plan()).count("plain=True of its group") == 3
+
+
+def test_errors_of_state_dicts_say_what_to_do() -> None:
+    """Of other groups, and of another optimizer, whichever of both is seen first."""
+    net = Tied()
+    opt = optgen.torch.MuonAdamW(net)
+    with pytest.raises(ValueError, match=r"of parameter groups; they have 1 \+ 3 param.* network, or with its plain="):
+        optgen.torch.MuonAdamW(net.parameters()).load_state_dict(opt.state_dict())
+    content = optgen.torch.MuonAdamW(net, plain=("bags.*",)).state_dict()
+    with pytest.raises(
+        ValueError, match=r"match the size of optimizer's group; they have .* 'plain' are a group beside"
+    ):
+        opt.load_state_dict(content)
+    for p in net.parameters():
+        p.grad = torch.ones_like(p)
+    others = (
+        torch.optim.AdamW(net.parameters()),
+        optgen.torch.Lion(net),
+        torch.optim.SGD(net.parameters(), momentum=0.9),
+    )
+    for other in others:
+        other.step()
+        for cls in (optgen.torch.MuonAdamW, optgen.torch.Adadelta, optgen.torch.LAMB):
+            with pytest.raises(
+                ValueError, match=r"of another optimizer.*which optgen\.torch\.convert\(\) makes one of"
+            ):
+                cls(net).load_state_dict(other.state_dict())

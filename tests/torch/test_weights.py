@@ -170,3 +170,78 @@ def test_what_is_refused() -> None:
     plain = make(weights(), lr=0.1)
     steps(plain, 1)
     make(weights(), lr=0.1).load_state_dict(plain.state_dict())
+
+
+KEPT: Mapping[str, dict[str, Any]] = {
+    "kahan": {"weights": "kahan"},
+    "stochastic": {"weights": "stochastic"},
+    "master": {"master": True},
+    "none": {},
+}
+
+
+def exact_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """The weights with what is kept beside them."""
+    found = []
+    for p in optimizer.param_groups[0]["params"]:
+        kept = optimizer.state[p]
+        lost = kept["compensation"].float() if "compensation" in kept else 0
+        found.append(kept["master"].clone() if "master" in kept else p.detach().float() + lost)
+    return found
+
+
+@pytest.mark.parametrize("make", [adam, optgen.torch.AdamW, optgen.torch.SGD], ids=["ours", "torch's", "no states"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("after", KEPT)
+@pytest.mark.parametrize("before", KEPT)
+def test_each_way_of_keeping_weights_goes_on_from_each(before: str, after: str, dtype: torch.dtype, make: Any) -> None:
+    """By a state dict that is loaded before and behind the model, a conversion, and a change of the group. Steps of
+    rate 0 make the states of PyTorch's classes."""
+    old = make(weights(dtype), lr=1e-3, **KEPT[before])
+    steps(old, 1, 2, 3)
+    content, model = copy.deepcopy(old.state_dict()), [p.detach().clone() for p in old.param_groups[0]["params"]]
+    precise = {"kahan", "master"}
+    # A compensation is rounded to 8 bits, or to 11.
+    error = 2.0**-8 if before in precise and after in precise else 0
+
+    def compare(new: torch.optim.Optimizer, expected: list[torch.Tensor]) -> None:
+        for p, exact, there, x in zip(new.param_groups[0]["params"], exact_of(new), expected, model, strict=True):
+            kept = new.state[p]
+            if after == "kahan":  # where half a unit is lost, the step may round the sum to the other neighbour
+                torch.testing.assert_close(p.detach(), x, rtol=2 * torch.finfo(dtype).eps, atol=0)
+            else:
+                assert torch.equal(p, x) and torch.equal(exact.to(dtype), x)
+            assert ("master" in kept, "compensation" in kept) == (after == "master", after == "kahan")
+            wanted = there if {before, after} <= precise else x.float()
+            assert torch.allclose(exact - x.float(), wanted - x.float(), rtol=error, atol=2.0**-22)  # of float32
+
+    there = exact_of(old)
+    for model_first in (True, False) if (before, after) == ("master", "kahan") else (True,):
+        new = make(weights(dtype), lr=1e-3, **KEPT[after])
+        for load in (0, 1) if model_first else (1, 0):
+            if load:
+                new.load_state_dict(copy.deepcopy(content))
+            else:
+                for p, x in zip(new.param_groups[0]["params"], model, strict=True):
+                    p.data.copy_(x)
+        settle(new)
+        compare(new, there)
+    given = {key: KEPT[after].get(key, default) for key, default in (("weights", None), ("master", False))}
+    new = optgen.torch.convert(old, make, **given)
+    settle(new)
+    compare(new, there)
+    for p, x in zip(old.param_groups[0]["params"], model, strict=True):
+        p.data.copy_(x)
+    old.param_groups[0].update(given)
+    settle(old)
+    compare(old, there)
+
+
+def settle(optimizer: torch.optim.Optimizer) -> None:
+    """A step that changes no weight."""
+    for group in optimizer.param_groups:
+        lr, group["lr"] = group["lr"], 0.0
+        for p in group["params"]:
+            p.grad = torch.zeros_like(p)
+        optimizer.step()
+        group["lr"] = lr
