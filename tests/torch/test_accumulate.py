@@ -48,7 +48,11 @@ def contents(opt: SpecOptimizer) -> str:
 ACTIONS = "", "flush", "pickle", "copy", "save"
 
 
-@pytest.mark.parametrize("case", CASES)
+FEW = ("elementwise", "two sweeps", "shared values", "finite")
+"""The cases that each run has; the others are of `make stress`."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(x, marks=[] if x in FEW else [pytest.mark.stress]) for x in CASES])
 @settings(max_examples=6, deadline=None)
 @given(
     st.integers(2, 4),
