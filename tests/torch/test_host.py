@@ -29,6 +29,10 @@ HOW: dict[str, dict[str, Any]] = {
 }
 
 
+FEW = ("torch/adamw", "adafactor", "prodigy", "lion")
+"""The specs that each run has; the others are of `make stress`."""
+
+
 @pytest.fixture(autouse=True)
 def links(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(host, "CudaLink", LateLink)
@@ -71,13 +75,7 @@ def params_of(opt: torch.optim.Optimizer) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-FEW = ("torch/adamw", "adafactor", "prodigy", "lion")
-"""The specs that each run has; the others are of `make stress`."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(x, marks=[] if x in FEW else [pytest.mark.stress]) for x in HOW]
-)
+@pytest.mark.parametrize("name", [pytest.param(x, marks=[] if x in FEW else [pytest.mark.stress]) for x in HOW])
 def test_the_bits_of_the_cpu(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several parts, of which each waits for its own gradients; some parameters have none at times."""
     monkeypatch.setattr(host, "PART_BYTES", 1000)
