@@ -102,7 +102,10 @@ def _value(x: Any, key: str, known: Mapping[str, Any], where: str) -> Any:
     """A setting, or what a function gives for a parameter; TypeError for one that takes what is not known."""
     if not callable(x):
         return x
-    taken = [p.name for p in inspect.signature(x).parameters.values() if p.default is p.empty]
+    try:
+        taken = [p.name for p in inspect.signature(x).parameters.values() if p.default is p.empty]
+    except ValueError:  # of some that are written in C
+        raise TypeError(f"{where}: {key}: {x!r} does not say what it takes; write a function around it") from None
     unknown = [name for name in taken if name not in known]
     if unknown:
         raise TypeError(

@@ -53,7 +53,7 @@ def grouped(
         for own, several, (group, _) in zip(each, of_rules, entries, strict=True):
             for settings in several:
                 own |= _spelt(settings, spelling, {**defaults, **group, **own})
-    found: dict[Hashable, Group] = {}
+    found: dict[Hashable, Group] = {id(group): dict(group) for group in given if not _listed(group["params"])}
     for (group, entry), settings in zip(entries, each, strict=True):
         keys = {key: x for key, x in group.items() if key != "params"}
         own = {**keys, **settings} if before_groups else {**settings, **keys}

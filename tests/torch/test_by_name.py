@@ -142,6 +142,7 @@ def test_own_keys_of_a_group_count_before_rules(net: Net) -> None:
             ValueError,
             "'*': lr of parameter 'blocks.0.norm.weight'",
         ),
+        ({"groups": [("*", {"lr": max})]}, TypeError, "'*': lr: <built-in function max> does not say what it takes"),
         ({"no_decay": "1d|embeding.*"}, ValueError, "no_decay: 'embeding.*' is for none of the parameters"),
         ({"no_decay": "2d"}, ValueError, "no_decay: '2d' is for none of the parameters"),
         ({"no_decay": ["1d"]}, TypeError, "no_decay: a pattern over names"),
