@@ -11,6 +11,9 @@ from optgen.lang.parts import guard_of
 from optgen.lang.syntax import Line, Token, read_lines
 from optgen.model import Optimizer
 
+UPDATE = "u"
+"""What papers call an update."""
+
 
 @dataclass(frozen=True)
 class Monitored:
@@ -24,7 +27,8 @@ class Monitored:
 
 def monitored(source: Source, expressions: Sequence[str]) -> Monitored:
     """The spec of a text without uses, with a state for each expression. Its equation stands behind the others: names
-    are as they are there, `w` before the update and `w'` after it.
+    are as they are there, `w` before the update and `w'` after it. `u` is the update, w' - w, in a spec that has no
+    name `u`.
 
     Of steps with phases, an expression is computed in the last one that defines all of its names. Where names have
     guards, it is computed in the variants that have all of them.
@@ -58,6 +62,7 @@ class _Placed:
     column: int
     phase: str | None
     section: int
+    reads_update: bool
 
 
 class _Text:
@@ -88,7 +93,12 @@ class _Text:
             len(start),
             self._sections[section][0] if has_phases else None,
             section,
+            UPDATE in used and not self._has(UPDATE),
         )
+
+    def _has(self, name: str) -> bool:
+        """Whether the spec has a name, declared or defined."""
+        return any(t.type == "NAME" and t.text == name for line in self._lines for t in line.tokens)
 
     def _is_here(self, name: str, section: int) -> bool:
         """Whether a section defines a name, or none does, as those that are declared."""
@@ -113,6 +123,7 @@ class _Text:
         for k in range(len(self._sections)):
             end = self._row(self._heads[k + 1]) if k + 1 < len(self._heads) else len(self._rows) + 1
             rows += self._rows[begin - 1 : end - 1]
+            rows += [f"  {UPDATE} = w' - w"] * any(x.reads_update for x in placed if x.section == k)
             for i, x in enumerate(placed):
                 if x.section == k:
                     rows.append(x.equation)

@@ -145,6 +145,20 @@ def test_at_any_time(plan: list[tuple[int, str]], case: str, every: int) -> None
         assert contents(opt) == contents(twin)
 
 
+@pytest.mark.parametrize("name", ["adam", "muon_adamw", "adamw with sam", "lamb"])
+def test_u_is_the_update_where_the_spec_has_no_such_name(name: str) -> None:
+    params = [torch.nn.Parameter(numbers((3, 4), k).clone()) for k in range(2)]
+    opt = optgen.torch.optimizer(name)(params, lr=0.25)
+    opt.monitor("rms(u)/rms(w)", "rms(w' - w)/rms(w)")
+    for phase in opt.spec.phases or ("step",):
+        for p in params:
+            p.grad = torch.cos(p.detach())
+        getattr(opt, phase)()
+    for found in opt.monitored.values():
+        update, moved = found.values()
+        assert (update == moved) == (name != "lamb") and moved > 0
+
+
 def test_names_with_guards_are_told_where_they_exist() -> None:
     params = [torch.nn.Parameter(torch.ones(3)) for _ in range(2)]
     opt = optgen.torch.optimizer("adam")([{"params": params[:1]}, {"params": params[1:], "amsgrad": True}])
