@@ -35,11 +35,11 @@ def _checked_length(k: Any) -> int:
 def check_accumulating(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError naming what of an optimizer, or of a group that is added to it, takes the gradients of one backward
     pass."""
-    name, spec = type(optimizer).__name__, optimizer.spec
+    name, spec, is_outer = type(optimizer).__name__, optimizer.spec, optimizer.outer is not None
     others = {
         "in_backward=True, with which every backward is an update": optimizer.in_backward,
         "donate_grads=True, with which steps write to gradients": optimizer.donate_grads,
-        f"phases, {' and '.join(spec.phases)}, each with a gradient of its own": bool(spec.phases),
+        f"phases, {' and '.join(spec.phases)}, each with a gradient of its own": bool(spec.phases) and not is_outer,
         f"{' and '.join(spec.given)}, given to each step": bool(spec.given),
         f"{FLAT}, of whose gradient each process has a part": any(map(is_flat, group["params"])),
     }
@@ -102,7 +102,7 @@ class Rounds:
         """A call of `step`: take the gradients, and make the update if the round is complete."""
         self._refuse(optimizer)
         if not self.calls and _makes_states(optimizer):
-            optimizer._update()
+            _update(optimizer)
             return
         self._take(optimizer)
         if self.calls >= self.length:
@@ -128,7 +128,7 @@ class Rounds:
         self._give(optimizer)
         has_ended = False
         try:
-            optimizer._update()
+            _update(optimizer)
             has_ended = True
         except BaseException:
             has_ended = optimizer._has_updated
@@ -176,6 +176,14 @@ class Rounds:
         self.calls = 0 if has_ended else self.calls - 1
         self._kept = {} if has_ended else {p: kept for p, kept in self._kept.items() if kept}
         self._taken = set()
+
+
+def _update(optimizer: Any) -> None:
+    """An update of an optimizer, with its outer step if that is due."""
+    if optimizer.outer is None:
+        optimizer._update()
+    else:
+        optimizer.outer.update(optimizer)
 
 
 def _makes_states(optimizer: Any) -> bool:

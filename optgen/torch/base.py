@@ -301,6 +301,10 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         own |= {"skipped": self.skipped} if self.skipped else {}
         own |= {"owners": self.owners.places} if self.owners.places else {}
         own |= {"training_weights": self.training_weights.by_param()} if self.training_weights is not None else {}
+        if self.workers is not None:
+            from optgen.torch.workers import GivenGroup
+
+            own["workers"] = GivenGroup.of(self.workers)
         self._mark(self.param_groups)
         return {**super().__getstate__(), **own}
 
@@ -310,6 +314,8 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         for name in OF_ALL_GROUPS:  # which a state dict has not
             setattr(self, name, own.pop(name, getattr(self, name, ARGUMENTS[name][0])))
         self._due = own.pop("due", 0)
+        if "workers" in own:
+            self.workers = own.pop("workers").taken()
         if "training_weights" in own:
             self.training_weights = TrainingWeights(own.pop("training_weights"))
         if "owners" in own or "owners" not in vars(self):

@@ -56,7 +56,10 @@ class Monitor:
                 "no step to look at; leave one of the two out"
             )
         if optimizer.outer is not None:
-            raise ValueError(f"{self._name}: monitor() with outer steps, which are steps of their own; leave one out")
+            raise ValueError(
+                f"{self._name}: monitor() with outer steps: an update is computed in two parts then, by kernels of "
+                "which neither has what the equations read and write; monitor the optimizer without them"
+            )
         if any(is_flat(p) for group in optimizer.param_groups for p in group["params"]):
             raise ValueError(f"{self._name}: monitor() with {FLAT}, of which each process has a part; shard with FSDP2")
 

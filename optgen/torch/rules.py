@@ -46,6 +46,7 @@ class Owner(Protocol):
     accumulate: int
     earlier: Mapping[torch.Tensor, Sequence[torch.Tensor]]
     donate_grads: bool
+    outer: Any
     training_weights: Any
     gpu_scaler: GpuScaler
     owners: Owners

@@ -14,7 +14,7 @@ from optgen.torch.halves import MASTER
 from optgen.torch.memory import FLAT, as_pairs, is_flat, local_tensor, placed_like
 from optgen.torch.rules import Owner
 from optgen.torch.state import STEP
-from optgen.torch.updating import ranks_of
+from optgen.torch.updating import Ranks, ranks_of
 from optgen.torch.values import is_capturing
 
 # ---------------------------------------------------------------- what is refused
@@ -50,10 +50,13 @@ class Skipping:
         self.is_left_out = False
         self._before: dict[torch.Tensor, tuple[torch.Tensor, dict[str, Any]]] = {}
 
-    def leaves_out(self, optimizer: Any, phase: str | None, found_inf: torch.Tensor | None) -> bool:
+    def leaves_out(
+        self, optimizer: Any, phase: str | None, found_inf: torch.Tensor | None, workers: Ranks | None
+    ) -> bool:
         """Whether an update, or a phase of one, is left out. `found_inf` is what a GradScaler knows of the gradients.
 
-        With `clip_norm`, the optimizer has measured their norm.
+        With `clip_norm`, the optimizer has measured their norm. `workers` make an update together, and leave it out
+        together.
         """
         phases = optimizer.spec.phases
         if phase in (None, *phases[:1]):
@@ -61,19 +64,26 @@ class Skipping:
         if self.is_left_out:
             return True
         norm = optimizer.grad_norm if optimizer.clip_norm is not None else None
-        if _are_finite(optimizer, norm) if found_inf is None else not found_inf:
-            if phase is not None:
+        is_finite = _are_finite(optimizer, norm) if found_inf is None else not found_inf
+        if found_inf is None or workers is not None:  # a GradScaler has asked the ranks of a mesh
+            is_finite = not (workers or ranks_of(optimizer)).any(not is_finite)
+        if is_finite:
+            if phase is not None and optimizer.outer is None:  # an outer phase reads no gradients
                 self._before = _copies(optimizer) if phase == phases[0] else self._before
             return False
         optimizer.skipped += 1
         self.is_left_out = phase is not None
         _restore(optimizer, self._before)
-        self._before = {}
+        self.forget()
         return True
+
+    def forget(self) -> None:
+        """Keep nothing, as all phases of a step are made."""
+        self._before = {}
 
 
 def _are_finite(optimizer: Owner, norm: torch.Tensor | None) -> bool:
-    """Whether all gradients are finite, those that other ranks have of sharded parameters too.
+    """Whether all gradients are finite that are here. Processes may have other answers.
 
     If their `norm` is known and finite, they are. It may be infinite although they are finite.
     """
@@ -85,8 +95,7 @@ def _are_finite(optimizer: Owner, norm: torch.Tensor | None) -> bool:
     if norm is not None and math.isfinite(norm.item()):
         return True
     largest = [torch.linalg.vector_norm(x, math.inf) for x in _parts(optimizer)]
-    is_finite = all(map(math.isfinite, _on_host(largest)))
-    return not ranks_of(optimizer).any(not is_finite)
+    return all(map(math.isfinite, _on_host(largest)))
 
 
 def _parts(optimizer: Owner) -> Iterator[torch.Tensor]:

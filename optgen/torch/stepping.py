@@ -75,15 +75,21 @@ class Stepping(Accumulating):
             self._make_states({})
             return None
         if self.spec.phases:
-            return self._step_in_phases(closure, given)
+            if self.outer is None:
+                return self._step_in_phases(closure, given)
+            if self._due:  # since an interrupt
+                self.outer.finish(self)
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if self._rounds is None:
-            self._update(given=self._with_loss(loss, given) if self.spec.given else given)
-        else:
+        numbers = self._with_loss(loss, given) if self.spec.given else given
+        if self._rounds is not None:
             self._rounds.step(self)
+        elif self.outer is not None:
+            self.outer.update(self, numbers)
+        else:
+            self._update(given=numbers)
         return loss
 
     def _is_for_states(self, given: Mapping[str, Any]) -> bool:
@@ -97,8 +103,6 @@ class Stepping(Accumulating):
 
     def _step_in_phases(self: Any, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """The phases that are left of a step, each with the gradients that `closure` computes."""
-        if self.outer is not None:
-            return self.outer.step(self, closure, given)
         phases, name = self.spec.phases, type(self).__name__
         if closure is None:
             calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
@@ -136,6 +140,8 @@ class Stepping(Accumulating):
         self._due = (self._due + 1) % len(phases)
         if not self._due:
             self._opt_called = True  # for schedulers, which else look for calls of `step`
+            if self._skipping is not None:
+                self._skipping.forget()
 
     def _check_whole(self, action: str) -> None:
         """RuntimeError between the phases of a step, where nobody is to do this."""
@@ -147,6 +153,8 @@ class Stepping(Accumulating):
 
     def _how_on(self, phase: str) -> str:
         """What errors say of how a step goes on, or is given up."""
+        if self.outer is not None:
+            return "an interrupt came before it: call zero_grad() and step(), which makes it"
         return (
             f"go on by step(closure), or by {phase}() with new gradients, or begin anew by load_state_dict() of the "
             "model and of the optimizer"
@@ -182,12 +190,13 @@ class Stepping(Accumulating):
             return
         if "grad" not in self.spec.reads:
             updating.refuse_without_gradients(self)
-        found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
+        reads = self.outer is None or phase == self.spec.phases[0]  # gradients, which an outer phase does not
+        found_inf = getattr(self, "found_inf", None) if reads else None  # of a GradScaler, for the time of a step
         is_asked = self._clip_norm is not None or self.skip_nonfinite  # so that the host has to know it
         may_stay = not is_asked and not self.spec.phases
         on_gpu = found_inf is not None and may_stay and can_stay(found_inf, self.param_groups)
-        factor = 1.0 if on_gpu else self._gradient_factor()
-        if self.skip_nonfinite and self._leaves_out(phase, found_inf):
+        factor = self._gradient_factor() if reads and not on_gpu else 1.0
+        if self.skip_nonfinite and reads and self._leaves_out(phase, found_inf, workers):
             return
         if not on_gpu and found_inf:
             return
@@ -227,13 +236,13 @@ class Stepping(Accumulating):
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clip_coefficient(self.grad_norm, limit).item()
 
-    def _leaves_out(self, phase: str | None, found_inf: torch.Tensor | None) -> bool:
+    def _leaves_out(self, phase: str | None, found_inf: torch.Tensor | None, workers: Ranks | None) -> bool:
         """Whether gradients are not finite, and this update, or phase of one, is skipped."""
         if self._skipping is None:
             from optgen.torch.skipping import Skipping  # as most optimizers skip nothing
 
             self._skipping = Skipping()
-        return bool(self._skipping.leaves_out(self, phase, found_inf))
+        return bool(self._skipping.leaves_out(self, phase, found_inf, workers))
 
     def _current_step(self: Any) -> GroupStep:
         """The step of all groups, bound to the states that are in `state` now."""

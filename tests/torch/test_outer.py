@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from torch.nn import Parameter
 
 import optgen.torch
 from tests.process import run
+from tests.torch.interrupts import interrupted
 
 H, OUTER_LR, OUTER_MOMENTUM = 3, 0.7, 0.9
 
@@ -72,6 +75,104 @@ def test_private_refuses_gradients_of_some_rows() -> None:
     assert torch.equal(net.weight.detach(), start)
 
 
+NAMES = ("diloco(h=2)", "snoo(k=2)")
+
+
+def params_of(opt: Any) -> list[torch.Tensor]:
+    return [p for group in opt.param_groups for p in group["params"]]
+
+
+def give(opt: Any, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for p in params_of(opt):
+        p.grad = torch.randn(p.shape, generator=generator)
+
+
+def made(name: str, **options: Any) -> Any:
+    params = [Parameter(torch.linspace(-1, 1, n)) for n in (5, 300)]
+    return optgen.torch.optimizer(f"adamw with {name}")(params, lr=0.1, **options)
+
+
+def contents(opt: Any) -> list[Any]:
+    return [[p.tolist(), {key: x.tolist() for key, x in opt.state[p].items()}] for p in params_of(opt)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupt_before_an_outer_step_leaves_it_to_the_next_step(name: str) -> None:
+    """Also in a pickle, and without gradients: then nothing else is made. A round of gradients is not taken twice."""
+    for accumulate in (1, 2):
+        opt, twin = made(name, accumulate=accumulate), made(name, accumulate=accumulate)
+        for t in range(2 * accumulate - 1):
+            for x in (opt, twin):
+                give(x, t)
+                x.step()
+        give(opt, 9)
+        give(twin, 9)
+        twin.step()
+        with interrupted():
+            opt.step()
+        assert contents(opt) != contents(twin)
+        with pytest.raises(RuntimeError, match=r"'outer' is due; save states between steps; .* zero_grad\(\) and step"):
+            opt.state_dict()
+        other = pickle.loads(pickle.dumps(opt))
+        for x in (opt, other):
+            x.zero_grad()
+            x.step()
+            assert contents(x) == contents(twin)
+            assert not x._due
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_updates_of_several_gradients_have_outer_steps(name: str) -> None:
+    opt, twin = made(name, accumulate=2), made(name)
+    for t in range(5):
+        give(opt, 2 * t)
+        first = [p.grad for p in params_of(opt)]
+        opt.step()
+        give(opt, 2 * t + 1)
+        for p, a, b in zip(params_of(twin), first, [p.grad for p in params_of(opt)], strict=True):
+            p.grad = a + b
+        opt.step()
+        twin.step()
+        assert contents(opt) == contents(twin)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_that_are_skipped_keep_no_copies(name: str) -> None:
+    opt, twin = made(name, skip_nonfinite=True), made(name)
+    for t in range(5):
+        give(opt, t)
+        give(twin, t)
+        opt.step()
+        twin.step()
+        assert not opt._skipping._before
+        assert contents(opt) == contents(twin)
+        params_of(opt)[1].grad[7] = math.inf
+        opt.step()
+        assert contents(opt) == contents(twin)
+    assert opt.skipped == 5
+    sam = optgen.torch.optimizer("adamw with sam")([Parameter(torch.ones(3))], skip_nonfinite=True)
+    sam.step(lambda: give(sam, 0))
+    assert not sam._skipping._before
+
+
+def test_copies_have_the_group_of_workers_and_pickles_ask_for_it() -> None:
+    group: Any = object()
+    opt = made("diloco(h=2)", workers=group)
+    assert copy.deepcopy(opt).workers is group
+    other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(opt))))
+    give(other, 0)
+    before = contents(other)
+    with pytest.raises(RuntimeError, match=r"DiLoCo: it was pickled .*; set opt\.workers to the group, or to None"):
+        other.step()
+    assert contents(other) == before
+    other.load_state_dict(opt.state_dict())
+    other.workers = None
+    other.step()
+    opt.load_state_dict(other.state_dict())
+    assert opt.workers is group
+
+
 JOB = Path(__file__).parent / "jobs" / "outer.py"
 
 
@@ -82,7 +183,7 @@ def run_ranks(folder: Path, *modes: str) -> None:
 
 def test_workers_average_weights_once_in_h_steps(tmp_path: Path) -> None:
     """With the bits of one where all have the same gradients, and those of an oracle where each has its own."""
-    run_ranks(tmp_path, "same:2", "oracle:2")
+    run_ranks(tmp_path, "same:2", "oracle:2", "skipped:2", "stopped:2")
 
 
 @pytest.mark.stress
