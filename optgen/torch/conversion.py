@@ -67,7 +67,8 @@ def convert(
     cls = spec if isinstance(spec, type) else class_of(spec)
     given = {key: x for key, x in arguments.items() if key not in RULES}
     groups = regrouped(old, cls, arguments)
-    new = cls(groups, **{**{name: getattr(old, name) for name in OF_ALL_GROUPS}, **given})
+    whole = {name: getattr(old, name) for name in (*OF_ALL_GROUPS, *["workers"] * cls.spec.has_workers)}
+    new = cls(groups, **{**whole, **given})
     new.conversion = _take_states(old, new)
     warn_of_rates(old, new, given)
     if old._backward is not None:
