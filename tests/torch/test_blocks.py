@@ -73,7 +73,7 @@ def test_either_form_is_loaded(make: Any, bits: str, monkeypatch: pytest.MonkeyP
     weight = torch.randn(150, 33)
     with monkeypatch.context() as patch:
         patch.setattr("optgen.torch.rules.blocks_by_row", lambda p, by_row=False: True)
-        patch.setattr("optgen.torch.group.blocks_by_row", lambda p, by_row=False: True)
+        patch.setattr("optgen.torch.binding.blocks_by_row", lambda p, by_row=False: True)
         patch.setattr("optgen.torch.loading.blocks_by_row", lambda p, by_row=False: True)
         sharded = make([Parameter(weight.clone())], storage=bits)
         step(sharded, 1)
