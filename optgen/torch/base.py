@@ -102,7 +102,8 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
             if ARGUMENTS[name][0] is False and given[name] not in (True, False):
                 raise ValueError(f"{name}: True or False, not {given[name]!r}")
             setattr(self, name, given[name])
-        self.workers = given.get("workers")
+        if given.get("workers") is not None:
+            self.workers = given["workers"]
         self._forget_steps()
 
     def _choose_scaling(self) -> None:

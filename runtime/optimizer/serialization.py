@@ -29,7 +29,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts, named_classes, schedules
 from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
-from runtime.optimizer.spec import SpecOptimizer
+from runtime.optimizer.spec import SpecOptimizer, base_of
 from runtime.optimizer.states import COUNTS, checked_value, is_scalar, is_settable, scalars
 
 _VERSION = 1
@@ -84,7 +84,8 @@ def changes(optimizer: Optimizer) -> dict[str, Any]:
     update where the schedule stays with the sender.
     """
     if is_made(type(optimizer)):
-        values = {name: getattr(optimizer, name) for name in optimizer.param_names}
+        bases = map(base_of, optimizer.spec.following)  # behind the rates, which set them anew
+        values = {name: getattr(optimizer, name) for name in (*optimizer.param_names, *bases)}
     else:
         elsewhere = {*_APART, *_elsewhere(optimizer), *_private(optimizer)}
         values = {name: value for name, value in scalars(optimizer).items() if name not in elsewhere}

@@ -87,7 +87,7 @@ class SpecOptimizer(Optimizer):
             setattr(self, name, value)
         base = self.lr if replaces or self.lr_scheduler is None else getattr(self.lr_scheduler, "base_lr", self.lr)
         for name in self.spec.following:
-            setattr(self, _base_of(name), float(base))
+            setattr(self, base_of(name), float(base))
         self.lazy_update = bool(lazy)
         self.storage = optgen_bridge.checked_storage(self.spec, storage)
         self.seed: int | None = None  # of random draws; None: taken from runtime.random at the first update
@@ -114,8 +114,8 @@ class SpecOptimizer(Optimizer):
             check = checked_numbers if name in self.named_params else optgen_bridge.checked
             value = check(self.spec, name, value)
             super().__setattr__("_version", self._version + 1)
-            if _base_of(name) in self.__dict__ and (now := self.learning_rate):
-                super().__setattr__(_base_of(name), now)
+            if base_of(name) in self.__dict__ and (now := self.learning_rate):
+                super().__setattr__(base_of(name), now)
         elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
         super().__setattr__(name, value)
@@ -319,7 +319,7 @@ class SpecOptimizer(Optimizer):
 
     def _rates(self, name: str, set_to: float | list[float], lrs: list[float]) -> float | list[float]:
         """A rate that follows the learning rate, of each parameter: it changes as that has since it was set."""
-        base, each = getattr(self, _base_of(name)), set_to if isinstance(set_to, list) else [set_to] * len(lrs)
+        base, each = getattr(self, base_of(name)), set_to if isinstance(set_to, list) else [set_to] * len(lrs)
         return _one_if_equal([x * lr / base for x, lr in zip(each, lrs, strict=True)]) if base else set_to
 
     def _named_values(self, indices: Sequence[Index]) -> dict[str, float | list[float]]:
@@ -421,7 +421,7 @@ class SpecOptimizer(Optimizer):
         return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
 
 
-def _base_of(name: str) -> str:
+def base_of(name: str) -> str:
     """The attribute with the learning rate at which a rate that follows it was set. State files have it too."""
     return f"{name}_at_lr"
 

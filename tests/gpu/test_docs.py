@@ -13,7 +13,7 @@ from tests.process import run
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("cuda.md", "pytorch.md"))
 EXAMPLES = re.findall(r"```python\n(# needs a GPU and (\w+)\n.*?)```", TEXT, re.DOTALL)
-ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]", "capturable": "[100]", "optimizer": "11"}
+ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]", "capturable": "[100]", "optimizer": "11", "states": "cpu"}
 """Of what they print, by what they show."""
 
 

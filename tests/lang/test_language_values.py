@@ -57,11 +57,12 @@ def _no_error(code: str, message: str, *_: object) -> None:
 
 def test_reductions_give_these_kinds() -> None:
     _, scopes = tables("reductions")
-    assert len(scopes.rows) == len(kinds._REDUCED) and scopes.named() == {
+    assert len(scopes.rows) == len(kinds._REDUCED) + 1 and scopes.named() == {
         "per row",
         "per col",
         "per matrix",
         "over params",
+        "over workers",
     }
     columns = [codes(cell)[0] for cell in scopes.head[2:]]
     names: dict[str, ValueKind | None] = dict(VALUES)
@@ -69,6 +70,9 @@ def test_reductions_give_these_kinds() -> None:
         scope = f", {codes(row[0])[0]}" if row[0] else ""
         for name, result in zip(columns, row[2:], strict=True):
             found: list[str] = []
+            if "workers" in scope:  # a mean alone, of the kind of what is averaged
+                assert result == kind_word(VALUES[name])
+                continue
             optimizer = check(f"optimizer X\naxes last two\nupdate:\n  x = sum(w{scope})\n  w' = w - x\n")
             call = optimizer.update[0].value
             assert isinstance(call, Call)
