@@ -47,7 +47,7 @@ class Both:
 
 def evaluate() -> None:
     for spec, options in (
-        ("adam with ema", {"storage": "int8_dynamic"}),
+        ("adam with ema", {"storage": "bfloat16"}),
         ("torch/asgd", {"t0": 0.0}),
         (OWNED, {}),
     ):
