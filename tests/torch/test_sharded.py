@@ -12,7 +12,7 @@ from tests.process import run
 JOB = Path(__file__).parent / "jobs" / "sharded.py"
 
 
-MODES = "same:1", "same:2", "same:3", "norms:2", "save:2", "load:3", "load:1"
+MODES = "same:1", "same:2", "same:3", "norms:2", "observed:2", "save:2", "load:3", "load:1"
 
 
 def test_shards_have_the_bits_of_whole_parameters_and_checkpoints_move_between_numbers_of_processes(
