@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from optgen.torch.memory import FLAT, is_flat, is_zero, local_tensor, sharding_of
+from optgen.torch.memory import FLAT, is_flat, is_of_zeros, local_tensor, sharding_of
 from optgen.torch.rules import Owner
 from optgen.torch.updating import refuse_evaluating
 from optgen.torch.values import is_capturing, options_of
@@ -65,11 +65,7 @@ class Accumulating:
         length = _checked_length(k)
         if length == self.accumulate:
             return
-        if self.accumulated:
-            raise RuntimeError(
-                f"{type(self).__name__}: {self.accumulated} of {self.accumulate} calls of step() wait for an update; "
-                "call flush() before accumulate is changed"
-            )
+        self._check_no_round("change accumulate")
         self._rounds = Rounds(length) if length > 1 else None
         for group in getattr(self, "param_groups", ()) if length > 1 else ():
             check_accumulating(self, group)
@@ -78,6 +74,14 @@ class Accumulating:
     def accumulated(self) -> int:
         """How many calls of `step` have gradients that wait for an update; 0 behind one."""
         return 0 if self._rounds is None else self._rounds.calls
+
+    def _check_no_round(self, action: str) -> None:
+        """RuntimeError while gradients wait for an update, where nobody is to do this."""
+        if self.accumulated:
+            raise RuntimeError(
+                f"{type(self).__name__}: {self.accumulated} of {self.accumulate} calls of step() wait for an update; "
+                f"{action} behind one, or call flush()"
+            )
 
     def flush(self) -> None:
         """Make the update of a round that is not complete, of the gradients that there are; nothing without any."""
@@ -189,10 +193,7 @@ def _update(optimizer: Any) -> None:
 def _makes_states(optimizer: Any) -> bool:
     """Whether this is a first step with rates and gradients of 0 alone, which torch.distributed.checkpoint makes to
     have states made."""
-    if optimizer.state or any(group["lr"] for group in optimizer.param_groups):
-        return False
-    grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    return bool(grads) and all(map(is_zero, grads))
+    return not optimizer.state and is_of_zeros(optimizer.param_groups)
 
 
 def _own(grad: torch.Tensor) -> torch.Tensor:

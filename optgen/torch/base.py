@@ -16,12 +16,7 @@ from optgen.torch.accumulating import Rounds, check_accumulating
 from optgen.torch.evaluating import Evaluating, TrainingWeights, warn_of_saving
 from optgen.torch.following import FOLLOWING
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import (
-    GpuScaler,
-    check_limit,
-    outside_graphs,
-    parent,
-)
+from optgen.torch.hooks import GpuScaler, check_limit, outside_graphs, parent
 from optgen.torch.host import Mirrors
 from optgen.torch.loading import SPEC, check_specs, mark_groups
 from optgen.torch.memory import check_flat_options, has_sparse_rows
@@ -175,7 +170,6 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         parent(super().add_param_group)(param_group)
         group = self.param_groups[-1]
         self._mark([group])
-        self.given_params.add(group["params"])
         warn_of_sharing(self, group)
         try:
             self.spelling.refuse_options(group)
@@ -204,6 +198,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
             for p in self.state.keys() - known.keys():
                 del self.state[p]
             raise
+        self.given_params.add(group["params"])
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._current_step()  # from now on, changes are seen
@@ -258,11 +253,7 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         With sharded parameters that products take whole, all ranks must call it: owners cut states into DTensors.
         """
         self._check_whole("save states")
-        if self.accumulated:
-            raise RuntimeError(
-                f"{type(self).__name__}: {self.accumulated} of {self.accumulate} calls of step() wait for an update; "
-                "save states behind one, or call flush()"
-            )
+        self._check_no_round("save states")
         if self.training_weights is not None:
             warn_of_saving(self)
         shared = self._shared_states()

@@ -59,8 +59,8 @@ def convert(
     states. It warns if `lr` carries over to a class that has another default, or further rates.
 
     TypeError for an optimizer that is neither of optgen nor of torch.optim. ValueError if states would be lost and none
-    carries over, if nothing says what is plain, and what the class raises for arguments. RuntimeError between the
-    phases of a step, while gradients wait for an update, and after `eval()`.
+    carries over, and what the class raises for arguments. RuntimeError between the phases of a step, while gradients
+    wait for an update, and after `eval()`. UserWarning if nothing says what is plain.
     """
     old = _ours(optimizer)
     _check_trains(old)
@@ -80,11 +80,7 @@ def _check_trains(old: SpecOptimizer) -> None:
     """RuntimeError in the middle of something: between phases, in a round of gradients, or after eval()."""
     name = type(old).__name__
     old._check_whole("convert an optimizer")
-    if old.accumulated:
-        raise RuntimeError(
-            f"{name}: {old.accumulated} of {old.accumulate} calls of step() wait for an update; convert an optimizer "
-            "behind one, or call flush()"
-        )
+    old._check_no_round("convert an optimizer")
     if old.training_weights is not None:
         raise RuntimeError(
             f"{name}: parameters hold the weights to evaluate with since eval(), and states go on from those that are "

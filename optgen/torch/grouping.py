@@ -46,8 +46,10 @@ def grouped(
     named = [_named(entry, others) for _, entry in entries]
     each: list[Group] = [{} for _ in entries]
     if no_decay is not None:
-        decay = [(no_decay, {_decay_key(spelling): 0.0})]
-        each = [dict(*found) for found in by_name.settings(decay, named, "no_decay")]
+        rule = no_decay, {_decay_key(spelling): 0.0}
+        for own, several in zip(each, by_name.settings([rule], named, "no_decay"), strict=True):
+            for settings in several:
+                own |= settings
     if rules is not None:
         of_rules = by_name.settings(rules, named)
         for own, several, (group, _) in zip(each, of_rules, entries, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,6 +204,16 @@ def is_zero(grad: torch.Tensor) -> bool:
     """Whether all elements of a gradient, dense or sparse COO, are 0."""
     values = grad.coalesce().values() if grad.layout == torch.sparse_coo else grad
     return not bool((values != 0).any())
+
+
+def is_of_zeros(groups: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether there are gradients, and all of them and all rates are 0: so they are in the step by which
+    torch.distributed.checkpoint has states made."""
+    groups = list(groups)
+    if any(group["lr"] for group in groups):
+        return False
+    grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
+    return bool(grads) and all(map(is_zero, grads))
 
 
 def row_sparse(memory: ParamMemory) -> RowSparse:

@@ -15,15 +15,8 @@ from optgen.model import Optimizer
 from optgen.torch import updating
 from optgen.torch.accumulating import Accumulating, sums
 from optgen.torch.group import GroupStep
-from optgen.torch.hooks import (
-    GpuScaler,
-    can_stay,
-    clip_coefficient,
-    gradients_of,
-    hooked,
-    refuse_fake,
-    total_norm,
-)
+from optgen.torch.hooks import GpuScaler, can_stay, clip_coefficient, gradients_of, hooked, refuse_fake, total_norm
+from optgen.torch.memory import is_of_zeros
 from optgen.torch.updating import ALONE, BackwardUpdates, Ranks
 from optgen.torch.values import is_capturing, same_objects
 
@@ -96,10 +89,7 @@ class Stepping(Accumulating):
         """Whether a step without states is to make them and nothing else, as torch.distributed.checkpoint wants it: it
         calls a step at rates of 0 and with gradients of 0, and knows of no closure, loss, phases or inputs."""
         spec, groups = self.spec, self.param_groups
-        if given or not (spec.phases or spec.given or spec.inputs) or any(group["lr"] for group in groups):
-            return False
-        grads = [p.grad for group in groups for p in group["params"] if p.grad is not None]
-        return bool(grads) and not any(grad.any() for grad in grads)
+        return bool(not given and (spec.phases or spec.given or spec.inputs) and is_of_zeros(groups))
 
     def _step_in_phases(self: Any, closure: Callable[[], Any] | None, given: Mapping[str, Any]) -> Any:
         """The phases that are left of a step, each with the gradients that `closure` computes."""

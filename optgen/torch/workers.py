@@ -3,6 +3,7 @@ the same parameters and exchange nothing else."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from optgen.expressions import Expr, Number
+from optgen.execute.stages.staged_table import is_due
+from optgen.expressions import Name, walk
 from optgen.outer import INNER, OUTER, OuterStep
 from optgen.torch.checksums import checksum
 from optgen.torch.forms import SCALE, count_of
@@ -66,6 +68,8 @@ class OuterSteps:
         self._timing, self._exchanges = step.timing, step.exchanges
         targets = (e.target for e in step.spec.update if e.phase == OUTER and e.target.primed and e.target.id != "w")
         self._states = list(dict.fromkeys(target.id for target in targets))
+        counts = [x for x in (step.timing.every, step.timing.start) if x is not None]
+        self._names = {x.id for count in counts for x in walk(count) if isinstance(x, Name)}
         self._checked = 0  # how many parameters there were then
         self._averaged = 0  # how many buckets of the outer step that is due
         self._given: Mapping[str, Any] = {}
@@ -133,23 +137,10 @@ class OuterSteps:
         """The parameters that this step updates and whose outer step is due then."""
         found: list[torch.Tensor] = []
         for group in optimizer.param_groups:
-            every, start = self._numbers(optimizer, group)
-            for p in group["params"]:
-                if p.grad is not None:
-                    count = _count(optimizer, p) + 1
-                    if count >= start and not (count - start) % every:
-                        found.append(p)
+            values = {name: float(group[optimizer.spelling.key_of(name)]) for name in self._names}
+            due = functools.cache(functools.partial(is_due, self._timing, values=values))
+            found += [p for p in group["params"] if p.grad is not None and due(_count(optimizer, p) + 1)]
         return found
-
-    def _numbers(self, optimizer: Any, group: Mapping[str, Any]) -> tuple[int, int]:
-        """The distance of outer steps, and the first one."""
-
-        def number(expr: Expr) -> int:
-            value = expr.value if isinstance(expr, Number) else group[optimizer.spelling.key_of(expr.id)]  # type: ignore[union-attr]
-            return int(value)
-
-        every = number(self._timing.every)
-        return every, every if self._timing.start is None else number(self._timing.start)
 
     def _check_all_are_due(self, optimizer: Any, due: Sequence[torch.Tensor]) -> None:
         """RuntimeError naming a parameter that is trained, and whose outer step is not due with that of the others."""

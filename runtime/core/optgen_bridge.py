@@ -100,6 +100,13 @@ def outer_step(spec: Spec) -> Any:
     return outer_step(spec)
 
 
+def is_due(timing: Any, count: int, optimizer: Any) -> bool:
+    """Whether what has a timing of the spec is computed in an update of a parameter, of this number."""
+    from optgen.execute.stages.staged_table import is_due
+
+    return is_due(timing, count, {name: getattr(optimizer, name) for name in optimizer.param_names})
+
+
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
     from optgen.expressions import Call, walk
     from optgen.lang import builtins

@@ -26,7 +26,10 @@ def apply(params: Sequence[Parameter], optimizer: Optimizer, rules: Any, no_deca
     each: list[dict[str, Any]] = [{} for _ in params]
     try:
         if no_decay is not None:
-            each = [dict(*found) for found in by_name.settings([(no_decay, {"wd_mult": 0.0})], named, "no_decay")]
+            rule = no_decay, {"wd_mult": 0.0}
+            for own, several in zip(each, by_name.settings([rule], named, "no_decay"), strict=True):
+                for settings in several:
+                    own |= settings
         if rules is not None:
             for own, several in zip(each, by_name.settings(rules, named), strict=True):
                 for settings in several:

@@ -56,11 +56,10 @@ class OuterSteps:
 
     def _is_due(self, weights: Mapping[Any, NDArray]) -> bool:
         """Whether the next update is one with an outer step."""
-        optimizer = self._optimizer
-        every, start = self._number(self._outer.timing.every), self._outer.timing.start
-        first = every if start is None else self._number(start)
+        optimizer, timing = self._optimizer, self._outer.timing
         counts = {i: optimizer._index_update_count.get(i, optimizer.begin_num_update) + 1 for i in weights}
-        due = {i: count >= first and (count - first) % every == 0 for i, count in counts.items()}
+        of_count = {n: optgen_bridge.is_due(timing, n, optimizer) for n in set(counts.values())}
+        due = {i: of_count[count] for i, count in counts.items()}
         if any(due.values()):
             name = type(optimizer).__name__
             for i, is_due in due.items():
@@ -76,10 +75,6 @@ class OuterSteps:
                         f"{' and '.join(DTYPES)}"
                     )
         return any(due.values())
-
-    def _number(self, count: Any) -> int:
-        """A number of updates, which is written in the spec or a param."""
-        return int(getattr(self._optimizer, count.id) if hasattr(count, "id") else count.value)
 
     @contextlib.contextmanager
     def _phase(self, weights: Mapping[Any, NDArray], number: int) -> Iterator[None]:
