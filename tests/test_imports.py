@@ -36,6 +36,7 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
+        "bandwidth tables",
         "library pycuda tune torch",
         "cli",
         "__main__",
