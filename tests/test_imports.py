@@ -38,6 +38,7 @@ LAYERS: dict[str, list[str]] = {
         "__init__",
         "bandwidth tables",
         "library pycuda tune torch",
+        "races",
         "cli",
         "__main__",
     ],
@@ -102,6 +103,10 @@ LAYERS: dict[str, list[str]] = {
         "kernel",
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
+    "optgen.races": [
+        "ranks",
+        "results",
+    ],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement features networks spelling",
