@@ -85,9 +85,8 @@ def _entry(path: Path) -> DocEntry:
     optimizer = read(source_of(path))
     name, shipped = specfiles.name_of(path), path.is_relative_to(specfiles.folder())
     file, family = f"specs/{name}.opt" if shipped else path.name, name.rpartition("/")[0]
-    update = [
-        (flags, _kernel(optimizer, flags)) for flags in dense_variants(optimizer) if not optimizer.is_staged(flags)
-    ]
+    dense = dense_variants(optimizer)
+    update = [(flags, _kernel(optimizer, flags)) for flags in dense if not optimizer.is_staged(flags)]
     if not optimizer.evaluate:
         return DocEntry(optimizer, file, update, family=family)
     evaluate = [(f, _kernel(optimizer, f, evaluate=True)) for f in dense]

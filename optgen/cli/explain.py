@@ -49,7 +49,8 @@ def explain(args: argparse.Namespace) -> int:
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
     version = f"version {optimizer.version}" if optimizer.version > 1 else ""
-    print("\n".join(filter(None, (optimizer.name, also, version, optimizer.title, optimizer.cite, axes))))
+    head = (optimizer.name, also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice)
+    print("\n".join(filter(None, head)))
     _section("Equations", unicode(optimizer))
     declared = (tables.params, tables.flags, tables.states, tables.inputs, tables.requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):

@@ -158,6 +158,7 @@ def _section(entry: DocEntry) -> Iterator[str]:
     also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
     head = (f"*{_plain(o.title)}*" if o.title else "", _plain(o.cite), f"`{entry.file}`{also}")
     yield "  \n".join(filter(None, head))
+    yield "  \n".join(_plain(f"{x[:1].upper()}{x[1:]}.") for x in o.advice)
     yield f"```math\n{latex(o)}\n```"
     yield f"```\n{_as_written(o)}\n```"
     yield from _notes(o)
