@@ -13,9 +13,9 @@ from optgen.cli.common import Commands, Usage, command, in_checkout, write
 if TYPE_CHECKING:
     from optgen.races.baselines import Baseline
     from optgen.races.contender import Contender
-    from optgen.races.protocol import Plan
+    from optgen.races.protocol import TrialPlan
     from optgen.races.results import Entry, Race, Refused
-    from optgen.races.task import Task
+    from optgen.races.task import TrainingTask
 
 EXAMPLES = """\
   optgen race mine.opt --against adamw,lion      your spec beside stored baselines
@@ -113,7 +113,7 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     return found, refused
 
 
-def _tasks(names: str | None, files: Sequence[str]) -> list[Task]:
+def _tasks(names: str | None, files: Sequence[str]) -> list[TrainingTask]:
     """The tasks: those that are named, and those of files; without any, the default ones."""
     from optgen.races import task
     from optgen.races.tasks import DEFAULT
@@ -142,7 +142,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _run(
-    contenders: Sequence[Contender], others: set[str], tasks: Sequence[Task], plan: Plan
+    contenders: Sequence[Contender], others: set[str], tasks: Sequence[TrainingTask], plan: TrialPlan
 ) -> tuple[tuple[Entry, ...], tuple[Refused, ...]]:
     """The entries of all contenders in all tasks, in this order; `others` may come from stored baselines."""
     from optgen.races import racing
@@ -164,7 +164,7 @@ def _run(
     return tuple(entries[key] for key in order if key in entries), out
 
 
-def _stored(own: Contender, of: Task, plan: Plan) -> Entry | None:
+def _stored(own: Contender, of: TrainingTask, plan: TrialPlan) -> Entry | None:
     """The entry of a stored baseline, if there is one that is up to date."""
     baseline = _baseline(own.name)
     return None if baseline is None else baseline.entry(own, of, plan)
@@ -180,7 +180,7 @@ def _baseline(name: str) -> Baseline | None:
         return None
 
 
-def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[Task], plan: Plan) -> None:
+def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan) -> None:
     """Write a baseline of each contender that is a spec that comes along, by its plain name."""
     from optgen import specfiles
     from optgen.races import baselines

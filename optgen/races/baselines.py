@@ -15,9 +15,9 @@ from optgen import specfiles
 from optgen.facts import fact
 from optgen.races import contender, protocol, store, task
 from optgen.races.contender import Contender
-from optgen.races.protocol import Plan
+from optgen.races.protocol import TrialPlan
 from optgen.races.results import Entry, Race, Trial, number, whole
-from optgen.races.task import Task
+from optgen.races.task import TrainingTask
 
 FORMAT = "optgen baseline 1"
 LIMIT = 4096
@@ -44,7 +44,7 @@ class Baseline:
         own = contender.read(self.name)
         return not all(self._holds(own, name, task.source_of(name)) for name in self.sources)
 
-    def entry(self, own: Contender, of: Task, plan: Plan) -> Entry | None:
+    def entry(self, own: Contender, of: TrainingTask, plan: TrialPlan) -> Entry | None:
         """The entry of a task, if it is what the contender would have in a race with this plan."""
         entry = next((x for x in self.entries if x.task == of.name), None)
         same = protocol.full(self.seeds) == plan
@@ -79,7 +79,7 @@ def file_name(name: str) -> str:
     return f"{name.replace('/', '+')}.json"
 
 
-def encoded(race: Race, own: Contender, tasks: Sequence[Task], plan: Plan) -> bytes:
+def encoded(race: Race, own: Contender, tasks: Sequence[TrainingTask], plan: TrialPlan) -> bytes:
     """The file of a contender's entries. Raises ValueError if it is too long."""
     words: dict[str, Any] = {"format": FORMAT, "name": own.name, "spec": own.identity[:_DIGITS]}
     words |= {"versions": dict(store.versions()), "seeds": list(plan.seeds), "tasks": {}}

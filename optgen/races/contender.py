@@ -49,13 +49,12 @@ class Contender:
     @property
     def lr_hint(self) -> float | None:
         """The rate to begin with, where a source says so; 1 for a contender without a rate."""
-        hint: float | None = getattr(self.optimizer, "lr_hint", None)
-        return hint if self.has_rate else 1.0
+        return self.optimizer.lr_hint if self.has_rate else 1.0
 
     @property
     def has_own_schedule(self) -> bool:
         """Whether its rate needs no decay."""
-        return bool(getattr(self.optimizer, "has_own_schedule", False))
+        return self.optimizer.has_own_schedule
 
     @property
     def identity(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from optgen.races.contender import OTHERS, Contender
-from optgen.races.protocol import Plan
+from optgen.races.protocol import TrialPlan
 from optgen.races.trials import WARM_UP
 
 
-def described(contenders: Sequence[Contender], plan: Plan, cut: str = "") -> str:
+def described(contenders: Sequence[Contender], plan: TrialPlan, cut: str = "") -> str:
     """A sentence or two for each thing that a reader has to know. `cut` says what a budget took away."""
     tuned = [x for x in contenders if x.has_rate]
     known = [x.name for x in tuned if x.lr_hint is not None]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from optgen.model import Optimizer
 from optgen.races import contender, how, protocol, racing, store
 from optgen.races.contender import CannotRaceError
-from optgen.races.protocol import Plan
+from optgen.races.protocol import TrialPlan
 from optgen.races.racing import Pairing, length
 from optgen.races.results import Race, Refused
 from optgen.races.task import Train, of_function
@@ -62,7 +62,7 @@ def race(
     return Race((task.info,), entries, words, store.versions(), (*refused, *out))
 
 
-def _fitted(pairings: Sequence[Pairing], full: Plan, seconds: float, budget: str) -> tuple[Plan, str]:
+def _fitted(pairings: Sequence[Pairing], full: TrialPlan, seconds: float, budget: str) -> tuple[TrialPlan, str]:
     """The plan for a budget, by the time of the first trial of each pair, which is made here; and what was cut."""
     for pairing in pairings:
         racing.try_here(pairing, pairing.due()[0])

@@ -17,7 +17,7 @@ from optgen.races.protocol import Attempt
 from optgen.races.trials import Outcome
 
 
-class Job(NamedTuple):
+class TrialJob(NamedTuple):
     """What a process is asked for: a trial of a task, by its place, with the contender of a line."""
 
     task: str
@@ -25,13 +25,13 @@ class Job(NamedTuple):
     attempt: Attempt
 
 
-class Pool:
-    """`with Pool(2) as pool:` the processes, which end with the block, whatever they are doing."""
+class TrialPool:
+    """`with TrialPool(2) as pool:` the processes, which end with the block, whatever they are doing."""
 
     def __init__(self, processes: int, serve: Callable[[Connection], None] | None = None) -> None:
         # Not forked: a lock that another thread holds at that moment would never be released in the child.
         context = multiprocessing.get_context("spawn")
-        self._busy: dict[Connection, Job | None] = {}
+        self._busy: dict[Connection, TrialJob | None] = {}
         self._processes = []
         for _ in range(processes):
             ours, theirs = context.Pipe()
@@ -41,7 +41,7 @@ class Pool:
             self._processes.append(process)
             self._busy[ours] = None
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> TrialPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,13 +57,13 @@ class Pool:
         """Whether a process has nothing to do."""
         return None in self._busy.values()
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: TrialJob) -> None:
         """Have a process that has nothing to do run a job."""
         pipe = next(pipe for pipe, own in self._busy.items() if own is None)
         pipe.send(job)
         self._busy[pipe] = job
 
-    def finished(self) -> Iterator[tuple[Job, Outcome | str]]:
+    def finished(self) -> Iterator[tuple[TrialJob, Outcome | str]]:
         """Wait until a job has ended; those that have, with what came of them, or the error as a text.
 
         Raises ChildProcessError for a process that was killed.
@@ -102,7 +102,7 @@ def _serve(pipe: Connection) -> None:
         pipe.send(_outcome(job))
 
 
-def _outcome(job: Job) -> Outcome | str:
+def _outcome(job: TrialJob) -> Outcome | str:
     from optgen.races import trials
 
     try:

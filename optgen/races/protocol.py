@@ -34,7 +34,7 @@ WINDOW = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """How many rates are tried around the centre, how many more, and the seeds. `rates` is odd."""
 
     rates: int
@@ -52,14 +52,14 @@ class Plan:
         return f"{self.rates + self.more} rates, {seeds}: {self.trials} trials"
 
 
-def full(seeds: Sequence[int]) -> Plan:
+def full(seeds: Sequence[int]) -> TrialPlan:
     """The plan of a race that nothing limits."""
-    return Plan(7, 3, tuple(seeds))
+    return TrialPlan(7, 3, tuple(seeds))
 
 
-def without_rate(plan: Plan) -> Plan:
+def without_rate(plan: TrialPlan) -> TrialPlan:
     """The plan of a contender that has no rate."""
-    return Plan(1, 0, plan.seeds)
+    return TrialPlan(1, 0, plan.seeds)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Losses = Mapping[Attempt, float]
 """The loss of each attempt that was made; infinity where it diverged."""
 
 
-def due(plan: Plan, hint: float | None, losses: Losses) -> list[Attempt]:
+def due(plan: TrialPlan, hint: float | None, losses: Losses) -> list[Attempt]:
     """The attempts that are to be made now, in any order; none once all have been."""
     first = plan.seeds[0]
     bracket = [Attempt(rate, first, is_short=True) for rate in BRACKET] if hint is None else []
@@ -140,7 +140,7 @@ class Rates:
         return tried[start : start + WINDOW]
 
 
-def fitting(seconds: float, work: Sequence[float], seeds: Sequence[int]) -> Plan | None:
+def fitting(seconds: float, work: Sequence[float], seeds: Sequence[int]) -> TrialPlan | None:
     """The largest plan that takes no longer than `seconds`, the same for all contenders; None if none does.
 
     `work` has the seconds of a trial of each contender. Seeds are given up last: without them nothing tells a
@@ -150,13 +150,13 @@ def fitting(seconds: float, work: Sequence[float], seeds: Sequence[int]) -> Plan
     return next((plan for plan in _plans(seeds) if plan.trials * total <= seconds), None)
 
 
-def least(seeds: Sequence[int]) -> Plan:
+def least(seeds: Sequence[int]) -> TrialPlan:
     """The smallest plan."""
     return _plans(seeds)[-1]
 
 
-def _plans(seeds: Sequence[int]) -> list[Plan]:
-    return [Plan(rates, more, tuple(seeds[:n])) for n in range(len(seeds), 0, -1) for rates, more in SIZES]
+def _plans(seeds: Sequence[int]) -> list[TrialPlan]:
+    return [TrialPlan(rates, more, tuple(seeds[:n])) for n in range(len(seeds), 0, -1) for rates, more in SIZES]
 
 
 SIZES = ((7, 3), (7, 1), (5, 1), (3, 1))

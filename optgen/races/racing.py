@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from optgen.races import pool, protocol, store, trials
 from optgen.races.contender import Contender
-from optgen.races.protocol import BRACKET, Attempt, Plan
+from optgen.races.protocol import BRACKET, Attempt, TrialPlan
 from optgen.races.results import Entry, Refused
-from optgen.races.task import Task
+from optgen.races.task import TrainingTask
 from optgen.races.trials import Outcome
 
 
@@ -21,14 +21,14 @@ class Pairing:
     """A contender in a task: its plan, and what its trials have come to. `refused` says why it is out."""
 
     contender: Contender
-    task: Task
-    plan: Plan
+    task: TrainingTask
+    plan: TrialPlan
     outcomes: dict[Attempt, Outcome] = field(default_factory=dict)
     running: set[Attempt] = field(default_factory=set)
     refused: str = ""
 
     @property
-    def own_plan(self) -> Plan:
+    def own_plan(self) -> TrialPlan:
         """The plan of this contender: one without a rate has nothing to tune."""
         return self.plan if self.contender.has_rate else protocol.without_rate(self.plan)
 
@@ -65,12 +65,12 @@ def in_processes(pairings: Sequence[Pairing], processes: int) -> None:
         _take_stored(each)
     if not any(pairing.due() for pairing in pairings):
         return
-    with pool.Pool(min(processes, sum(len(x.due()) for x in pairings))) as workers, _progress(pairings) as show:
+    with pool.TrialPool(min(processes, sum(len(x.due()) for x in pairings))) as workers, _progress(pairings) as show:
         while True:
             while workers.has_room and (pairing := _next(pairings)) is not None:
                 attempt = pairing.due()[0]
                 pairing.running.add(attempt)
-                workers.submit(pool.Job(pairing.task.place, pairing.contender.name, attempt))
+                workers.submit(pool.TrialJob(pairing.task.place, pairing.contender.name, attempt))
             if not any(pairing.running for pairing in pairings):
                 return
             for job, outcome in workers.finished():

@@ -15,7 +15,7 @@ from optgen.races import protocol
 from optgen.races.contender import Contender
 from optgen.races.protocol import Attempt
 from optgen.races.results import trial_of, whole
-from optgen.races.task import Task
+from optgen.races.task import TrainingTask
 from optgen.races.trials import Outcome
 
 
@@ -28,7 +28,7 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def get(task: Task, contender: Contender, attempt: Attempt) -> Outcome | None:
+def get(task: TrainingTask, contender: Contender, attempt: Attempt) -> Outcome | None:
     """The outcome of an attempt that was made before; None if there is none, or its file is damaged."""
     path = _path(task, contender, attempt)
     if path is None:
@@ -40,7 +40,7 @@ def get(task: Task, contender: Contender, attempt: Attempt) -> Outcome | None:
         return None
 
 
-def put(task: Task, contender: Contender, attempt: Attempt, outcome: Outcome) -> None:
+def put(task: TrainingTask, contender: Contender, attempt: Attempt, outcome: Outcome) -> None:
     """Keep an outcome, if there is a folder for it. Raises OSError."""
     path = _path(task, contender, attempt)
     if path is None:
@@ -57,7 +57,7 @@ def folder() -> Path | None:
     return None if cache is None else cache / "races"
 
 
-def _path(task: Task, contender: Contender, attempt: Attempt) -> Path | None:
+def _path(task: TrainingTask, contender: Contender, attempt: Attempt) -> Path | None:
     own = [task.name, task.source, task.info.target, contender.identity, asdict(attempt), dict(versions())]
     place = folder()
     return None if place is None else place / f"{hashlib.sha256(json.dumps(own).encode()).hexdigest()}.json"

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """A function that trains something, and what is said of it. `place` is what `load` found it by, or empty.
     `source` is a hash of the code that it is made of."""
 
@@ -42,7 +42,7 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__"))
 
 
-def load(task: str) -> Task:
+def load(task: str) -> TrainingTask:
     """A task that comes with the package, by name, or that of a Python file, which is imported.
 
     Raises FileNotFoundError, ValueError for a file that is no task, and whatever the file raises.
@@ -66,7 +66,7 @@ def load(task: str) -> Task:
         if not (isinstance(word, str) and word.strip()):
             raise ValueError(f"{path}: {name} is a text, not {word!r}")
     info = results.TaskInfo(words["NAME"], words["TITLE"], words["LOSS"], None if target is None else float(target))
-    return Task(info, train, task, _hash_of(path.resolve()))
+    return TrainingTask(info, train, task, _hash_of(path.resolve()))
 
 
 def source_of(name: str) -> str | None:
@@ -75,14 +75,14 @@ def source_of(name: str) -> str | None:
     return _hash_of(path) if path.is_file() else None
 
 
-def of_function(train: Train) -> Task:
+def of_function(train: Train) -> TrainingTask:
     """The task of a function that a program or a notebook has."""
     name = getattr(train, "__name__", type(train).__name__)
     if not callable(train):
         raise TypeError(f"train is a function train(make_optimizer, seed, report), not {train!r}")
     _check_arguments(name, train)
     title = (inspect.getdoc(train) or name).splitlines()[0].rstrip(".")
-    return Task(results.TaskInfo(name, title, "held-out loss", None), train)
+    return TrainingTask(results.TaskInfo(name, title, "held-out loss", None), train)
 
 
 def _words(stem: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from optgen.races import Diverged
 from optgen.races.contender import Contender
 from optgen.races.protocol import SHORT, Attempt
 from optgen.races.results import Trial
-from optgen.races.task import Task
+from optgen.races.task import TrainingTask
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ class Outcome:
     parameters: int
 
 
-def run(task: Task, contender: Contender, attempt: Attempt, clock: Clock = time.perf_counter) -> Outcome:
+def run(task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock = time.perf_counter) -> Outcome:
     """Train once. `clock` counts seconds.
 
     A loss that is not finite, and a factorization that fails, as of a matrix with NaN in it, are divergence. Raises
@@ -55,7 +55,7 @@ def run(task: Task, contender: Contender, attempt: Attempt, clock: Clock = time.
 class Running:
     """A trial that is being made: what a task is given, and what it has reported."""
 
-    def __init__(self, task: Task, contender: Contender, attempt: Attempt, clock: Clock) -> None:
+    def __init__(self, task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock) -> None:
         self.task, self.contender, self.attempt, self.clock = task, contender, attempt, clock
         self.optimizers: list[torch.optim.Optimizer] = []
         self.steps: list[int] = []

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optgen.races.protocol import BRACKET, SIZES, Attempt, Plan, due, fitting, full, without_rate
+from optgen.races.protocol import BRACKET, SIZES, Attempt, TrialPlan, due, fitting, full, without_rate
 
 SEEDS = (4, 0, 9)
 FULL = full(SEEDS)
 
 
 def played(
-    plan: Plan, hint: float | None, loss: Callable[[Attempt], float], order: Callable[[list[Attempt]], Attempt]
+    plan: TrialPlan, hint: float | None, loss: Callable[[Attempt], float], order: Callable[[list[Attempt]], Attempt]
 ) -> dict[Attempt, float]:
     """All attempts of a contender, one at a time, in the order in which some scheduler takes them."""
     losses: dict[Attempt, float] = {}
@@ -38,7 +38,7 @@ def bowl(best: float) -> Callable[[Attempt], float]:
 def test_all_contenders_have_the_same_number_of_trials_in_any_order_and_at_any_losses(
     random: Random, hint: float | None, size: tuple[int, int], seeds: int
 ) -> None:
-    plan = Plan(*size, tuple(range(seeds)))
+    plan = TrialPlan(*size, tuple(range(seeds)))
     losses = played(plan, hint, lambda _: random.choice([math.inf, 0.0, random.gauss(0, 1)]), random.choice)
     short = [x for x in losses if x.is_short]
     assert len(losses) - len(short) + len(short) / len(BRACKET) == plan.trials
@@ -88,7 +88,7 @@ def test_without_a_rate_there_is_one_trial_for_each_seed() -> None:
 def test_a_budget_gives_up_rates_before_seeds_and_never_takes_more() -> None:
     work = [10.0, 30.0]
     assert fitting(16 * 40, work, SEEDS) == FULL
-    assert fitting(16 * 40 - 1, work, SEEDS) == Plan(7, 1, SEEDS)
-    assert fitting(10 * 40, work, SEEDS) == Plan(3, 1, SEEDS)
-    assert fitting(4 * 40, work, SEEDS) == Plan(3, 1, SEEDS[:1])
+    assert fitting(16 * 40 - 1, work, SEEDS) == TrialPlan(7, 1, SEEDS)
+    assert fitting(10 * 40, work, SEEDS) == TrialPlan(3, 1, SEEDS)
+    assert fitting(4 * 40, work, SEEDS) == TrialPlan(3, 1, SEEDS[:1])
     assert fitting(4 * 40 - 1, work, SEEDS) is None

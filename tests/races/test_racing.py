@@ -10,7 +10,7 @@ import pytest
 
 from optgen.races import pool, protocol, racing, store, task
 from optgen.races.contender import read
-from optgen.races.pool import Job, Pool
+from optgen.races.pool import TrialJob, TrialPool
 from optgen.races.racing import Pairing, in_processes
 from optgen.races.trials import Outcome
 
@@ -21,11 +21,11 @@ PLAN = protocol.full((0, 1))
 class HereAndNow:
     """A pool of one that runs its job in this process when it is asked for it; after `limit` jobs, Ctrl-C comes."""
 
-    ran: list[Job]
+    ran: list[TrialJob]
     limit = 1000
 
     def __init__(self, processes: int) -> None:
-        self._job: Job | None = None
+        self._job: TrialJob | None = None
 
     def __enter__(self) -> HereAndNow:
         return self
@@ -37,10 +37,10 @@ class HereAndNow:
     def has_room(self) -> bool:
         return self._job is None
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: TrialJob) -> None:
         self._job = job
 
-    def finished(self) -> Iterator[tuple[Job, Outcome | str]]:
+    def finished(self) -> Iterator[tuple[TrialJob, Outcome | str]]:
         job, self._job = self._job, None
         assert job is not None
         if len(self.ran) == self.limit:
@@ -52,7 +52,7 @@ class HereAndNow:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> type[HereAndNow]:
     found = type("Here", (HereAndNow,), {"ran": []})
-    monkeypatch.setattr(pool, "Pool", found)
+    monkeypatch.setattr(pool, "TrialPool", found)
     return found
 
 
@@ -101,14 +101,14 @@ def test_processes_run_trials_and_one_that_dies_is_said_to_be_dead(tmp_path: Pat
     deadly = tmp_path / "deadly.py"
     deadly.write_text("import os\ndef train(make_optimizer, seed, report):\n    os._exit(9)\n")
     attempt = protocol.Attempt(0.1, 0)
-    with Pool(1) as workers:
-        workers.submit(Job(TINY, "sgd", attempt))
+    with TrialPool(1) as workers:
+        workers.submit(TrialJob(TINY, "sgd", attempt))
         ((job, outcome),) = workers.finished()
         assert isinstance(outcome, Outcome)
         expected = pool._outcome(job)
         assert isinstance(expected, Outcome)
         assert outcome.trial.curve == expected.trial.curve
-        workers.submit(Job(str(deadly), "sgd", attempt))
+        workers.submit(TrialJob(str(deadly), "sgd", attempt))
         with pytest.raises(ChildProcessError, match=r"deadly.py by sgd was killed.*the same command goes on"):
             list(workers.finished())
 

@@ -62,7 +62,7 @@ def test_rates_rise_and_then_fall_in_a_line_to_zero() -> None:
 def test_what_a_trial_records() -> None:
     seconds: Iterator[float] = itertools.count(10.0, 1.0)
     found = of_function(descend(lambda step: 1 / step))
-    found = task.Task(task.results.TaskInfo("t", "t", "loss", 0.25), found.train)
+    found = task.TrainingTask(task.results.TaskInfo("t", "t", "loss", 0.25), found.train)
     outcome = trials.run(found, read("sgd"), ATTEMPT, clock=lambda: next(seconds))
     assert (outcome.trial.loss, outcome.trial.steps_to_target, outcome.trial.seconds_to_target) == (0.1, 4, 1.0)
     assert (outcome.trial.seconds, outcome.state_bytes, outcome.parameters) == (2.0, 4, 1)
