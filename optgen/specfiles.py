@@ -46,6 +46,11 @@ def language() -> Path:
     return _shipped("docs") / "language.md"
 
 
+def races() -> Path:
+    """The folder of the stored baselines of races, one JSON file a spec."""
+    return _shipped("benchmarks") / "races"
+
+
 def source(path: Path, shown: str | None = None) -> Source:
     """The text of a spec file; `shown` is its name in messages. Raises ValueError if it is not UTF-8."""
     try:
