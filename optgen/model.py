@@ -333,9 +333,15 @@ class Optimizer:
     @property
     def advice(self) -> tuple[str, ...]:
         """What is said of its rate, each with its source, for people."""
-        rate = f"begin with lr = {self.lr_hint:g}: {self.lr_hint_source}"
+        rate = "" if self.lr_hint is None else f"begin with lr = {self.lr_hint:g}: {self.lr_hint_source}"
         schedule = f"own schedule, no decay of lr is needed: {self.schedule_source}"
-        return (*([rate] if self.lr_hint is not None else []), *([schedule] if self.has_own_schedule else []))
+        return (*([rate] if rate else []), *([schedule] if self.has_own_schedule else []))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The comments of the text that begin a line. Those on adjacent lines are one paragraph."""
+        found = itertools.groupby(self.source.lines, key=lambda line: line.startswith("#"))
+        return tuple(" ".join(x.lstrip("#").strip() for x in lines) for is_note, lines in found if is_note)
 
     @fact
     def all_params(self) -> Mapping[str, Param]:

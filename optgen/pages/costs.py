@@ -69,7 +69,9 @@ def _elementwise(subject: Subject, own: Sequence[tuple[str, Cost]]) -> Markup | 
         time = [f"{c.bytes * PARAMETERS / machine.memory * 1e3:.0f} ms"] if machine else []
         rows.append([label, f"{c.bytes:g}", f"{kept:.3g}", str(c.flops), str(c.sweeps), *time])
     if not own:
-        rows.insert(0, [subject.optimizer.name, "see below", f"{memory[subject.optimizer.name]:.3g}", *[""] * (len(head) - 3)])
+        rows.insert(
+            0, [subject.optimizer.name, "see below", f"{memory[subject.optimizer.name]:.3g}", *[""] * (len(head) - 3)]
+        )
     return table(head, rows, "numbers")
 
 
@@ -124,5 +126,3 @@ def _measured(machine: Machine) -> Markup:
         f"the limit. Times follow from these numbers; steps were not timed.",
         class_="note",
     )
-
-

@@ -24,7 +24,7 @@ def section(subject: Subject) -> Section:
     for title, head, rows in TABLES:
         found = _table(head, rows(optimizer))
         parts += [tag("h3", title), found] if found else []
-    notes = [tag("p", note) for note in tables.notes(optimizer)]
+    notes = [tag("p", note) for note in optimizer.notes]
     parts += [tag("h3", "Remarks"), *notes] if notes else []
     return Section("arguments", "Hyper-parameters and states", joined(parts))
 

@@ -51,3 +51,11 @@ class Section:
 
     def markup(self) -> Markup:
         return tag("section", tag("h2", self.title), self.body, id=self.slug)
+
+
+def first_rate(optimizer: Optimizer) -> float:
+    """The rate to begin with: the spec's hint, or else its default."""
+    default = optimizer.all_params["lr"].default
+    if optimizer.lr_hint is not None:
+        return optimizer.lr_hint
+    return 0.01 if default is None else float(default)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from optgen.library.specs import library_spec
 from optgen.pages import traits
 from optgen.pages.html import Child, code, joined, tag
-from optgen.pages.subject import Section, Subject
+from optgen.pages.subject import Section, Subject, first_rate
 
 
 def section(subject: Subject) -> Section:
@@ -32,7 +32,7 @@ def numpy(subject: Subject) -> str:
     ones = "np.ones((4, 3), np.float32)"
     inputs = "".join(f', inputs={{"{i.name}": [{ones}]}}' for i in optimizer.inputs[:1])
     given = [f"{name}=1.0" for name in optimizer.given]
-    arguments = ", ".join([*([f"lr={_rate(subject)}"] if "lr" in optimizer.reads else []), *given])
+    arguments = ", ".join([*([f"lr={first_rate(optimizer):.15g}"] if "lr" in optimizer.reads else []), *given])
     calls = [f"step.{phase}({arguments})" for phase in optimizer.phases] or [f"step({arguments})"]
     between = "\n# new gradients, at these weights\n"
     return (
@@ -47,7 +47,7 @@ def pytorch(subject: Subject) -> str:
     """A step of a network, whose parameters of one dimension another optimizer takes where this one refuses them."""
     optimizer = subject.optimizer
     rest = " otherwise adamw" if traits.only_matrices(optimizer) else ""
-    rate = f", lr={_rate(subject)}" if "lr" in optimizer.reads else ""
+    rate = f", lr={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
     inputs = "".join(
         f'for p in net.parameters():\n    optimizer.state[p]["{i.name}"] = torch.ones_like(p)  # your estimate\n'
         for i in optimizer.inputs
@@ -70,9 +70,10 @@ def training(subject: Subject) -> str:
     """An optimizer of the training library; an empty text for a spec that it does not have."""
     if subject.family in ("torch", "optax"):
         return ""
-    name = subject.optimizer.name.lower()
+    optimizer = subject.optimizer
+    name = optimizer.name.lower()
     register = "" if subject.comes_along else f'mx.optimizer.register_spec("{subject.name}")\n'
-    rate = f", learning_rate={_rate(subject)}" if "lr" in subject.optimizer.reads else ""
+    rate = f", learning_rate={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
     return (
         "import runtime as mx\n\n"
         f'{register}optimizer = mx.optimizer.create("{name}"{rate})\n'
@@ -113,10 +114,3 @@ SNIPPETS: tuple[tuple[str, Callable[[Subject], str]], ...] = (
     ("C, C++ and Rust", library),
 )
 """The title of each way, and its snippet."""
-
-
-def _rate(subject: Subject) -> str:
-    """The rate to begin with: the spec's hint, or else its default."""
-    optimizer = subject.optimizer
-    rate = optimizer.lr_hint if optimizer.lr_hint is not None else optimizer.all_params["lr"].default
-    return f"{rate:.15g}"

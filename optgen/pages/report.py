@@ -1,0 +1,50 @@
+"""The page of one spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from optgen.pages import costs, declared, equations, text, uses
+from optgen.pages.html import Child, Markup, code, joined, tag
+from optgen.pages.page import contents, page
+from optgen.pages.subject import Machine, Section, Subject
+
+SECTIONS: Sequence[Callable[[Subject], Section]] = (
+    equations.section,
+    declared.section,
+    costs.section,
+    uses.section,
+    text.section,
+)
+"""The sections of a page, in order. One more is one more file, and its function here."""
+
+
+def report(subject: Subject, *, command: str, above: Child = None) -> str:
+    """The text of the page of a spec; `above` stands over its title."""
+    optimizer = subject.optimizer
+    sections = [section(subject) for section in SECTIONS]
+    entries = [(x.slug, x.title) for x in sections]
+    body = [above, _title(subject), contents(entries), *(x.markup() for x in sections)]
+    return page(f"{optimizer.name}, an optimizer", body, command=command, script="slider.js")
+
+
+def measured() -> Machine:
+    """What limits steps on this machine; takes about a second."""
+    from optgen import bandwidth, num_threads
+
+    return Machine(bandwidth.bandwidth(), bandwidth.product_speed(), num_threads())
+
+
+def _title(subject: Subject) -> Markup:
+    optimizer = subject.optimizer
+    also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
+    version = f"version {optimizer.version}" if optimizer.version > 1 else ""
+    axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
+    small = [x for x in (also, version, axes) if x]
+    return tag(
+        "header",
+        tag("h1", optimizer.name),
+        tag("p", optimizer.title, class_="title") if optimizer.title else None,
+        tag("p", optimizer.cite, class_="cite") if optimizer.cite else None,
+        tag("p", joined([code(subject.name), *("; " + x for x in small)])),
+    )
