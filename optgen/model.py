@@ -333,9 +333,9 @@ class Optimizer:
     @property
     def advice(self) -> tuple[str, ...]:
         """What is said of its rate, each with its source, for people."""
-        rate = "" if self.lr_hint is None else f"begin with lr = {self.lr_hint:g}: {self.lr_hint_source}"
-        schedule = f"own schedule, no decay of lr is needed: {self.schedule_source}"
-        return (*([rate] if rate else []), *([schedule] if self.has_own_schedule else []))
+        found = [] if self.lr_hint is None else [f"begin with lr = {self.lr_hint:g}: {self.lr_hint_source}"]
+        found += [f"own schedule, no decay of lr is needed: {self.schedule_source}"] if self.has_own_schedule else []
+        return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,14 @@ def test_no_code_depends_on_it(line: str) -> None:
     made = set(cache.folder().glob("*"))
     pipeline.native(spec, Variant({}))
     assert set(cache.folder().glob("*")) == made
+
+
+SPECS = Path(__file__).parents[2] / "specs"
+
+
+def test_specs_that_come_along_name_their_sources() -> None:
+    """A year, an address or PyTorch's documentation, in all of them; the race begins with these rates."""
+    lines = [x for path in SPECS.rglob("*.opt") for x in path.read_text("utf-8").splitlines()]
+    sources = [x.split('"')[1] for x in lines if x.startswith(("lr_hint ", "schedule "))]
+    assert sum(x.startswith("lr_hint ") for x in lines) >= 80
+    assert [x for x in sources if re.search(r"\b(19|20)\d\d\b|https://|PyTorch's documentation", x) is None] == []
