@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from optgen import __version__
-from optgen.cli import build, cache, doc, explain, language, report, show, specs, tune
+from optgen.cli import analyze, build, cache, doc, explain, language, report, show, specs, tune
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
@@ -30,6 +30,7 @@ examples:
   optgen language guards          a section on the spec language, as errors name it
   optgen language E405            the section about an error's code
   optgen explain mine.opt         its equations, and what a step costs on this machine
+  optgen analyze adam             what the equations say: laws of scale, bounds, stable rates
   optgen build adam -o adam       a library of a spec for C, C++, Rust: adam/libadam.a, adam/adam.h
   optgen cache                    where compiled kernels are kept, how many and how large
   optgen tune                     measure what depends on this machine, as how far ahead memory is read
@@ -47,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"optgen {__version__}")
     top.set_defaults(run=None)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (build, specs, language, show, explain, report, doc, cache, tune):
+    for module in (build, specs, language, show, explain, analyze, report, doc, cache, tune):
         module.register(commands)
     return top
 

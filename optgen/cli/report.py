@@ -31,9 +31,9 @@ def report(args: argparse.Namespace) -> int:
     if args.output.suffix not in (".html", ".htm"):
         raise Usage(f"-o {args.output}: a page is a file that ends in .html")
     optimizer = read(source_named(args.spec))
-    subject = pages.Subject(optimizer, args.spec, pages.measured())
+    topic = pages.Topic(optimizer, args.spec, pages.measured())
     again = shlex.join(("optgen", "report", args.spec, "-o", str(args.output)))
-    text = pages.report(subject, command=again).encode()
+    text = pages.report(topic, command=again).encode()
     write(args.output, text)
     print(f"wrote {shown(args.output)}, {len(text) / 1e3:.0f} kB")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from optgen import tables
 from optgen.pages.html import Child, Markup, code, joined, table, tag
-from optgen.pages.subject import Section, Subject
+from optgen.pages.topic import Section, Topic
 
 TABLES = (
     ("Hyper-parameters", ("name", "default", "values", ""), tables.params),
@@ -18,8 +18,8 @@ TABLES = (
 """The title of each table, its columns, and its rows."""
 
 
-def section(subject: Subject) -> Section:
-    optimizer = subject.optimizer
+def section(topic: Topic) -> Section:
+    optimizer = topic.optimizer
     parts: list[Child] = []
     for title, head, rows in TABLES:
         found = _table(head, rows(optimizer))

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from optgen.pages import costs, declared, equations, text, uses
+from optgen.pages import costs, declared, equations, laws, text, uses
 from optgen.pages.html import Child, Markup, code, joined, tag
 from optgen.pages.page import contents, page
-from optgen.pages.subject import Machine, Section, Subject
+from optgen.pages.topic import Machine, Section, Topic
 
-SECTIONS: Sequence[Callable[[Subject], Section]] = (
+SECTIONS: Sequence[Callable[[Topic], Section]] = (
     equations.section,
     declared.section,
     costs.section,
+    laws.section,
     uses.section,
     text.section,
 )
 """The sections of a page, in order. One more is one more file, and its function here."""
 
 
-def report(subject: Subject, *, command: str, above: Child = None) -> str:
+def report(topic: Topic, *, command: str, above: Child = None) -> str:
     """The text of the page of a spec; `above` stands over its title."""
-    optimizer = subject.optimizer
-    sections = [section(subject) for section in SECTIONS]
+    optimizer = topic.optimizer
+    sections = [section(topic) for section in SECTIONS]
     entries = [(x.slug, x.title) for x in sections]
-    body = [above, _title(subject), contents(entries), *(x.markup() for x in sections)]
+    body = [above, _title(topic), contents(entries), *(x.markup() for x in sections)]
     return page(f"{optimizer.name}, an optimizer", body, command=command, script="slider.js")
 
 
@@ -35,8 +36,8 @@ def measured() -> Machine:
     return Machine(bandwidth.bandwidth(), bandwidth.product_speed(), num_threads())
 
 
-def _title(subject: Subject) -> Markup:
-    optimizer = subject.optimizer
+def _title(topic: Topic) -> Markup:
+    optimizer = topic.optimizer
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     version = f"version {optimizer.version}" if optimizer.version > 1 else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
@@ -46,5 +47,5 @@ def _title(subject: Subject) -> Markup:
         tag("h1", optimizer.name),
         tag("p", optimizer.title, class_="title") if optimizer.title else None,
         tag("p", optimizer.cite, class_="cite") if optimizer.cite else None,
-        tag("p", joined([code(subject.name), *("; " + x for x in small)])),
+        tag("p", joined([code(topic.name), *("; " + x for x in small)])),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from optgen.pages.html import code, joined, tag
-from optgen.pages.subject import Section, Subject
+from optgen.pages.topic import Section, Topic
 
 
-def section(subject: Subject) -> Section:
-    own = tag("pre", code(subject.optimizer.source.text.rstrip()))
+def section(topic: Topic) -> Section:
+    own = tag("pre", code(topic.optimizer.source.text.rstrip()))
     note = tag(
         "p",
         "All of this page follows from this text: equations, kernels and what is said of them. Save it as a file that "

@@ -1,4 +1,4 @@
-"""What a page is about, which every section of it is given; and a section."""
+"""The topic of a page, which every section of it is given; and a section."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Topic:
     """A spec, by the name or path that `optgen.load` finds it by.
 
     Without a `machine`, nothing on the page depends on where it is made.
