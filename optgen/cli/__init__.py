@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from optgen import __version__
-from optgen.cli import analyze, build, cache, doc, explain, language, report, show, specs, tune
+from optgen.cli import analyze, build, cache, doc, explain, gallery, language, report, show, specs, tune
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"optgen {__version__}")
     top.set_defaults(run=None)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (build, specs, language, show, explain, analyze, report, doc, cache, tune):
+    for module in (build, specs, language, show, explain, analyze, report, gallery, doc, cache, tune):
         module.register(commands)
     return top
 

@@ -26,14 +26,15 @@ def register(commands: Commands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    from optgen import pages
+    from optgen.pages import report as pages
+    from optgen.pages.topic import Topic
 
     if args.output.suffix not in (".html", ".htm"):
         raise Usage(f"-o {args.output}: a page is a file that ends in .html")
     optimizer = read(source_named(args.spec))
-    topic = pages.Topic(optimizer, args.spec, pages.measured())
+    topic = Topic(optimizer, args.spec, pages.measured())
     again = shlex.join(("optgen", "report", args.spec, "-o", str(args.output)))
-    text = pages.report(topic, command=again).encode()
+    text = pages.page_of(topic, command=again).encode()
     write(args.output, text)
     print(f"wrote {shown(args.output)}, {len(text) / 1e3:.0f} kB")
     return 0

@@ -14,4 +14,6 @@ def section(topic: Topic) -> Section:
         "g the gradient, and t counts updates from 1 on.",
         class_="note",
     )
-    return Section("equations", "Equations", joined([parsed(mathml(topic.optimizer)), caption]))
+    return Section(
+        "equations", "Equations", joined([tag("div", parsed(mathml(topic.optimizer)), class_="wide"), caption])
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from optgen.pages import costs, declared, equations, laws, text, uses
+from optgen.pages import costs, declared, equations, laws, snippets, text
 from optgen.pages.html import Child, Markup, code, joined, tag
 from optgen.pages.page import contents, page
 from optgen.pages.topic import Machine, Section, Topic
@@ -14,18 +14,18 @@ SECTIONS: Sequence[Callable[[Topic], Section]] = (
     declared.section,
     costs.section,
     laws.section,
-    uses.section,
+    snippets.section,
     text.section,
 )
 """The sections of a page, in order. One more is one more file, and its function here."""
 
 
-def report(topic: Topic, *, command: str, above: Child = None) -> str:
-    """The text of the page of a spec; `above` stands over its title."""
+def page_of(topic: Topic, *, command: str, above: Child = None, below: Child = None) -> str:
+    """The text of the page of a spec; `above` stands over its title, and `below` under it."""
     optimizer = topic.optimizer
     sections = [section(topic) for section in SECTIONS]
     entries = [(x.slug, x.title) for x in sections]
-    body = [above, _title(topic), contents(entries), *(x.markup() for x in sections)]
+    body = [above, _title(topic), below, contents(entries), *(x.markup() for x in sections)]
     return page(f"{optimizer.name}, an optimizer", body, command=command, script="slider.js")
 
 
