@@ -39,6 +39,7 @@ LAYERS: dict[str, list[str]] = {
         "bandwidth tables",
         "analysis library pycuda tune torch",
         "races",
+        "pages",
         "cli",
         "__main__",
     ],

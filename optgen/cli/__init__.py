@@ -13,7 +13,20 @@ import sys
 from collections.abc import Sequence
 
 from optgen import __version__
-from optgen.cli import analyze, build, cache, doc, explain, language, race, show, specs, tune
+from optgen.cli import (
+    analyze,
+    build,
+    cache,
+    doc,
+    explain,
+    gallery,
+    language,
+    race,
+    report,
+    show,
+    specs,
+    tune,
+)
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
@@ -36,6 +49,22 @@ examples:
   optgen tune                     measure what depends on this machine, as how far ahead memory is read
 """
 
+COMMANDS = (
+    build,
+    specs,
+    language,
+    show,
+    explain,
+    analyze,
+    race,
+    report,
+    gallery,
+    doc,
+    cache,
+    tune,
+)
+"""In the order of `--help`."""
+
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
@@ -48,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"optgen {__version__}")
     top.set_defaults(run=None)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (build, specs, language, show, explain, analyze, doc, race, cache, tune):
+    for module in COMMANDS:
         module.register(commands)
     return top
 
