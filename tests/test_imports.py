@@ -36,7 +36,9 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
+        "bandwidth tables",
         "library pycuda tune torch",
+        "races",
         "cli",
         "__main__",
     ],
@@ -101,6 +103,10 @@ LAYERS: dict[str, list[str]] = {
         "kernel",
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
+    "optgen.races": [
+        "ranks",
+        "results",
+    ],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement features networks spelling",

@@ -22,12 +22,12 @@ from optgen.cli.common import (
     read,
     shown,
     source_of,
-    variants,
     write,
 )
 from optgen.diagnostics import SpecErrors
 from optgen.ir import COMPUTE, Variant
 from optgen.model import Flags, Optimizer
+from optgen.tables import dense_variants
 
 if TYPE_CHECKING:
     from optgen.emit import Product, TargetProducts
@@ -178,7 +178,7 @@ def _jobs(optimizer: Optimizer, args: argparse.Namespace) -> list[Variant]:
 def _chosen(optimizer: Optimizer, all_flags: bool) -> list[Flags]:
     """The flags of the variants to build."""
     defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
-    return [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
+    return [flags for flags in dense_variants(optimizer) if defaults.items() <= flags.items()]
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import files, specfiles
 from optgen.diagnostics import Source, SpecErrors, render
-from optgen.model import Flags, Optimizer
+from optgen.model import Optimizer
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -121,11 +121,6 @@ def read(source: Source) -> Optimizer:
     if optimizer.warnings:
         print(render(optimizer.warnings, optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer
-
-
-def variants(optimizer: Optimizer) -> list[Flags]:
-    """The variants that are compiled: those for dense gradients."""
-    return [flags for flags in optimizer.variants() if not flags.get("sparse")]
 
 
 def settings(pairs: Iterable[str]) -> dict[str, Any]:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from textwrap import indent
-from typing import TYPE_CHECKING
 
-from optgen.cli.common import Commands, command, read, source_named, variants
-from optgen.groups import described, is_group
-from optgen.model import PHASE, Flags, Optimizer, Timing, flags_text
+from optgen import tables
+from optgen.cli.common import Commands, command, read, source_named
+from optgen.model import PHASE, Flags, Optimizer, Timing
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
-
-if TYPE_CHECKING:
-    from optgen.emit.settings import Setting
-    from optgen.ir import Kernel
+from optgen.tables import dense_variants, planned, setting_text
 
 PARAMETERS = 100_000_000
 UNITS = {
@@ -32,8 +28,6 @@ UNITS = {
 }
 """What each launch goes over (`optgen.backends.ptx.table.Unit`)."""
 DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
-EXAMPLES = ((768, 768), (768, 3072), (4096, 4096))
-"""The matrices whose updates are explained: two of GPT-2 small, and a large one."""
 ROOFLINE = ("matrix", "1e9 operations", "MB", "operations a byte", "at least", "limited by")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
 
@@ -51,14 +45,14 @@ def register(commands: Commands) -> None:
 
 def explain(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
-    costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in variants(optimizer)) else ""
+    costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in dense_variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
     version = f"version {optimizer.version}" if optimizer.version > 1 else ""
     head = (optimizer.name, also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice)
     print("\n".join(filter(None, head)))
     _section("Equations", unicode(optimizer))
-    declared = (_params, _flags, _states, _inputs, _requirements)
+    declared = (tables.params, tables.flags, tables.states, tables.inputs, tables.requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
         if rows:
             _section(title, _table(rows))
@@ -88,54 +82,13 @@ def _table(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Rows about the params that some equation reads."""
-    read = optimizer.reads
-    for param in optimizer.all_params.values():
-        if param.name in read:
-            default = "none" if param.default is None else f"{param.default:.15g}"
-            own = "for each parameter" * param.per_param, "follows lr" * param.follows_lr
-            values = ", ".join(filter(None, (str(param.interval or ""), *own)))
-            yield " or ".join((param.name, *param.aliases)), default, values, param.doc
-
-
-def _flags(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Those that are arguments with their default and values, the others with their condition."""
-    for f in optimizer.flags:
-        if f.condition is not None:
-            yield f.name, "", expression(f.condition), f.doc
-        else:
-            values = " or ".join(f.choices or ("true", "false")) + (", for each parameter" if f.per_param else "")
-            yield f.name, str(f.default) if f.choices else str(f.default).lower(), values, f.doc
-
-
-def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    from optgen.emit.doc import ONE_FOR_EACH
-
-    for s in optimizer.states:
-        guard = f"if {expression(s.guard)}" if s.guard is not None else ""
-        start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        groups = [described(dim) for dim in s.dims if is_group(dim)]
-        each = groups[0] if groups else ONE_FOR_EACH.get(s.kind, "")
-        count = " x ".join(s.dims) if s.dims and not groups else f"{s.entries or 'one'} for each {each}"
-        yield s.name, count, start, guard, s.doc
-
-
-def _inputs(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    return ((i.name, i.doc) for i in optimizer.inputs)
-
-
-def _requirements(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    return ((expression(r.condition), r.message) for r in optimizer.requires)
-
-
 def _first_steps(optimizer: Optimizer) -> str:
     """What the first step adds to the weight, in its first phase where it has several."""
     from optgen.symbolic.algebra import NoClosedForm, first_step
     from optgen.symbolic.unicode import Unicode
 
     found: list[tuple[Flags, str]] = []
-    for flags in variants(optimizer):
+    for flags in dense_variants(optimizer):
         if flags.get(PHASE) != next(iter(optimizer.phases), None):
             continue  # it follows gradients at other weights
         try:
@@ -149,7 +102,7 @@ def _sweeps(optimizer: Optimizer) -> str:
     from optgen.ir.cost import own_ceiling, sweeps
 
     found = []
-    for (flags, kernel), (_, donated) in zip(_planned(optimizer), _planned(optimizer, donated=True), strict=True):
+    for (flags, kernel), (_, donated) in zip(planned(optimizer), planned(optimizer, donated=True), strict=True):
         lines = [
             _moved("reads", x.reads, x.bytes_read) + _moved(", writes", x.writes, x.bytes_written)
             for x in sweeps(kernel)
@@ -174,23 +127,11 @@ def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
 
     found = []
-    for flags, kernel in _planned(optimizer):
+    for flags, kernel in planned(optimizer):
         units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
         found.append((flags, ", ".join(units) or "none"))
     met = {unit for _, units in found for unit in units.split(", ")}
     return "\n".join([_by_setting(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
-
-
-def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[Flags, Kernel]]:
-    """The planned kernels of all variants, for float32; `donated`: they may write to gradients."""
-    from optgen import pipeline
-    from optgen.ir import Variant
-
-    return (
-        (flags, pipeline.plan(pipeline.build(optimizer, Variant(flags, donated=donated))))
-        for flags in variants(optimizer)
-        if not optimizer.is_staged(flags)
-    )
 
 
 def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
@@ -199,7 +140,7 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
     from optgen import pipeline
     from optgen.ir import Variant
 
-    staged = [flags for flags in variants(optimizer) if optimizer.is_staged(flags)]
+    staged = [flags for flags in dense_variants(optimizer) if optimizer.is_staged(flags)]
     timings = optimizer.timings
     often = " and ".join(dict.fromkeys(f"'{_timing_text(t)}'" for t in timings))
     kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
@@ -216,20 +157,17 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
 def _roofs(optimizer: Optimizer) -> str:
     """What limits the update of some matrices, with the default flags."""
     import optgen
-    from optgen.cli import bandwidth
+    from optgen import bandwidth
 
-    rule = optgen.load(optimizer)
-    staged = [shape for shape in EXAMPLES if rule.flops(shape)]
-    if not staged:
+    works = tables.matrix_work(optimizer)
+    if not works:
         return ""
     memory, products = bandwidth.bandwidth(), bandwidth.product_speed()
     rows: list[tuple[str, ...]] = [ROOFLINE]
-    for shape in staged:
-        flops, moved = rule.flops(shape), rule.bytes_moved(shape)
-        times = flops / products, moved / memory
-        size = f"{flops / 1e9:,.1f}", f"{moved / 1e6:,.0f}", f"{flops / moved:.0f}"
-        limit = "memory" if times[1] > times[0] else "products"
-        rows.append((" x ".join(map(str, shape)), *size, f"{max(times) * 1e3:,.1f} ms", limit))
+    for work in works:
+        size = f"{work.flops / 1e9:,.1f}", f"{work.moved / 1e6:,.0f}", f"{work.flops / work.moved:.0f}"
+        time, limit = work.seconds(memory, products), work.limit(memory, products)
+        rows.append((" x ".join(map(str, work.shape)), *size, f"{time * 1e3:,.1f} ms", limit))
     threads, side = optgen.num_threads(), bandwidth.SIDE
     return (
         f"{_table(rows)}\n"
@@ -255,31 +193,20 @@ def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:
     lines = []
     for text in texts:
         settings = by_setting((flags, other == text) for flags, other in found)
-        where = " or ".join(_setting_text(setting) for setting, is_here in settings if is_here)
+        where = " or ".join(setting_text(setting) for setting, is_here in settings if is_here)
         lines += [where, indent(text, "  ")]
     return "\n".join(lines)
 
 
-def _setting_text(setting: Setting) -> str:
-    """`amsgrad=false kind=a|b`, of the flags that matter."""
-    return flags_text(
-        {name: "|".join(map(str, values)) if len(values) > 1 else values[0] for name, values in setting.items()}
-    )
-
-
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads
-    from optgen.cli.bandwidth import bandwidth
-    from optgen.emit.settings import by_setting
-    from optgen.ir.cost import cost
+    from optgen.bandwidth import bandwidth
 
-    found = by_setting((flags, cost(kernel)) for flags, kernel in _planned(optimizer))
     speed = bandwidth()
     rows: list[tuple[str, ...]] = [COLUMNS]
-    for setting, c in found:
+    for label, c in tables.costs(optimizer):
         seconds = c.bytes * PARAMETERS / speed
         streams = f"{c.reads} read, {c.writes} written"
-        label = _setting_text(setting) if setting else "all variants"
         rows.append((label, streams, f"{c.bytes:g}", str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
     threads = num_threads()
     note = f"at {speed / 1e9:.1f} GB/s, measured now with {threads} thread{'s' if threads > 1 else ''}"

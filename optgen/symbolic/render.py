@@ -1,4 +1,4 @@
-"""What LaTeX and Unicode have in common: the walk over expressions, precedence, names and case groups.
+"""What LaTeX, MathML and Unicode have in common: the walk over expressions, precedence, names and case groups.
 
 The text follows the tree as written. It has the fewest parentheses that mathematics allows: `a + (b + c)` needs none,
 although the kernel adds in the written order.

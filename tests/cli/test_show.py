@@ -16,8 +16,8 @@ from optgen import pipeline, specfiles
 from optgen.backends import target
 from optgen.backends.cpu import calls_math
 from optgen.backends.ptx.table import Unit
+from optgen.bandwidth import bandwidth
 from optgen.cli import explain, main
-from optgen.cli.bandwidth import bandwidth
 from optgen.expressions import Expr
 from optgen.ir import Kernel, Variant
 from optgen.passes import PASSES
@@ -221,7 +221,7 @@ def test_show_settings(setting: str, message: str, capsys: Capture) -> None:
 
 
 def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     assert main(["explain", "adam"]) == 0
     text = capsys.readouterr().out
     assert "vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²" in text
@@ -271,8 +271,8 @@ def test_explain_says_which_phase_the_first_change_is_of(here: Path, capsys: Cap
 
 
 def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 20e9)
-    monkeypatch.setattr("optgen.cli.bandwidth.product_speed", lambda: 200e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 20e9)
+    monkeypatch.setattr("optgen.bandwidth.product_speed", lambda: 200e9)
     assert main(["explain", "muon"]) == 0
     shown = capsys.readouterr().out.partition("Roofline of a float32 update, the mean of many\n")[2].splitlines()
     n, m = 768, 3072
@@ -287,7 +287,7 @@ def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.M
 
 
 def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     (here / "all.opt").write_text(DECLARING)
     assert main(["explain", "all.opt"]) == 0
     text = capsys.readouterr().out
@@ -307,7 +307,7 @@ def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pyte
 
 
 def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     text = "optimizer Rows\nparam beta = 0.9\nstate m: row = 0\nupdate:\n"
     text += "  m' = beta*m + mean(g, per row)\n  w' = w - lr*m'\n"
     (here / "rows.opt").write_text(text)
@@ -324,7 +324,7 @@ def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest
 
 def test_explain_gradients_given_away(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that changes the sweeps."""
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     line = "with gradients given away (donate_grads=True) reads 24 bytes instead of 28: at most 0.67 of that speed"
     for spec, differs in (("lamb", True), ("novograd", False)):
         assert main(["explain", spec]) == 0

@@ -12,7 +12,9 @@ import pytest
 import optgen
 from optgen import specfiles
 from optgen.symbolic.latex import latex
+from optgen.symbolic.mathml import mathml
 from optgen.symbolic.unicode import unicode
+from tests.symbolic.test_mathml import checked
 
 SPEC = """
 optimizer Sample "For the tests"
@@ -165,6 +167,8 @@ def test_variants_of_every_spec(name: str, every: bool) -> None:
         code = latex(optimizer, flags)
         assert code.count("{") == code.count("}")
         assert re.findall(r"\\(?:begin|left)\b", code).__len__() == re.findall(r"\\(?:end|right)\b", code).__len__()
+        if every or flags is None:
+            checked(mathml(optimizer, flags))
         assert "w_t &=" in code and "wₜ" in unicode(optimizer, flags)
     shown = optimizer._repr_latex_()
     assert shown.startswith("$$\n\\begin{aligned}") and shown.endswith("\\end{aligned}\n$$")
