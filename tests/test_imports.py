@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "cache_folder children diagnostics extras facts files forks groups observer shapes",
+        "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "truth",
         "model",
