@@ -14,6 +14,5 @@ def section(topic: Topic) -> Section:
         "g the gradient, and t counts updates from 1 on.",
         class_="note",
     )
-    return Section(
-        "equations", "Equations", joined([tag("div", parsed(mathml(topic.optimizer)), class_="wide"), caption])
-    )
+    set_ = tag("div", parsed(mathml(topic.optimizer)), class_="wide")
+    return Section("equations", "Equations", joined([set_, caption]))

@@ -28,7 +28,9 @@ def spec_page(name: str) -> str:
     up = "../" * name.count("/")
     above = tag("p", link("← all optimizers", up + INDEX), class_="up")
     note = tag("p", "With what a step costs on your machine: ", tag("code", f"optgen report {name}"), class_="note")
-    return report.page_of(Topic(optgen.load(name).spec, name), command=f"{COMMAND} {name}", above=above, below=note)
+    return report.page_of(
+        Topic(optgen.load(name).spec, name), command=f"{COMMAND} {name} -o FOLDER", above=above, below=note
+    )
 
 
 def index_page(names: Sequence[str]) -> str:
@@ -50,7 +52,7 @@ def index_page(names: Sequence[str]) -> str:
         ),
         verbatim("style", "\n".join(_rules(groups))),
     ]
-    return page("Optimizers", body, command=COMMAND)
+    return page("Optimizers", body, command=f"{COMMAND} -o FOLDER")
 
 
 def path_of(name: str) -> str:
@@ -106,9 +108,9 @@ def _rules(groups: Sequence[Group]) -> Iterable[str]:
 
 def _entry(x: Traits) -> Markup:
     memory = "no states" if x.memory < MEMORY["m0"][1] else f"{x.memory:.3g} bytes of states"
-    moved = "products of matrices" if x.moved is None else f"{x.moved:g} bytes moved"
+    moved = [] if x.moved is None else [f"{x.moved:g} bytes moved"]
     needs = [NEEDS[need] for need in x.needs if need != "products"]
-    facts = " · ".join((families.titles()[x.family], memory, moved, *needs))
+    facts = " · ".join((families.titles()[x.family], memory, *moved, *needs))
     return tag(
         "li", link(x.name, path_of(x.name)), x.title, tag("span", facts, class_="facts"), class_=" ".join(_classes(x))
     )

@@ -29,7 +29,7 @@ NOT = {
 def numpy(topic: Topic) -> str:
     """A step on arrays."""
     optimizer = topic.optimizer
-    ones = "np.ones((4, 3), np.float32)"
+    ones = "np.ones((256, 256), np.float32)"
     inputs = "".join(f', inputs={{"{i.name}": [{ones}]}}' for i in optimizer.inputs[:1])
     given = [f"{name}=1.0" for name in optimizer.given]
     arguments = ", ".join([*([f"lr={first_rate(optimizer):.15g}"] if "lr" in optimizer.reads else []), *given])
@@ -54,8 +54,8 @@ def pytorch(topic: Topic) -> str:
     )
     return (
         "import torch\n\nimport optgen.torch\n\n"
-        "net = torch.nn.Linear(3, 2)\n"
-        "x, y = torch.randn(8, 3), torch.randn(8, 2)\n"
+        "net = torch.nn.Linear(256, 256)\n"
+        "x, y = torch.randn(2, 8, 256)\n"
         f'optimizer = optgen.torch.optimizer("{topic.name}{rest}")(net{rate})\n\n'
         "def closure():\n"
         "    optimizer.zero_grad()\n"
@@ -77,7 +77,7 @@ def training(topic: Topic) -> str:
     return (
         "import runtime as mx\n\n"
         f'{register}optimizer = mx.optimizer.create("{name}"{rate})\n'
-        "net = mx.gluon.nn.Dense(2, in_units=3)\nnet.initialize()\n"
+        "net = mx.gluon.nn.Dense(256, in_units=256)\nnet.initialize()\n"
         "trainer = mx.gluon.Trainer(net.collect_params(), optimizer)"
     )
 
