@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "cache_folder diagnostics extras facts files forks groups observer shapes",
+        "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "truth",
         "model",
@@ -37,10 +37,20 @@ LAYERS: dict[str, list[str]] = {
         "api",
         "__init__",
         "bandwidth tables",
-        "library pycuda tune torch",
+        "analysis library pycuda tune torch",
         "races",
+        "pages",
         "cli",
         "__main__",
+    ],
+    "optgen.analysis": [
+        "folding statement subject",
+        "characters epsilons run words",
+        "frozen trial",
+        "cut symmetry",
+        "scale sign stability weights",
+        "answers",
+        "__init__",
     ],
     "optgen.library": [
         "c_text cpus systems gpus stages",
@@ -104,8 +114,16 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.races": [
-        "ranks",
+        "ranks protocol contender",
         "results",
+        "table task",
+        "shown",
+        "__init__",
+        "tasks",
+        "trials",
+        "how pool store",
+        "baselines racing",
+        "in_process",
     ],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
@@ -185,7 +203,7 @@ LIBRARIES = {
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "pycuda": {"pycuda"},
-    "torch": {"torch", "tune"},
+    "torch": {"races", "torch", "tune"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}
