@@ -337,6 +337,12 @@ class Optimizer:
         found += [f"own schedule, no decay of lr is needed: {self.schedule_source}"] if self.has_own_schedule else []
         return tuple(found)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The comments of the text that begin a line. Those on adjacent lines are one paragraph."""
+        found = itertools.groupby(self.source.lines, key=lambda line: line.startswith("#"))
+        return tuple(" ".join(x.lstrip("#").strip() for x in lines) for is_note, lines in found if is_note)
+
     @fact
     def all_params(self) -> Mapping[str, Param]:
         """Declared params by name, then the reserved ones that are not declared."""

@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "cache_folder children diagnostics extras facts files forks groups observer shapes",
+        "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "truth",
         "model",
@@ -37,10 +37,20 @@ LAYERS: dict[str, list[str]] = {
         "api",
         "__init__",
         "bandwidth tables",
-        "library pycuda tune torch",
+        "analysis library pycuda tune torch",
         "races",
+        "pages",
         "cli",
         "__main__",
+    ],
+    "optgen.analysis": [
+        "folding statement subject",
+        "characters epsilons run words",
+        "frozen trial",
+        "cut symmetry",
+        "scale sign stability weights",
+        "answers",
+        "__init__",
     ],
     "optgen.library": [
         "c_text cpus systems gpus stages",

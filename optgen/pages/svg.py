@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from optgen.pages.html import Markup, joined, link, tag
+from optgen.pages.html import Markup, tag
 
 OWN, OTHER = "#2b7fd4", "#d9690c"
 """Colours of the spec of a page, and of what it is compared with: to be read on white and on black, and by the colour

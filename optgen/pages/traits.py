@@ -78,4 +78,4 @@ def only_matrices(optimizer: Optimizer) -> bool:
 
 def all_names() -> tuple[str, ...]:
     """The names of all specs that come along, in the order of the gallery."""
-    return tuple(sorted(specfiles.all_available(), key=lambda name: (name.count("/"), name)))
+    return tuple(name for family in ("", *families.FOLDERS) for name in specfiles.available(family))

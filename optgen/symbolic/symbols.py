@@ -14,7 +14,8 @@ class Symbol:
     accents: tuple[str, ...] = ()
 
 
-ACCENTS = ("hat", "bar", "tilde")
+ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
+"""Accents, and the characters that put them over the letter before them."""
 
 _LETTERS = """
 alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
@@ -22,6 +23,11 @@ Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega
 """
 GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", strict=True))
 _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
+
+
+def width(text: str) -> int:
+    """The number of columns on a terminal. Accents take none."""
+    return sum(c not in ACCENTS.values() for c in text)
 
 
 def symbol(name: str) -> Symbol:

@@ -192,3 +192,10 @@ except ImportError as error:
 """
     said = python(code)
     assert message in said and "pip install 'torch" in said
+
+
+def test_a_name_of_another_library_is_told() -> None:
+    with pytest.raises(AttributeError, match=r"a name of bitsandbytes, .*: write optgen\.load"):
+        optgen.torch.AdamW8bit  # noqa: B018
+    with pytest.raises(FileNotFoundError, match=r"a name of HeavyBall: write optgen\.load"):
+        optgen.torch.optimizer("PaLMSOAP")
