@@ -4,8 +4,8 @@ A bar is the time of a step, in times of a kernel that only moves the memory whi
 median over the rounds, in each of which all took a sample in turn. Matplotlib draws it, of the extra `race`.
 
 examples:
-  python benchmarks/step.py --shapes tensor --optimizers adamw momentum lion lamb --json benchmarks/results/peers.json
-  python benchmarks/chart.py benchmarks/results/peers.json docs/step.svg
+  python benchmarks/step.py --shapes tensor --optimizers adamw momentum lion lamb --threads 1 --json peers.json
+  python benchmarks/chart.py peers.json docs/step.svg
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from optgen import files
 from optgen.figures import COLORS, figure, svg
+
+from optgen import files
 
 BARS = {
     "optgen": "optgen",
@@ -30,8 +31,6 @@ BARS = {
 }
 """Contenders in the order of the bars, and what they are called."""
 NAMES = {"adamw": "AdamW", "momentum": "SGD momentum", "lion": "Lion", "lamb": "LAMB"}
-HEIGHT = 0.15
-"""Of a bar, in times of an optimizer's row."""
 
 
 def main() -> int:
@@ -56,20 +55,26 @@ def ratios(result: dict[str, Any]) -> dict[str, float]:
 
 
 def chart(results: Sequence[dict[str, Any]]) -> str:
-    """The SVG of the results on one list of shapes."""
-    rows = [(NAMES.get(r["optimizer"], r["optimizer"]), ratios(r)) for r in results]
-    millions = results[0]["parameters"] / 1e6
-    with figure(7, 0.8 * len(rows) + 1) as (fig, axes):
-        for k, (name, title) in enumerate(BARS.items()):
-            found = [(i, own[name]) for i, (_, own) in enumerate(rows) if name in own]
-            places = [i + (list(rows[i][1]).index(name) - (len(rows[i][1]) - 1) / 2) * HEIGHT for i, _ in found]
-            bars = axes.barh(places, [x for _, x in found], 0.85 * HEIGHT, color=COLORS[k], label=title)
-            axes.bar_label(bars, [f"{x:.1f}" for _, x in found], padding=3, fontsize=8)
-        axes.axvline(1, color="#888888", linestyle=":")
-        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    """The SVG of the results on one list of shapes: a group of bars for each optimizer."""
+    groups = [(NAMES.get(r["optimizer"], r["optimizer"]), ratios(r)) for r in results]
+    colors = dict(zip(BARS, COLORS, strict=False))
+    rows = sum(len(found) + 1 for _, found in groups)
+    with figure(7, 0.2 * rows + 1.2) as (fig, axes):
+        y, middles = 0.0, []
+        for _, found in groups:
+            places = [y + k for k in range(len(found))]
+            bars = axes.barh(places, list(found.values()), 0.85, color=[colors[name] for name in found])
+            axes.bar_label(bars, [f"{x:.1f}" for x in found.values()], padding=3, fontsize=8)
+            middles.append(y + (len(found) - 1) / 2)
+            y += len(found) + 1
+        axes.axvline(1, color="#888888", linestyle=":", zorder=0)
+        axes.set_yticks(middles, [name for name, _ in groups])
         axes.invert_yaxis()
-        axes.set_xlabel(f"time of a step of {millions:g} million parameters, memory alone = 1")
-        axes.legend(loc="lower right")
+        millions = results[0]["parameters"] / 1e6
+        axes.set_xlabel(f"time of a step of {millions:g} million parameters; moving its memory alone takes 1")
+        for name, title in BARS.items():
+            axes.barh([0], [0], color=colors[name], label=title)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         return svg(fig, "Times of a step beside PyTorch's and optax's")
 
 

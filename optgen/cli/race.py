@@ -39,7 +39,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("specs", nargs="+", metavar="SPEC", help="a name, a path or a chain, with arguments")
     parser.add_argument("--against", metavar="A,B", help="others, from stored baselines where these are up to date")
-    parser.add_argument("--tasks", metavar="A,B", help="tasks that come along, by name")
+    parser.add_argument("--tasks", metavar="A,B", help="tasks that come with optgen, by name")
     parser.add_argument("--task", action="append", default=[], metavar="FILE", help="a Python file with a task")
     parser.add_argument("--seeds", default="3", metavar="N", help="how many, or which ones: 10,11,12 (default: 3)")
     parser.add_argument("--sweep", metavar="P=X,Y", help="make a contender of each SPEC with each value of a param")
@@ -181,16 +181,16 @@ def _baseline(name: str) -> Baseline | None:
 
 
 def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan) -> None:
-    """Write a baseline of each contender that is a spec that comes along, by its plain name."""
+    """Write a baseline of each contender that is a spec that comes with optgen, by its plain name."""
     from optgen import specfiles
     from optgen.races import baselines
 
     folder = in_checkout("benchmarks/races", "-o FOLDER")
     for own in contenders:
         if own.values or own.name not in (*specfiles.all_available(), *specfiles.without_folder()):
-            raise Usage(f"--baseline: {own.name} is no spec that comes along; baselines are of these, by name")
+            raise Usage(f"--baseline: {own.name} is no spec that comes with optgen; baselines are of these, by name")
         if any(x.place not in _shipped_tasks() for x in tasks):
-            raise Usage("--baseline: baselines are of tasks that come along")
+            raise Usage("--baseline: baselines are of tasks that come with optgen")
         path = Path(folder / baselines.file_name(own.name))
         try:
             write(path, baselines.encoded(race, own, tasks, plan))

@@ -107,8 +107,8 @@ def test_the_script_with_several_gradients(tmp_path: Path) -> None:
     assert float(run(example("Steps with several gradients"), tmp_path).removeprefix("loss ")) < 1
 
 
-def test_the_script_that_gives_gradients_away(tmp_path: Path) -> None:
-    assert run(example("Gradients given away"), tmp_path) == "[4. 4. 4.]\n"
+def test_the_script_that_donates_gradients(tmp_path: Path) -> None:
+    assert run(example("Donated gradients"), tmp_path) == "[4. 4. 4.]\n"
 
 
 @pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", README + KERNELS, re.MULTILINE))
