@@ -37,7 +37,7 @@ LAYERS: dict[str, list[str]] = {
         "api",
         "__init__",
         "bandwidth tables",
-        "library pycuda tune torch",
+        "library pycuda tune torch uses",
         "races",
         "cli",
         "__main__",
