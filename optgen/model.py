@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import ClassVar
+from importlib import import_module
+from typing import Any
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -308,13 +309,15 @@ class Optimizer:
     phases: tuple[str, ...] = ()  # of a step, in order; none where one gradient is enough for it
     parts: tuple[str, ...] = ()  # the flag of the parameters that it is for, and what updates the others; or nothing
 
-    _repr_latex_: ClassVar[Callable[[Optimizer], str]]
-    """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
-
     def __repr__(self) -> str:
         declared = (("params", self.params), ("flags", self.flags), ("states", self.states), ("inputs", self.inputs))
         parts = [f"{what} {', '.join(dict.fromkeys(x.name for x in named))}" for what, named in declared if named]
         return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show. A model knows nothing of how equations are set: what does is found by its name."""
+        bundle: dict[str, str] = import_module("optgen.symbolic.notebook").bundle(self)
+        return bundle
 
     @fact
     def all_params(self) -> Mapping[str, Param]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from optgen.expressions import WORKERS, Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
+from optgen.symbolic.names import Time
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
+from optgen.symbolic.shown import Values
 from optgen.symbolic.symbols import GREEK, Symbol
 
 _SUBSCRIPT = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
@@ -18,15 +20,11 @@ _INDENT = 2
 _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
-def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
-    """The equations, one in a line, with aligned relation signs. `flags` are as for `latex`."""
-    lines: list[EquationLine] = []
-    for evaluate in (False, True):
-        renderer = Unicode(optimizer, evaluate=evaluate)
-        lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
+def unicode(optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None) -> str:
+    """The equations, one in a line, with aligned relation signs. Arguments and errors are those of `latex`."""
+    lines, found = rendered(Unicode, optimizer, flags, values)
     width = max(_width(line.target) + _INDENT * line.depth for line in lines if line.rows)
     rows = [row for line in lines for row in _line(line, width)]
-    found = Unicode(optimizer).conditions(optimizer) if flags is None else []
     return "\n".join([*rows, *(f"where {name}: {condition}" for name, condition in found)])
 
 
@@ -61,6 +59,8 @@ def _line(line: EquationLine, width: int) -> list[str]:
 
 
 class Unicode(Renderer):
+    juxtaposes = False
+
     def symbol(self, symbol: Symbol, time: Time) -> str:
         base = GREEK.get(symbol.base, symbol.base) + "".join(_ACCENT[a] for a in symbol.accents)
         for subscript in symbol.subscripts:
@@ -85,6 +85,9 @@ class Unicode(Renderer):
 
     def text(self, text: str) -> str:
         return f"'{text}'"
+
+    def word(self, name: str) -> str:
+        return name
 
     def group(self, text: str) -> str:
         return f"({text})"
@@ -154,7 +157,8 @@ class Unicode(Renderer):
         return f"phase {name}:"
 
     def updates(self, first: str, every: str) -> str:
-        return f"t = {first}, {first} + {every}, ..."
+        then = f"2·{every}" if first == every and not every.isdigit() else f"{first} + {every}"
+        return f"t = {first}, {then}, ..."
 
     def both(self, conditions: list[str]) -> str:
         return " and ".join(conditions)
