@@ -38,7 +38,10 @@ proud, gentle, angry, silent, foolish, wise, wet, careless, honest, stubborn, cu
 WHEN = """Then, Later, That night, In the morning, Soon, At noon, After the rain, Before long, On the third day,
 Long afterwards, At dawn, When winter came, In the end, Without a word, As the bell rang, Once more"""
 FOOD = "apples, nuts, eggs, pears, coins, fish, plums, candles, loaves, beans, nails, roses"
-STARTS, ENDS = "Ma To Li An El Ka Ro Su Be Hu Ve Jo Il Gre".split(), "ra mas na dor sa vin lla bert la nk da ric".split()
+STARTS, ENDS = (
+    "Ma To Li An El Ka Ro Su Be Hu Ve Jo Il Gre".split(),
+    "ra mas na dor sa vin lla bert la nk da ric".split(),
+)
 
 
 def words(text: str) -> list[str]:

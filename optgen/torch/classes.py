@@ -14,7 +14,6 @@ import torch
 from optgen import api, names_elsewhere, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
-from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
 from optgen.torch.halves import MASTER
@@ -228,6 +227,8 @@ def _signature(spelling: Spelling, more: Arguments, unset: Mapping[str, None]) -
 
 def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
+    from optgen.symbolic.unicode import unicode  # which `import optgen.torch` does not need
+
     items: dict[str, Param | Flag] = {**spec.all_params, **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]
     lines += [f"{spec.cite}.", ""] if spec.cite else []
