@@ -114,7 +114,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.races": [
-        "ranks protocol contender",
+        "ranks protocol contender digits text",
         "results",
         "table task",
         "shown",
