@@ -5,6 +5,8 @@ Its loss is far from its end after 400 steps, so that what is measured is how fa
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -32,8 +34,8 @@ class Block(nn.Module):
         self.out = nn.Linear(4 * WIDTH, WIDTH, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        heads = self.read(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        seen = F.scaled_dot_product_attention(*heads, is_causal=True)
+        query, key, value = self.read(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.merge(seen.transpose(1, 2).flatten(-2))
         return x + self.out(F.relu(self.hidden(self.norm2(x))))
 
@@ -61,7 +63,7 @@ def pieces(text: torch.Tensor, number: int, generator: torch.Generator) -> tuple
     return text[at], text[at + 1]
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     text = stories()
     alphabet = sorted(set(text))
@@ -73,7 +75,7 @@ def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
     for step in range(1, STEPS + 1):
         x, target = pieces(learnt, BATCH, order)
 
-        def closure():  # type: ignore[no-untyped-def]
+        def closure() -> torch.Tensor:
             optimizer.zero_grad()
             loss = F.cross_entropy(net(x).flatten(0, 1), target.flatten())
             loss.backward()

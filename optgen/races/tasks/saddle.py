@@ -8,6 +8,7 @@ The loss of a vector x of 16 numbers is the sum of h*x^2/2 + x^4/4, with curvatu
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ LOOKS = 20
 """How often the loss is reported."""
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     generator = torch.Generator().manual_seed(seed)
     up, down = torch.logspace(-1, 1, 8), -torch.logspace(-2, 0, 8)
     curvature = torch.cat([up, down]).view(4, 4)  # a matrix, so that optimizers of matrices take it, too
@@ -29,10 +30,10 @@ def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
     minimum = -0.25 * down.square().sum().item()
     optimizer = make_optimizer([point], STEPS)
 
-    def loss_of():  # type: ignore[no-untyped-def]
+    def loss_of() -> torch.Tensor:
         return (0.5 * curvature * point**2 + 0.25 * point**4).sum()
 
-    def closure():  # type: ignore[no-untyped-def]
+    def closure() -> torch.Tensor:
         optimizer.zero_grad()
         loss = loss_of()
         loss.backward()
