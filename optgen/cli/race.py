@@ -38,7 +38,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("specs", nargs="+", metavar="SPEC", help="a name, a path or a chain, with arguments")
     parser.add_argument("--against", metavar="A,B", help="others, from stored baselines where these are up to date")
-    parser.add_argument("--tasks", metavar="A,B", help="tasks that come along, by name")
+    parser.add_argument("--tasks", metavar="A,B", help="tasks that come with optgen, by name")
     parser.add_argument("--task", action="append", default=[], metavar="FILE", help="a Python file with a task")
     parser.add_argument("--seeds", default="3", metavar="N", help="how many, or which ones: 10,11,12 (default: 3)")
     parser.add_argument("--sweep", metavar="P=X,Y", help="make a contender of each SPEC with each value of a param")
@@ -184,17 +184,17 @@ def _baseline(name: str) -> Baseline | None:
 
 
 def _check_baseline(contenders: Sequence[Contender], tasks: Sequence[TrainingTask]) -> None:
-    """Usage for a contender or a task that does not come along, before anything is trained."""
+    """Usage for a contender or a task that does not come with optgen, before anything is trained."""
     from optgen import specfiles
     from optgen.races import task
 
     in_checkout("benchmarks/races", "-o FOLDER")
     for own in contenders:
         if own.values or own.name not in (*specfiles.all_available(), *specfiles.without_folder()):
-            raise Usage(f"--baseline: {own.name} is no spec that comes along; baselines are of these, by name")
+            raise Usage(f"--baseline: {own.name} is no spec that comes with optgen; baselines are of these, by name")
     for each in tasks:
         if each.place not in task.available():
-            raise Usage(f"--baseline: {each.place} is no task that comes along; baselines are of these")
+            raise Usage(f"--baseline: {each.place} is no task that comes with optgen; baselines are of these")
 
 
 def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan) -> None:

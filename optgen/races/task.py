@@ -75,7 +75,7 @@ def load(task: str) -> TrainingTask:
 
 
 def source_of(name: str) -> str | None:
-    """The hash of a task that comes along, which is not imported; None if there is none of this name."""
+    """The hash of a task that comes with optgen, which is not imported; None if there is none of this name."""
     path = FOLDER / f"{name}.py"
     return _hash_of(path) if path.is_file() else None
 
