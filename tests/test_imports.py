@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "cache_folder diagnostics extras facts files forks groups observer shapes",
+        "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "truth",
         "model",
@@ -36,9 +36,21 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
-        "library pycuda tune torch",
+        "bandwidth tables",
+        "analysis library pycuda tune torch",
+        "races",
+        "pages",
         "cli",
         "__main__",
+    ],
+    "optgen.analysis": [
+        "folding statement subject",
+        "characters epsilons run words",
+        "frozen trial",
+        "cut symmetry",
+        "scale sign stability weights",
+        "answers",
+        "__init__",
     ],
     "optgen.library": [
         "c_text cpus systems gpus stages",
@@ -101,6 +113,18 @@ LAYERS: dict[str, list[str]] = {
         "kernel",
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
+    "optgen.races": [
+        "ranks protocol contender",
+        "results",
+        "table task",
+        "shown",
+        "__init__",
+        "tasks",
+        "trials",
+        "how pool store",
+        "baselines racing",
+        "in_process",
+    ],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement features networks spelling",
@@ -179,7 +203,7 @@ LIBRARIES = {
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "pycuda": {"pycuda"},
-    "torch": {"torch", "tune"},
+    "torch": {"races", "torch", "tune"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}

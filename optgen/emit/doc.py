@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from optgen.emit.settings import by_setting
 from optgen.expressions import Expr, Number
@@ -159,9 +158,10 @@ def _section(entry: DocEntry) -> Iterator[str]:
     also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
     head = (f"*{_plain(o.title)}*" if o.title else "", _plain(o.cite), f"`{entry.file}`{also}")
     yield "  \n".join(filter(None, head))
+    yield "  \n".join(_plain(f"{x[:1].upper()}{x[1:]}.") for x in o.advice)
     yield f"```math\n{latex(o)}\n```"
     yield f"```\n{_as_written(o)}\n```"
-    yield from _notes(o)
+    yield from map(_plain, o.notes)
     yield _table(("argument", "default", "values", ""), _arguments(o))
     yield _remarks(o)
     yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
@@ -178,13 +178,6 @@ def _as_written(optimizer: Optimizer) -> str:
     lines = optimizer.source.lines
     first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:|phase\s", line))
     return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
-
-
-def _notes(optimizer: Optimizer) -> Iterator[str]:
-    """The comments of a spec that begin a line. Those on adjacent lines are one paragraph."""
-    for is_note, lines in groupby(optimizer.source.lines, key=lambda line: line.startswith("#")):
-        if is_note:
-            yield _plain(" ".join(line.lstrip("#").strip() for line in lines))
 
 
 def _written(expr: Expr) -> str:

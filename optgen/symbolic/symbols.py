@@ -14,7 +14,8 @@ class Symbol:
     accents: tuple[str, ...] = ()
 
 
-ACCENTS = ("hat", "bar", "tilde")
+ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
+"""Accents, and the characters that put them over the letter before them."""
 
 _LETTERS = """
 alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
@@ -27,6 +28,11 @@ _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 def is_letter(base: str) -> bool:
     """Whether the base of a symbol is one letter, Latin or Greek."""
     return len(base) == 1 or base in GREEK
+
+
+def width(text: str) -> int:
+    """The number of columns on a terminal. Accents take none."""
+    return sum(c not in ACCENTS.values() for c in text)
 
 
 def symbol(name: str) -> Symbol:

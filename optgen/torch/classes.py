@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 
-from optgen import api, pipeline, specfiles
+from optgen import api, names_elsewhere, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.torch import torch_classes
@@ -116,7 +116,7 @@ def named(name: str) -> type[SpecOptimizer]:
     names = class_names()
     if name in names:
         return _of_name(names[name])
-    hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
+    hint = names_elsewhere.hint(name) or suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
 

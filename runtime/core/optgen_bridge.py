@@ -48,9 +48,11 @@ def names() -> tuple[str, ...]:
 
 def hint(name: str, others: Iterable[str]) -> str:
     """What to write in place of a name of no spec, and of none of these others."""
-    from optgen import specfiles
+    from optgen import names_elsewhere, specfiles
 
-    return specfiles.hint(name, others)
+    there = names_elsewhere.find(name)
+    of_folder = there is not None and "torch/" in there.spec
+    return specfiles.hint(name, others) + ("; mx.optimizer has only specs of no folder" if of_folder else "")
 
 
 def is_chain(name: str) -> bool:

@@ -103,6 +103,13 @@ def test_names() -> None:
     [
         (lambda: optimizer.create("sgdd"), ValueError, "unknown optimizer 'sgdd'; did you mean 'sgd'?"),
         (
+            lambda: optimizer.create("paged_adamw_8bit"),
+            ValueError,
+            "unknown optimizer 'paged_adamw_8bit'; a name of bitsandbytes, transformers: write optgen.load(\"adamw\", "
+            'storage="int8_dynamic", epsilon=1e-8); states are not paged',
+        ),
+        (lambda: optimizer.create("adamw_torch"), ValueError, "; mx.optimizer has only specs of no folder"),
+        (
             lambda: optimizer.create("sgd", momentun=0.9),
             TypeError,
             "SGD has no argument 'momentun'; did you mean 'momentum'?",
