@@ -25,14 +25,14 @@ GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξ
 _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 
 
-def width(text: str) -> int:
-    """The number of columns on a terminal. Accents take none."""
-    return sum(c not in ACCENTS.values() for c in text)
-
-
 def is_letter(base: str) -> bool:
     """Whether the base of a symbol is one letter, Latin or Greek."""
     return len(base) == 1 or base in GREEK
+
+
+def width(text: str) -> int:
+    """The number of columns on a terminal. Accents take none."""
+    return sum(c not in ACCENTS.values() for c in text)
 
 
 def symbol(name: str) -> Symbol:

@@ -25,8 +25,8 @@ _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 def unicode(
     optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None, columns: int | None = None
 ) -> str:
-    """The equations, one in a line, with aligned relation signs. `flags`, `values` and errors are those of `latex`.
-    Lines wider than `columns` are broken, if it is given."""
+    """The equations, one in a line, with aligned relation signs. Lines wider than `columns` are broken, if it is given;
+    other arguments, and errors, are those of `latex`."""
     lines, found = rendered(Unicode, optimizer, flags, values)
     column = max(width(line.target) + _INDENT * line.depth for line in lines if line.rows)
     rows = [row for line in lines for row in _line(line, column, columns)]

@@ -11,9 +11,11 @@ import pytest
 
 import optgen
 from optgen import specfiles
+from optgen.diagnostics import Span
+from optgen.expressions import Name
 from optgen.symbolic.latex import latex
 from optgen.symbolic.mathml import mathml
-from optgen.symbolic.unicode import unicode
+from optgen.symbolic.unicode import Unicode, unicode
 from tests.symbolic.test_mathml import checked
 
 SPEC = """
@@ -262,6 +264,9 @@ eval:
 def test_variants_of_every_spec(name: str, every: bool) -> None:
     """Those in which some flag has a value for the first time, or every one."""
     optimizer = optgen.parse(specfiles.spec_path(name).read_text("utf-8"))
+    renderer = Unicode(optimizer)
+    spelled = [renderer.symbol(*renderer.names.of(Name(id, False, Span(0, 0, 0)))) for id in renderer.names.symbols]
+    assert len(set(spelled)) == len(spelled)
     seen = set[tuple[str, Any]]()
     for flags in (None, *optimizer.variants()):
         if not every and flags and flags.items() <= seen:

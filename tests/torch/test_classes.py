@@ -195,13 +195,6 @@ except ImportError as error:
     assert message in said and "pip install 'torch" in said
 
 
-def test_a_name_of_another_library_is_told() -> None:
-    with pytest.raises(AttributeError, match=r"a name of bitsandbytes, .*: write optgen\.load"):
-        optgen.torch.AdamW8bit  # noqa: B018
-    with pytest.raises(FileNotFoundError, match=r"a name of HeavyBall: write optgen\.load"):
-        optgen.torch.optimizer("PaLMSOAP")
-
-
 def test_notebooks_show_equations_of_classes_and_of_optimizers() -> None:
     """IPython takes a method of a class for a class, if it is bound to it, and one of an object for an object."""
     method = optgen.torch.Adam._repr_mimebundle_
@@ -215,3 +208,10 @@ def test_notebooks_show_equations_of_classes_and_of_optimizers() -> None:
     optimizer.param_groups[1]["amsgrad"] = True
     assert r"\text{if amsgrad}" in optimizer._repr_mimebundle_()["text/latex"]
     assert optgen.torch.SpecOptimizer._repr_mimebundle_() == {}  # of no spec
+
+
+def test_a_name_of_another_library_is_told() -> None:
+    with pytest.raises(AttributeError, match=r"a name of bitsandbytes, .*: write optgen\.load"):
+        optgen.torch.AdamW8bit  # noqa: B018
+    with pytest.raises(FileNotFoundError, match=r"a name of HeavyBall: write optgen\.load"):
+        optgen.torch.optimizer("PaLMSOAP")
