@@ -29,11 +29,13 @@ def section(topic: Topic) -> Section:
     own, work = tables.costs(optimizer), tables.matrix_work(optimizer)
     parts: list[Child] = [_elementwise(topic, own), tag("p", NOTE, class_="note")]
     if own:
-        parts.append(svg.figure(_bars(topic, own), "How much memory does a step move?", machine is not None))
+        picture = _bars(topic, own)
+        parts.append(svg.figure(picture, "How much memory does a step move?", picture if machine else None))
     if work:
         parts += [tag("h3", "Updates of matrices"), _matrices(work, machine)]
     if machine is not None:
-        parts.append(svg.figure(_roofline(topic, own, work, machine), "What limits a step on this machine?", True))
+        picture = _roofline(topic, own, work, machine)
+        parts.append(svg.figure(picture, "What limits a step on this machine?", picture))
         parts.append(_measured(machine))
     return Section("cost", f"What a step costs, beside {_beside().name}", joined(parts))
 

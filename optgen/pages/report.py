@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from optgen.pages import costs, declared, equations, laws, snippets, text
+from optgen.pages import costs, declared, equations, laws, snippets, text, trajectories
 from optgen.pages.html import Child, Markup, code, joined, tag
 from optgen.pages.page import contents, page
 from optgen.pages.topic import Machine, Section, Topic
@@ -14,6 +14,7 @@ SECTIONS: Sequence[Callable[[Topic], Section]] = (
     declared.section,
     costs.section,
     laws.section,
+    trajectories.section,
     snippets.section,
     text.section,
 )
