@@ -46,9 +46,9 @@ LAYERS: dict[str, list[str]] = {
     "optgen.analysis": [
         "folding statement subject",
         "characters epsilons run words",
-        "trial",
-        "symmetry",
-        "scale sign weights",
+        "frozen trial",
+        "cut symmetry",
+        "scale sign stability weights",
         "answers",
         "__init__",
     ],

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from optgen.analysis.cut import cut
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
+from optgen.analysis.stability import stability
 from optgen.analysis.statement import Statement
 from optgen.analysis.subject import Subject, subject_of
 from optgen.analysis.weights import weight_scale
@@ -18,6 +20,8 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("gradient-scale", gradient_scale),
     ("gradient-sign", gradient_sign),
     ("weight-scale", weight_scale),
+    ("cut", cut),
+    ("stability", stability),
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80

@@ -129,6 +129,14 @@ def change(subject: Subject, what: Multiplied, values: Values, zeros: Collection
     return ChangeOfStep(found.k, tuple(characters.unless.values()))
 
 
+def characters_of_states(subject: Subject, what: Multiplied, zeros: Collection[str] = ()) -> dict[str, Character]:
+    """The characters of states, where the weights before each update have the one given."""
+    characters = _Characters(subject, what, subject.values, zeros)
+    characters.kept["w"] = Character(what.weight)
+    characters.settle(but=("w",))
+    return {name: x for name, x in characters.kept.items() if name != "w"}
+
+
 class _Characters:
     """The characters of all names, which are found anew until those of states and of loops no longer change."""
 
@@ -147,12 +155,17 @@ class _Characters:
         self.unless: dict[str, Expr] = {}
 
     def of_new_weight(self) -> Character:
+        self.settle()
+        return self.kept["w"]
+
+    def settle(self, but: Collection[str] = ()) -> None:
+        """Find the characters of what is kept, of all names but some."""
         while True:
             before = {**self.kept, **self.carried}
             for program in self.subject.programs:
-                self._run(program)
+                self._run(program, but)
             if {**self.kept, **self.carried} == before:
-                return self.kept["w"]
+                return
 
     def _made(self, state: StateDecl) -> Character:
         """The character of a state as it is made."""
@@ -165,7 +178,7 @@ class _Characters:
                 return ANY if self.values[name] == 0 or name in self.zeros else CONSTANT
         return ANY
 
-    def _run(self, program: Program) -> None:
+    def _run(self, program: Program, but: Collection[str]) -> None:
         self.known = dict(self.carried)
         for state in program.states:
             start = self.subject.spec.start(state)
@@ -173,7 +186,7 @@ class _Characters:
                 self.kept[state.name] = self.join(self.kept[state.name], self.of(self._folded(start)))
         for equation in program.equations:
             self._equation(equation)
-        for name in list(self.kept):
+        for name in self.kept.keys() - {*but}:
             if f"{name}'" in self.known:
                 self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])
 

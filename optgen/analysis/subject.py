@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from optgen import api, groups
 from optgen.execute.rule import UpdateRule
@@ -12,7 +12,6 @@ from optgen.expressions import Name, walk
 from optgen.facts import fact
 from optgen.model import PHASE, Flags, Optimizer, Program
 
-T = TypeVar("T")
 Shape = tuple[int, ...]
 SHAPES: tuple[Shape, ...] = ((4, 3), (6,), (2, 3, 2), (160, 144))
 """The shapes of a parameter that are tried, in this order, as a spec may be for some only."""
@@ -25,14 +24,6 @@ class Subject:
     rule: UpdateRule
     shape: Shape
     flags: Flags
-    _kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def kept(self, of: Any, make: Callable[[], T]) -> T:
-        """What `make` made when it was first asked for `of`, such as the kernel of a variant."""
-        key = repr(of)
-        if key not in self._kept:
-            self._kept[key] = make()
-        return cast(T, self._kept[key])
 
     @property
     def spec(self) -> Optimizer:
@@ -59,8 +50,7 @@ class Subject:
     def with_values(self, **values: Any) -> Subject:
         """The subject with other values of some params, for the same shape; ValueError if the spec refuses them."""
         chosen = {f.name: self.rule.flags[f.name] for f in self.spec.flags if f.condition is None}
-        found = subject_of(self.spec, {**self.values, **chosen, **values}, (self.shape,))
-        return replace(found, _kept=self._kept)
+        return subject_of(self.spec, {**self.values, **chosen, **values}, (self.shape,))
 
 
 def subject_of(spec: Optimizer, values: Mapping[str, Any], shapes: tuple[Shape, ...] = SHAPES) -> Subject:

@@ -14,7 +14,7 @@ from optgen.analysis.epsilons import epsilons
 from optgen.analysis.run import Array
 from optgen.analysis.statement import Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds, random_run
+from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds
 from optgen.analysis.words import listed, shown
 from optgen.expressions import Expr
 
@@ -93,12 +93,12 @@ def _run(subject: Subject, what: Multiplied, used: Subject | None) -> Symmetry |
         changed = one.follow(updates, gradient=by_gradient, weight=by_weight, inputs=by_inputs)
         return changes(one.follow(updates)), changes(changed)
 
-    before, after = both(random_run(used, 0), 3)
+    before, after = both(RandomRun(used, 0), 3)
     sizes = [float(np.abs(x[0]).max()) for x in (before, after)]
     if not all(0 < x < math.inf for x in sizes):
         return None
     if used is not subject:
-        usual = changes(random_run(subject, 0).follow(3))
+        usual = changes(RandomRun(subject, 0).follow(3))
         if np.abs(before).max() < VANISHED * np.abs(usual).max():
             return None
     candidates = (NEUTRAL, ONE)

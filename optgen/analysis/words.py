@@ -17,11 +17,12 @@ def name(text: str) -> Name:
     return Name(text.removesuffix("'"), text.endswith("'"), NOWHERE)
 
 
-def shown(subject: Subject, expr: Expr | str) -> str:
-    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`."""
+def shown(subject: Subject, expr: Expr | str, *, timeless: bool = False) -> str:
+    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`; `timeless`: states are without t."""
     if isinstance(expr, str):
         expr = name(expr) if expr.removesuffix("'").isidentifier() else Number(float(expr), expr, NOWHERE)
-    return Unicode(subject.spec).render(expr).text
+    text = Unicode(subject.spec).render(expr).text
+    return text.replace("ₜ₋₁", "") if timeless else text
 
 
 def listed(words: Iterable[str]) -> str:

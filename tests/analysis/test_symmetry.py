@@ -13,7 +13,7 @@ from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
 from optgen.analysis.subject import Subject
 from optgen.analysis.symmetry import NEARLY_ZERO, Symmetry, symmetry
-from optgen.analysis.trial import agree, changes, random_run
+from optgen.analysis.trial import RandomRun, agree, changes
 from optgen.analysis.weights import weight_scale
 from tests.analysis.subjects import subject
 from tests.sweeps import swept
@@ -43,7 +43,7 @@ def _holds(one: Subject, what: Multiplied, law: Symmetry) -> bool:
     near = one.with_values(**dict.fromkeys(params, NEARLY_ZERO)) if params else one
     size, tolerance = (LARGE, 1e-5) if len(params) < len(law.zeros) else (1.0, 1e-9)
     factor = -1.0 if isinstance(what.factors, SignFlip) else 8.0
-    run = random_run(near, 5)
+    run = RandomRun(near, 5)
     before = run.follow(8, gradient=lambda g: size * g)
     after = run.follow(
         8, gradient=lambda g: float(factor**what.gradient) * size * g, weight=lambda w: float(factor**what.weight) * w
