@@ -37,7 +37,7 @@ LAYERS: dict[str, list[str]] = {
         "api",
         "__init__",
         "bandwidth tables",
-        "analysis library pycuda tune torch",
+        "analysis library pycuda tune torch uses",
         "races",
         "pages",
         "cli",
