@@ -11,7 +11,7 @@ from optgen.ir.cost import Cost
 from optgen.model import Optimizer
 from optgen.pages import svg, traits
 from optgen.pages.html import Child, Markup, joined, table, tag
-from optgen.pages.topic import Machine, Section, Topic
+from optgen.pages.topic import Machine, PageSection, Topic
 from optgen.tables import UpdateWork
 
 BESIDE = "adamw"
@@ -24,7 +24,7 @@ NOTE = (
 )
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     optimizer, machine = topic.optimizer, topic.machine
     own, work = tables.costs(optimizer), tables.matrix_work(optimizer)
     parts: list[Child] = [_elementwise(topic, own), tag("p", NOTE, class_="note")]
@@ -37,7 +37,7 @@ def section(topic: Topic) -> Section:
         picture = _roofline(topic, own, work, machine)
         parts.append(svg.figure(picture, "What limits a step on this machine?", picture))
         parts.append(_measured(machine))
-    return Section("cost", f"What a step costs, beside {_beside().name}", joined(parts))
+    return PageSection("cost", f"What a step costs, beside {_beside().name}", joined(parts))
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from optgen.pages import contours, svg
 from optgen.pages.html import Child, Markup, joined, table, tag
-from optgen.pages.topic import Section, Topic, first_rate
+from optgen.pages.topic import PageSection, Topic, first_rate
 from optgen.races.functions import FUNCTIONS, PlaneFunction
 from optgen.races.trajectories import path
 
@@ -33,12 +33,12 @@ FAR = 3 * svg.WIDTH
 SLUG = "trajectories"
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     rates = [float(f"{first_rate(topic.optimizer) * 10 ** (k / 2):.2g}") for k in AROUND]
     try:
         paths = {name: [path(topic.optimizer, name, rate, STEPS) for rate in rates] for name in SHOWN}
     except ValueError as error:  # it takes no matrix of 2 x 1, or more than gradients and losses
-        return Section(SLUG, TITLE, tag("p", f"There is no path of a point in a plane: {error}."))
+        return PageSection(SLUG, TITLE, tag("p", f"There is no path of a point in a plane: {error}."))
     ends = {name: [_end(SHOWN[name], points) for points in found] for name, found in paths.items()}
     first = int(np.argmin(ends[JUDGE]))
     download = first if topic.machine is not None else None
@@ -51,7 +51,7 @@ def section(topic: Topic) -> Section:
         table(["rate", *(f.title for f in SHOWN.values())], _rows(rates, ends), "numbers"),
         tag("details", tag("summary", "All rates, side by side"), *_side_by_side(rates)),
     ]
-    return Section(SLUG, TITLE, tag("div", joined(parts), data_rate=first, class_="rates"))
+    return PageSection(SLUG, TITLE, tag("div", joined(parts), data_rate=first, class_="rates"))
 
 
 TITLE = "Where a point goes"
