@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
@@ -21,6 +22,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("gradient-sign", gradient_sign),
     ("weight-scale", weight_scale),
     ("cut", cut),
+    ("constant-gradient", constant_gradient),
     ("stability", stability),
 )
 """The questions in the order of the answers, each with the function that answers it."""

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from optgen.analysis.cut import is_elementwise
-from optgen.analysis.folding import folded
 from optgen.analysis.frozen import measures_of_size
 from optgen.analysis.run import Array, Run
 from optgen.analysis.statement import Statement, Verdict
@@ -35,10 +34,9 @@ def stability(subject: Subject) -> list[Statement]:
 
     frozen = measures_of_size(subject)
     try:
-        if subject.spec.timings or any(e.loop is not None for p in subject.programs for e in p.equations):
+        if not subject.is_straight:
             raise NoClosedForm("no closed form: loops, or equations of some updates only")
-        phases = [[(e.target.key, folded(e.value, subject.values)) for e in p.equations] for p in subject.programs]
-        return [_closed(subject, largest_curvature(subject.spec, phases, frozen, subject.values), frozen)]
+        return [_closed(subject, largest_curvature(subject.spec, subject.phases, frozen, subject.values), frozen)]
     except NoClosedForm as error:
         return [_found(subject) or _undecided(str(error).removeprefix("no closed form").lstrip(":, "))]
 

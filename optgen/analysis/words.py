@@ -18,11 +18,11 @@ def name(text: str) -> Name:
 
 
 def shown(subject: Subject, expr: Expr | str, *, timeless: bool = False) -> str:
-    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`; `timeless`: states are without t."""
+    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`; `timeless`: values are without t."""
     if isinstance(expr, str):
         expr = name(expr) if expr.removesuffix("'").isidentifier() else Number(float(expr), expr, NOWHERE)
     text = Unicode(subject.spec).render(expr).text
-    return text.replace("ₜ₋₁", "") if timeless else text
+    return text.replace("ₜ₋₁", "").replace("ₜ", "") if timeless else text
 
 
 def listed(words: Iterable[str]) -> str:
@@ -37,7 +37,7 @@ def number(x: float) -> str:
 
 
 def power(base: str, exponent: str) -> str:
-    """`c`, `c²`, `c^(1/2)`."""
+    """`c`, `c²`, `c^(1/2)`, `t^(−0.5)`."""
     if exponent == "1":
         return base
     return base + ("²" if exponent == "2" else f"^{exponent}" if exponent.isdigit() else f"^({exponent})")

@@ -1,4 +1,4 @@
-"""The gallery: a page for each of some specs that come along, and an index with filters, which are CSS alone.
+"""The gallery: a page for each of some specs that come with optgen, and an index with filters, which are CSS alone.
 
 Nothing on its pages depends on the machine that makes them.
 """
@@ -24,7 +24,7 @@ MOVED = {"b12": ("12 bytes", 12.5), "b20": ("up to 20", 20.5), "b28": ("up to 28
 
 
 def spec_page(name: str) -> str:
-    """The page of a spec that comes along."""
+    """The page of a spec that comes with optgen."""
     up = "../" * name.count("/")
     above = tag("p", link("← all optimizers", up + INDEX), class_="up")
     note = tag("p", "With what a step costs on your machine: ", tag("code", f"optgen report {name}"), class_="note")

@@ -61,7 +61,7 @@ def _available() -> tuple[str, ...]:
 
 @functools.cache
 def _names() -> Mapping[str, str]:
-    """The names of the specs that come along, by their texts."""
+    """The names of the specs that come with optgen, by their texts."""
     return {api.read(name).text: name for name in _available()}
 
 

@@ -22,8 +22,8 @@ COMMANDS = ("", "build", "cache", "check", "doc", "explain", "fmt", "language", 
 def terminal_of_80(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
-    monkeypatch.setattr("optgen.cli.bandwidth.product_speed", lambda: 200e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.product_speed", lambda: 200e9)
 
 
 def too_wide(text: str, columns: int = 80) -> list[str]:

@@ -172,7 +172,7 @@ def test_what_the_commands_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["report", "adam", "-o", str(tmp_path / "adam.pdf")]) == 2
     assert "a page is a file that ends in .html" in capsys.readouterr().err
     assert main(["gallery", "adma", "-o", str(tmp_path / "site")]) == 2
-    assert "'adma' is no spec that comes along; did you mean" in capsys.readouterr().err
+    assert "'adma' is no spec that comes with optgen; did you mean" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["gallery", "adam", "-o", str(tmp_path / "file")]) == 2
     assert "this is a file" in capsys.readouterr().err
