@@ -103,6 +103,13 @@ LAYERS: dict[str, list[str]] = {
         "device",
     ],
     "optgen.execute.cuda": ["driver interface", "memory kernel", "table", "capturable runner stages", "device"],
+    "optgen.pages": [
+        "contours families html",
+        "page svg topic traits",
+        "choosing costs declared equations laws races snippets text trajectories",
+        "report",
+        "gallery",
+    ],
     "optgen.pycuda": ["library", "gpu", "device", "__init__"],
     "optgen.loops": [
         "language malloc",
