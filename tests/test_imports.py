@@ -46,10 +46,11 @@ LAYERS: dict[str, list[str]] = {
     "optgen.analysis": [
         "folding statement",
         "subject",
-        "characters epsilons run words",
+        "averages characters epsilons run turning words",
         "frozen trial",
-        "cut symmetry",
+        "cut rotation symmetry",
         "constant scale sign stability weights",
+        "bound cycle",
         "answers",
         "__init__",
     ],
