@@ -46,6 +46,11 @@ def language() -> Path:
     return _shipped("docs") / "language.md"
 
 
+def races() -> Path:
+    """The folder of the stored baselines of races, one JSON file a spec."""
+    return _shipped("benchmarks") / "races"
+
+
 def source(path: Path, shown: str | None = None) -> Source:
     """The text of a spec file; `shown` is its name in messages. Raises ValueError if it is not UTF-8."""
     try:
@@ -114,7 +119,7 @@ def is_name(spec: str) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """The name of the spec in a file: torch/adam for one of a family that comes along, else that of the file."""
+    """The name of the spec in a file: torch/adam for one of a family that comes with optgen, else that of the file."""
     family = path.parent.name
     return f"{family}/{path.stem}" if path.parent == folder() / family and family in FAMILIES else path.stem
 
@@ -126,7 +131,7 @@ def path_of(spec: str) -> Path:
 
 
 def place(name: str) -> Path:
-    """Where the file of a spec that comes along would be."""
+    """Where the file of a spec that comes with optgen would be."""
     path = folder() / f"{name}.opt"
     return path if path.is_file() else folder() / "matrix" / f"{name}.opt"
 

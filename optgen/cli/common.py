@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import files, specfiles
+from optgen.cli import terminal
 from optgen.diagnostics import Source, SpecErrors, render
 from optgen.model import Optimizer
 
@@ -38,11 +39,11 @@ def check_environment() -> None:
 def command(
     commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
 ) -> argparse.ArgumentParser:
-    """Add a command whose help is its summary and its examples."""
+    """Add a command whose help is its summary and its examples, whose lines are at most 80 columns wide."""
     parser = commands.add_parser(
         name,
         help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
+        description=terminal.fill(f"{summary[0].upper()}{summary[1:]}.", terminal.width()),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

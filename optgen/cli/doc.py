@@ -27,13 +27,15 @@ def register(commands: Commands) -> None:
         "doc",
         doc,
         "write the documentation of specs: equations, arguments, states, costs",
-        "  optgen doc                           write docs/optimizers.md of a checkout of optgen\n"
-        "  optgen doc -o all.md                 write the same document, about all specs that come along\n"
-        "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
-        "  optgen doc mine.opt                  print the section about one spec\n"
+        "  optgen doc                 write docs/optimizers.md of a checkout of optgen\n"
+        "  optgen doc -o all.md       write the same text elsewhere\n"
+        "  optgen doc --check         write nothing; exit code 1 if the file would change\n"
+        "  optgen doc mine.opt        print the section about one spec\n"
         "  optgen doc mine.opt -o mine.md\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument(
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come with optgen)"
+    )
     parser.add_argument(
         "-o",
         "--output",

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from textwrap import indent
 
 from optgen import tables
+from optgen.cli import terminal
 from optgen.cli.common import Commands, command, read, source_named
 from optgen.model import PHASE, Flags, Optimizer, Timing
+from optgen.symbolic.breaking import broken
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
 from optgen.tables import dense_variants, planned, setting_text
 
+MARGIN = "  "
 PARAMETERS = 100_000_000
 UNITS = {
     "elements": "a warp of 32 threads takes some elements of a tensor",
@@ -38,24 +41,32 @@ def register(commands: Commands) -> None:
         "explain",
         explain,
         "show a spec's equations and what a step costs on this machine",
-        "  optgen explain adam\n  optgen explain mine.opt\n",
+        "  optgen explain adam\n"
+        "  optgen explain mine.opt\n"
+        "  optgen explain 'adam with lookahead'\n"
+        "  optgen explain adam --latex    the equations alone, for a paper\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
+    parser.add_argument("--latex", action="store_true", help="print the equations as LaTeX (amsmath), and nothing else")
 
 
 def explain(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
+    if args.latex:
+        print(latex(optimizer))
+        return 0
     costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in dense_variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
     version = f"version {optimizer.version}" if optimizer.version > 1 else ""
-    head = (optimizer.name, also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice)
-    print("\n".join(filter(None, head)))
-    _section("Equations", unicode(optimizer))
+    print(terminal.bold(optimizer.name))
+    head = filter(None, (also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice))
+    print("\n".join(terminal.fill(line, terminal.width()) for line in head))
+    _section("Equations", unicode(optimizer, columns=_room()))
     declared = (tables.params, tables.flags, tables.states, tables.inputs, tables.requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
         if rows:
-            _section(title, _table(rows))
+            _section(title, terminal.lines(rows, _room()))
     first = f"in phase '{optimizer.phases[0]}' of" if optimizer.phases else "at"
     _section(
         f"Change of the weight {first} the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer)
@@ -68,18 +79,18 @@ def explain(args: argparse.Namespace) -> int:
         _section(title, stages)
     if roofs := _roofs(optimizer):
         _section("Roofline of a float32 update, the mean of many", roofs)
-    _section("LaTeX", latex(optimizer))
     return 0
 
 
+def _room() -> int:
+    """The columns of the body of a section."""
+    return terminal.width() - len(MARGIN)
+
+
 def _section(title: str, body: str) -> None:
-    print(f"\n{title}\n{indent(body, '  ')}")
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    """Print a section. Lines of its body that are too wide are broken between words."""
+    heading = terminal.bold(terminal.fill(title, terminal.width()))
+    print(f"\n{heading}\n{indent(terminal.fill(body, _room()), MARGIN)}")
 
 
 def _first_steps(optimizer: Optimizer) -> str:
@@ -92,7 +103,8 @@ def _first_steps(optimizer: Optimizer) -> str:
         if flags.get(PHASE) != next(iter(optimizer.phases), None):
             continue  # it follows gradients at other weights
         try:
-            found.append((flags, Unicode(optimizer).render(first_step(optimizer, flags)).text))
+            text = Unicode(optimizer).render(first_step(optimizer, flags)).text
+            found.append((flags, "\n".join(broken(text, _room() - len(MARGIN)))))
         except NoClosedForm as error:
             found.append((flags, str(error)))
     return _by_setting(found)
@@ -109,10 +121,10 @@ def _sweeps(optimizer: Optimizer) -> str:
         ]
         if len(lines) > 1:
             lines.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep over the same arrays")
-        if sweeps(donated) != sweeps(kernel):
-            read = [sum(x.bytes_read for x in sweeps(k)) for k in (kernel, donated)]
+        read = [sum(x.bytes_read for x in sweeps(k)) for k in (kernel, donated)]
+        if read[0] != read[1]:
             lines.append(
-                f"with gradients given away (donate_grads=True) reads {read[1]:g} bytes instead of {read[0]:g}: "
+                f"if it may overwrite gradients (donate_grads=True), reads {read[1]:g} bytes instead of {read[0]:g}: "
                 f"at most {own_ceiling(donated):.2f} of that speed"
             )
         found.append((flags, "\n".join(lines) or "none"))
@@ -170,7 +182,7 @@ def _roofs(optimizer: Optimizer) -> str:
         rows.append((" x ".join(map(str, work.shape)), *size, f"{time * 1e3:,.1f} ms", limit))
     threads, side = optgen.num_threads(), bandwidth.SIDE
     return (
-        f"{_table(rows)}\n"
+        f"{terminal.lines(rows, _room())}\n"
         "operations are those of products, and of factorizations by textbook counts; bytes are those of sweeps\n"
         f"at {products / 1e9:.0f} GFLOP/s for products of {side} x {side} and {memory / 1e9:.1f} GB/s, both measured "
         f"now with {threads} thread{'s' if threads > 1 else ''}: memory limits below {products / memory:.1f} "
@@ -194,7 +206,7 @@ def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:
     for text in texts:
         settings = by_setting((flags, other == text) for flags, other in found)
         where = " or ".join(setting_text(setting) for setting, is_here in settings if is_here)
-        lines += [where, indent(text, "  ")]
+        lines += [where, indent(text, MARGIN)]
     return "\n".join(lines)
 
 
@@ -210,4 +222,4 @@ def _costs(optimizer: Optimizer) -> str:
         rows.append((label, streams, f"{c.bytes:g}", str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
     threads = num_threads()
     note = f"at {speed / 1e9:.1f} GB/s, measured now with {threads} thread{'s' if threads > 1 else ''}"
-    return f"{_table(rows)}\n{note}"
+    return f"{terminal.lines(rows, _room())}\n{note}"

@@ -11,7 +11,7 @@ from optgen.ir.cost import Cost
 from optgen.model import Optimizer
 from optgen.pages import svg, traits
 from optgen.pages.html import Child, Markup, joined, table, tag
-from optgen.pages.subject import Machine, Section, Subject
+from optgen.pages.topic import Machine, PageSection, Topic
 from optgen.tables import UpdateWork
 
 BESIDE = "adamw"
@@ -24,18 +24,20 @@ NOTE = (
 )
 
 
-def section(subject: Subject) -> Section:
-    optimizer, machine = subject.optimizer, subject.machine
+def section(topic: Topic) -> PageSection:
+    optimizer, machine = topic.optimizer, topic.machine
     own, work = tables.costs(optimizer), tables.matrix_work(optimizer)
-    parts: list[Child] = [_elementwise(subject, own), tag("p", NOTE, class_="note")]
+    parts: list[Child] = [_elementwise(topic, own), tag("p", NOTE, class_="note")]
     if own:
-        parts.append(svg.figure(_bars(subject, own), "How much memory does a step move?", machine is not None))
+        picture = _bars(topic, own)
+        parts.append(svg.figure(picture, "How much memory does a step move?", picture if machine else None))
     if work:
         parts += [tag("h3", "Updates of matrices"), _matrices(work, machine)]
     if machine is not None:
-        parts.append(svg.figure(_roofline(subject, own, work, machine), "What limits a step on this machine?", True))
+        picture = _roofline(topic, own, work, machine)
+        parts.append(svg.figure(picture, "What limits a step on this machine?", picture))
         parts.append(_measured(machine))
-    return Section("cost", f"What a step costs, beside {_beside().name}", joined(parts))
+    return PageSection("cost", f"What a step costs, beside {_beside().name}", joined(parts))
 
 
 @functools.cache
@@ -52,29 +54,31 @@ def _cost_beside() -> tuple[str, Cost]:
     return _beside().name, found
 
 
-def _all(subject: Subject, own: Sequence[tuple[str, Cost]]) -> list[tuple[str, Cost]]:
+def _all(topic: Topic, own: Sequence[tuple[str, Cost]]) -> list[tuple[str, Cost]]:
     """The variants of the spec, and AdamW."""
-    name = subject.optimizer.name
+    name = topic.optimizer.name
     rows = [(name if label == "all variants" else f"{name} {label}", c) for label, c in own]
-    return rows if subject.optimizer == _beside() else [*rows, _cost_beside()]
+    return rows if topic.optimizer == _beside() else [*rows, _cost_beside()]
 
 
-def _elementwise(subject: Subject, own: Sequence[tuple[str, Cost]]) -> Markup | None:
-    machine = subject.machine
-    memory = {o.name: traits.state_bytes(o) for o in (subject.optimizer, _beside())}
+def _elementwise(topic: Topic, own: Sequence[tuple[str, Cost]]) -> Markup | None:
+    machine = topic.machine
+    memory = {o.name: traits.state_bytes(o) for o in (topic.optimizer, _beside())}
     head = [*HEAD, *([f"{PARAMETERS // 10**6} million parameters"] if machine else [])]
     rows: list[list[str]] = []
-    for label, c in _all(subject, own):
+    for label, c in _all(topic, own):
         kept = memory[label.partition(" ")[0]]
         time = [f"{c.bytes * PARAMETERS / machine.memory * 1e3:.0f} ms"] if machine else []
         rows.append([label, f"{c.bytes:g}", f"{kept:.3g}", str(c.flops), str(c.sweeps), *time])
     if not own:
-        rows.insert(0, [subject.optimizer.name, "see below", f"{memory[subject.optimizer.name]:.3g}", *[""] * (len(head) - 3)])
+        rows.insert(
+            0, [topic.optimizer.name, "see below", f"{memory[topic.optimizer.name]:.3g}", *[""] * (len(head) - 3)]
+        )
     return table(head, rows, "numbers")
 
 
-def _bars(subject: Subject, own: Sequence[tuple[str, Cost]]) -> Markup:
-    bars = [(label, c.bytes, f"{c.bytes:g}") for label, c in _all(subject, own)]
+def _bars(topic: Topic, own: Sequence[tuple[str, Cost]]) -> Markup:
+    bars = [(label, c.bytes, f"{c.bytes:g}") for label, c in _all(topic, own)]
     return svg.bars("Bytes that a step moves for each parameter", bars, last_is_other=len(bars) > len(own))
 
 
@@ -93,13 +97,11 @@ def _matrix_row(work: UpdateWork, machine: Machine | None) -> Iterator[str]:
         yield work.limit(machine.memory, machine.products)
 
 
-def _roofline(
-    subject: Subject, own: Sequence[tuple[str, Cost]], work: Sequence[UpdateWork], machine: Machine
-) -> Markup:
+def _roofline(topic: Topic, own: Sequence[tuple[str, Cost]], work: Sequence[UpdateWork], machine: Machine) -> Markup:
     """Operations a second that the machine can do, over the operations for each byte; a point for each update."""
     rows = [(label, c.flops / c.bytes, False) for label, c in own if c.bytes and c.flops]
     rows += [(" × ".join(map(str, x.shape)), x.flops / x.moved, False) for x in work]
-    if subject.optimizer != _beside():
+    if topic.optimizer != _beside():
         label, c = _cost_beside()
         rows.append((label, c.flops / c.bytes, True))
     ridge = machine.products / machine.memory
@@ -124,5 +126,3 @@ def _measured(machine: Machine) -> Markup:
         f"the limit. Times follow from these numbers; steps were not timed.",
         class_="note",
     )
-
-

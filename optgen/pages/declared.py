@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from optgen import tables
 from optgen.pages.html import Child, Markup, code, joined, table, tag
-from optgen.pages.subject import Section, Subject
+from optgen.pages.topic import PageSection, Topic
 
 TABLES = (
     ("Hyper-parameters", ("name", "default", "values", ""), tables.params),
@@ -18,15 +18,15 @@ TABLES = (
 """The title of each table, its columns, and its rows."""
 
 
-def section(subject: Subject) -> Section:
-    optimizer = subject.optimizer
+def section(topic: Topic) -> PageSection:
+    optimizer = topic.optimizer
     parts: list[Child] = []
     for title, head, rows in TABLES:
         found = _table(head, rows(optimizer))
         parts += [tag("h3", title), found] if found else []
-    notes = [tag("p", note) for note in tables.notes(optimizer)]
+    notes = [tag("p", note) for note in optimizer.notes]
     parts += [tag("h3", "Remarks"), *notes] if notes else []
-    return Section("arguments", "Hyper-parameters and states", joined(parts))
+    return PageSection("arguments", "Hyper-parameters and states", joined(parts))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tables.Row]) -> Markup | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from optgen.pages.html import joined, tag
-from optgen.pages.subject import Section, Subject
-from optgen.symbolic.unicode import unicode
+from optgen.pages.html import joined, parsed, tag
+from optgen.pages.topic import PageSection, Topic
+from optgen.symbolic.mathml import mathml
 
 
-def section(subject: Subject) -> Section:
+def section(topic: Topic) -> PageSection:
     caption = tag(
         "p",
         "A value with index t − 1 is that before the step, and one with index t is that after it. w is the weight, "
         "g the gradient, and t counts updates from 1 on.",
         class_="note",
     )
-    return Section("equations", "Equations", joined([tag("pre", unicode(subject.optimizer)), caption]))
+    set_ = tag("div", parsed(mathml(topic.optimizer)), class_="wide")
+    return PageSection("equations", "Equations", joined([set_, caption]))

@@ -1,4 +1,4 @@
-"""The families of the gallery: what specs that come along have in common, in the words of their papers."""
+"""The families of the gallery: what specs that come with optgen have in common, in the words of their papers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def titles() -> Mapping[str, str]:
 
 
 def of(name: str) -> str:
-    """The family of a spec that comes along: that of its folder, or the one that names it. KeyError for none."""
+    """The family of a spec that comes with optgen: that of its folder, or the one that names it. KeyError for none."""
     folder = name.rpartition("/")[0]
     return folder or _by_name()[name]
 

@@ -25,7 +25,7 @@ Child: TypeAlias = "str | Markup | None"
 Attribute: TypeAlias = "str | float | bool | None"
 
 
-def tag(name: str, *children: Child, **attributes: Attribute) -> Markup:
+def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """`<name attributes>children</name>`.
 
     An underscore in the name of an attribute is a hyphen, and one at its end is dropped (`class_`). One that is None or

@@ -42,7 +42,7 @@ NEEDS = {
 
 @functools.cache
 def of(name: str) -> Traits:
-    """The traits of a spec that comes along."""
+    """The traits of a spec that comes with optgen."""
     optimizer = optgen.load(name).spec
     costs = tables.costs(optimizer)
     products = optgen.load(optimizer).flops(SHAPE) > 0
@@ -77,5 +77,5 @@ def only_matrices(optimizer: Optimizer) -> bool:
 
 
 def all_names() -> tuple[str, ...]:
-    """The names of all specs that come along, in the order of the gallery."""
-    return tuple(sorted(specfiles.all_available(), key=lambda name: (name.count("/"), name)))
+    """The names of all specs that come with optgen, in the order of the gallery."""
+    return tuple(name for family in ("", *families.FOLDERS) for name in specfiles.available(family))

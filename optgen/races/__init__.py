@@ -7,6 +7,8 @@ trials.
 
 from __future__ import annotations
 
+from optgen.races import shown  # noqa: F401 (which gives results their text)
+
 
 class Diverged(Exception):
     """A loss that was reported is not finite: the trial ends. A task lets it pass."""

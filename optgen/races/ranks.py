@@ -4,10 +4,10 @@ The same seed gives contenders the same initial weights and the same order of da
 pair. A contender is clearly better than another if the 95 % interval of the mean of the differences of their pairs lies
 below zero. Nothing is corrected for the number of pairs of contenders that are compared.
 
-"Not clearly different" is not transitive: A and B may be so, and B and C, while A is clearly better than C. A rank is
-therefore one more than the greatest rank among those that are clearly better, and 1 where there are none. So a clearly
-better contender always has a lower rank. Two that are not clearly different share their rank, unless somebody else is
-clearly better than only one of them.
+"Not clearly different" is not transitive: A and B may be so, and B and C, while A is clearly better than C. Ranks are
+therefore the least numbers from 1 that never fall with the mean loss, and with which a clearly better contender has a
+lower rank. Two that are not clearly different share their rank, unless somebody else is clearly better than the one
+with the greater mean, or than one between them, and not than the other.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ CONFIDENCE = 0.95
 def shared(losses: Sequence[Mapping[int, float]]) -> list[int]:
     """The rank of each contender, of its finite losses by seed. One without losses is clearly worse than all that
     have some."""
-    order = sorted(range(len(losses)), key=lambda i: _mean(losses[i]))
     found: dict[int, int] = {}
-    for i in order:
-        found[i] = 1 + max((rank for j, rank in found.items() if is_clearly_lower(losses[j], losses[i])), default=0)
+    last = 1
+    for i in sorted(range(len(losses)), key=lambda i: _mean(losses[i])):
+        last = max([last, *(rank + 1 for j, rank in found.items() if is_clearly_lower(losses[j], losses[i]))])
+        found[i] = last
     return [found[i] for i in range(len(losses))]
 
 
@@ -46,8 +47,7 @@ def half_width(values: Sequence[float]) -> float:
     if n < 2:
         return math.inf
     mean = math.fsum(values) / n
-    variance = math.fsum((x - mean) ** 2 for x in values) / (n - 1)
-    return quantile(n - 1) * math.sqrt(variance / n)
+    return quantile(n - 1) * math.hypot(*(x - mean for x in values)) / math.sqrt(n * (n - 1))
 
 
 @functools.cache

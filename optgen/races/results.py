@@ -110,6 +110,15 @@ def mean(trials: Sequence[Trial]) -> float:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A contender that is out of a task, or of all (`task` is empty), and why."""
+
+    contender: str
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class TaskInfo:
     """What a table or a picture says of a task. `loss_label` names the loss with its unit. `target`: the held-out loss
     to which steps and seconds are counted, if any."""
@@ -122,12 +131,14 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Race:
-    """All entries of a race. `how` says what was tuned, and how. `versions` are those of what it ran with."""
+    """All entries of a race. `how` says what was tuned, and how. `versions` are those of what it ran with. `refused`
+    are contenders that could not be raced."""
 
     tasks: tuple[TaskInfo, ...]
     entries: tuple[Entry, ...]
     how: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = ()
 
     __str__: ClassVar[Callable[[Race], str]]
     _repr_html_: ClassVar[Callable[[Race], str]]
@@ -174,7 +185,8 @@ class Race:
                 raise ValueError(f"format {own['format']!r}, and this version reads {FORMAT!r}")
             tasks = tuple(TaskInfo(**{**x, "target": number(x["target"], none=True)}) for x in own["tasks"])
             versions = {str(name): str(x) for name, x in own["versions"].items()}
-            return cls(tasks, tuple(map(entry_of, own["entries"])), str(own["how"]), versions)
+            refused = tuple(Refused(**{name: str(x) for name, x in each.items()}) for each in own["refused"])
+            return cls(tasks, tuple(map(entry_of, own["entries"])), str(own["how"]), versions, refused)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"these are no results of a race: {error!r}") from None
 

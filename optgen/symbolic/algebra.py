@@ -13,7 +13,7 @@ from optgen.diagnostics import Span
 from optgen.expressions import REDUCTIONS, Binary, Call, Expr, Name, Number, Unary
 from optgen.model import Flags, Interval, Optimizer
 
-_NOWHERE = Span(0, 0, 0)
+NOWHERE = Span(0, 0, 0)
 _UNIT = Interval(0.0, 1.0, False, True)
 _COMPARE = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge, "==": sp.Eq, "!=": sp.Ne}
 _FUNCTIONS = {
@@ -54,7 +54,7 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     For rescale_grad = 1, wd = 0 and no clipping, so that `grad` and `g` are both written `g`. `flags` gives each flag
     of the spec a value. Raises NoClosedForm where there is none.
     """
-    algebra = _Algebra(optimizer)
+    algebra = Algebra(optimizer)
     program = optimizer.program(flags)
     special = optimizer.timings or any(e.loop is not None for e in program.equations)
     if special or any(state.entries for state in program.states):
@@ -74,16 +74,17 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     return to_tree(sp.factor_terms(change.xreplace(algebra.complements)))
 
 
-class _Algebra:
+class Algebra:
     """Translates trees to SymPy.
 
     A parameter p in [0, 1) is written as 1 - q with q positive, so that sqrt((1 - p) g^2) becomes sqrt(1 - p)|g|.
-    `complements` turns q back.
+    `complements` turns q back. `units` are these params.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.values: dict[str, sp.Expr] = {"t": sp.Integer(1), "step": sp.Integer(1)}
         self.complements: dict[sp.Symbol, sp.Expr] = {}
+        self.units = frozenset(p.name for p in optimizer.all_params.values() if p.interval == _UNIT)
         self.optional = {p.name for p in optimizer.all_params.values() if p.optional}
         for name, param in optimizer.all_params.items():
             symbol = sp.Symbol(name, real=True)
@@ -179,7 +180,7 @@ def to_tree(expr: sp.Expr) -> Expr:
     """A SymPy expression as a tree of the model."""
     match expr:
         case sp.Symbol():
-            return Name(expr.name.removesuffix("'"), expr.name.endswith("'"), _NOWHERE)
+            return Name(expr.name.removesuffix("'"), expr.name.endswith("'"), NOWHERE)
         case sp.Piecewise():
             return _pieces(expr)
         case sp.Mul() | sp.Number():
@@ -188,15 +189,15 @@ def to_tree(expr: sp.Expr) -> Expr:
             if exponent.could_extract_minus_sign():
                 return _product(expr)
             root = exponent == sp.Rational(1, 2)
-            return _call("sqrt", base) if root else Binary("^", to_tree(base), to_tree(exponent), _NOWHERE)
+            return _call("sqrt", base) if root else Binary("^", to_tree(base), to_tree(exponent), NOWHERE)
         case sp.Add():
             return _sum(expr)
         case sp.And() | sp.Or():
             op = "and" if isinstance(expr, sp.And) else "or"
-            return functools.reduce(lambda a, b: Binary(op, a, b, _NOWHERE), map(to_tree, sorted(expr.args, key=str)))
+            return functools.reduce(lambda a, b: Binary(op, a, b, NOWHERE), map(to_tree, sorted(expr.args, key=str)))
         case sp.core.relational.Relational():
             op = next(op for op, relation in _COMPARE.items() if isinstance(expr, relation))
-            return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), _NOWHERE)
+            return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), NOWHERE)
         case sp.Function() | sp.Max() | sp.Min():
             function = "ceil" if isinstance(expr, sp.ceiling) else str(expr.func).lower()
             if isinstance(expr, sp.atan2):
@@ -206,26 +207,26 @@ def to_tree(expr: sp.Expr) -> Expr:
 
 
 def _call(function: str, *args: sp.Expr) -> Call:
-    return Call(function, tuple(to_tree(x) for x in args), None, _NOWHERE)
+    return Call(function, tuple(to_tree(x) for x in args), None, NOWHERE)
 
 
 def _integer(value: int) -> Number:
     if value > 10**15:
         raise NoClosedForm("no closed form that is short enough to read")
-    return Number(float(value), str(value), _NOWHERE)
+    return Number(float(value), str(value), NOWHERE)
 
 
 def _product(expr: sp.Expr) -> Expr:
     """A product as a minus sign, then numerator over denominator."""
     if expr.could_extract_minus_sign():
-        return Unary("-", to_tree(-expr), _NOWHERE)
+        return Unary("-", to_tree(-expr), NOWHERE)
     above, below = expr.as_numer_denom()
     if below != 1:
-        return Binary("/", to_tree(above), to_tree(below), _NOWHERE)
+        return Binary("/", to_tree(above), to_tree(below), NOWHERE)
     if above.is_Integer:
         return _integer(int(above))
     factors = sorted(above.as_ordered_factors(), key=_variability)
-    return functools.reduce(lambda a, b: Binary("*", a, b, _NOWHERE), map(to_tree, factors))
+    return functools.reduce(lambda a, b: Binary("*", a, b, NOWHERE), map(to_tree, factors))
 
 
 def _variability(factor: sp.Expr) -> int:
@@ -239,7 +240,7 @@ def _sum(expr: sp.Add) -> Expr:
     tree = to_tree(terms[0])
     for term in terms[1:]:
         minus = term.could_extract_minus_sign()
-        tree = Binary("-" if minus else "+", tree, to_tree(-term if minus else term), _NOWHERE)
+        tree = Binary("-" if minus else "+", tree, to_tree(-term if minus else term), NOWHERE)
     return tree
 
 
@@ -247,5 +248,5 @@ def _pieces(expr: sp.Piecewise) -> Expr:
     *rest, (last, _) = expr.args
     tree = to_tree(last)
     for value, condition in reversed(rest):
-        tree = Call("where", (to_tree(condition), to_tree(value), tree), None, _NOWHERE)
+        tree = Call("where", (to_tree(condition), to_tree(value), tree), None, NOWHERE)
     return tree

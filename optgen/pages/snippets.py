@@ -8,15 +8,15 @@ from collections.abc import Callable
 from optgen.library.specs import library_spec
 from optgen.pages import traits
 from optgen.pages.html import Child, code, joined, tag
-from optgen.pages.subject import Section, Subject
+from optgen.pages.topic import PageSection, Topic, first_rate
 
 
-def section(subject: Subject) -> Section:
+def section(topic: Topic) -> PageSection:
     parts: list[Child] = []
     for title, snippet in SNIPPETS:
-        text = snippet(subject)
+        text = snippet(topic)
         parts += [tag("h3", title), tag("pre", code(text)) if text else tag("p", NOT[title])]
-    return Section("use", "How to use it", joined(parts))
+    return PageSection("use", "How to use it", joined(parts))
 
 
 NOT = {
@@ -26,37 +26,37 @@ NOT = {
 """What is said where there is no snippet."""
 
 
-def numpy(subject: Subject) -> str:
+def numpy(topic: Topic) -> str:
     """A step on arrays."""
-    optimizer = subject.optimizer
-    ones = "np.ones((4, 3), np.float32)"
+    optimizer = topic.optimizer
+    ones = "np.ones((256, 256), np.float32)"
     inputs = "".join(f', inputs={{"{i.name}": [{ones}]}}' for i in optimizer.inputs[:1])
     given = [f"{name}=1.0" for name in optimizer.given]
-    arguments = ", ".join([*([f"lr={_rate(subject)}"] if "lr" in optimizer.reads else []), *given])
+    arguments = ", ".join([*([f"lr={first_rate(optimizer):.15g}"] if "lr" in optimizer.reads else []), *given])
     calls = [f"step.{phase}({arguments})" for phase in optimizer.phases] or [f"step({arguments})"]
     between = "\n# new gradients, at these weights\n"
     return (
         "import numpy as np\n\nimport optgen\n\n"
         f"weights, gradients = [{ones}], [{ones}]\n"
-        f'step = optgen.load("{subject.name}").bind(weights, gradients{inputs})\n'
+        f'step = optgen.load("{topic.name}").bind(weights, gradients{inputs})\n'
         f"{between.join(calls)}"
     )
 
 
-def pytorch(subject: Subject) -> str:
+def pytorch(topic: Topic) -> str:
     """A step of a network, whose parameters of one dimension another optimizer takes where this one refuses them."""
-    optimizer = subject.optimizer
+    optimizer = topic.optimizer
     rest = " otherwise adamw" if traits.only_matrices(optimizer) else ""
-    rate = f", lr={_rate(subject)}" if "lr" in optimizer.reads else ""
+    rate = f", lr={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
     inputs = "".join(
         f'for p in net.parameters():\n    optimizer.state[p]["{i.name}"] = torch.ones_like(p)  # your estimate\n'
         for i in optimizer.inputs
     )
     return (
         "import torch\n\nimport optgen.torch\n\n"
-        "net = torch.nn.Linear(3, 2)\n"
-        "x, y = torch.randn(8, 3), torch.randn(8, 2)\n"
-        f'optimizer = optgen.torch.optimizer("{subject.name}{rest}")(net{rate})\n\n'
+        "net = torch.nn.Linear(256, 256)\n"
+        "x, y = torch.randn(2, 8, 256)\n"
+        f'optimizer = optgen.torch.optimizer("{topic.name}{rest}")(net{rate})\n\n'
         "def closure():\n"
         "    optimizer.zero_grad()\n"
         "    loss = torch.nn.functional.mse_loss(net(x), y)\n"
@@ -66,34 +66,35 @@ def pytorch(subject: Subject) -> str:
     )
 
 
-def training(subject: Subject) -> str:
+def training(topic: Topic) -> str:
     """An optimizer of the training library; an empty text for a spec that it does not have."""
-    if subject.family in ("torch", "optax"):
+    if topic.family in ("torch", "optax"):
         return ""
-    name = subject.optimizer.name.lower()
-    register = "" if subject.comes_along else f'mx.optimizer.register_spec("{subject.name}")\n'
-    rate = f", learning_rate={_rate(subject)}" if "lr" in subject.optimizer.reads else ""
+    optimizer = topic.optimizer
+    name = optimizer.name.lower()
+    register = "" if topic.comes_along else f'mx.optimizer.register_spec("{topic.name}")\n'
+    rate = f", learning_rate={first_rate(optimizer):.15g}" if "lr" in optimizer.reads else ""
     return (
         "import runtime as mx\n\n"
         f'{register}optimizer = mx.optimizer.create("{name}"{rate})\n'
-        "net = mx.gluon.nn.Dense(2, in_units=3)\nnet.initialize()\n"
+        "net = mx.gluon.nn.Dense(256, in_units=256)\nnet.initialize()\n"
         "trainer = mx.gluon.Trainer(net.collect_params(), optimizer)"
     )
 
 
-def library(subject: Subject) -> str:
+def library(topic: Topic) -> str:
     """The command that makes a library, and what a program calls; an empty text where there can be none."""
-    prefix = re.sub(r"\W", "_", subject.name.removesuffix(".opt").rpartition("/")[2] or subject.name)
-    if subject.family in ("torch", "optax"):
-        prefix = subject.name.replace("/", "_")
+    prefix = re.sub(r"\W", "_", topic.name.removesuffix(".opt").rpartition("/")[2] or topic.name)
+    if topic.family in ("torch", "optax"):
+        prefix = topic.name.replace("/", "_")
     try:
-        library_spec(prefix, subject.optimizer, {}, ["float32"], None, master=False, every_flag=False)
+        library_spec(prefix, topic.optimizer, {}, ["float32"], None, master=False, every_flag=False)
     except (TypeError, ValueError):
         return ""
-    calls = [f"{prefix}_step_{phase}(context, &hyper);" for phase in subject.optimizer.phases]
+    calls = [f"{prefix}_step_{phase}(context, &hyper);" for phase in topic.optimizer.phases]
     return "\n".join(
         (
-            f"optgen build {subject.name} -o {prefix}",
+            f"optgen build {topic.name} -o {prefix}",
             "",
             f'#include "{prefix}.h"',
             f"{prefix}_hyper hyper = {prefix}_hyper_defaults();",
@@ -106,17 +107,10 @@ def library(subject: Subject) -> str:
     )
 
 
-SNIPPETS: tuple[tuple[str, Callable[[Subject], str]], ...] = (
+SNIPPETS: tuple[tuple[str, Callable[[Topic], str]], ...] = (
     ("Arrays of NumPy and others", numpy),
     ("PyTorch", pytorch),
     ("The training library", training),
     ("C, C++ and Rust", library),
 )
 """The title of each way, and its snippet."""
-
-
-def _rate(subject: Subject) -> str:
-    """The rate to begin with: the spec's hint, or else its default."""
-    optimizer = subject.optimizer
-    rate = optimizer.lr_hint if optimizer.lr_hint is not None else optimizer.all_params["lr"].default
-    return f"{rate:.15g}"

@@ -1,4 +1,4 @@
-"""What a page is about, which every section of it is given; and a section."""
+"""The topic of a page, which every section of it is given; and a section."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Topic:
     """A spec, by the name or path that `optgen.load` finds it by.
 
     Without a `machine`, nothing on the page depends on where it is made.
@@ -42,7 +42,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of a page; `slug` is its anchor."""
 
     slug: str
@@ -51,3 +51,11 @@ class Section:
 
     def markup(self) -> Markup:
         return tag("section", tag("h2", self.title), self.body, id=self.slug)
+
+
+def first_rate(optimizer: Optimizer) -> float:
+    """The rate to begin with: the spec's hint, or else its default."""
+    default = optimizer.all_params["lr"].default
+    if optimizer.lr_hint is not None:
+        return optimizer.lr_hint
+    return 0.01 if default is None else float(default)

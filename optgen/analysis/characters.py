@@ -1,0 +1,407 @@
+"""By which factor each value of a spec changes where gradients and weights are multiplied by factors.
+
+It follows from the equations by one rule for each operation, without numbers. A value has a character k. Where c > 0
+multiplies, the value is multiplied by c^k (`Scaling`); where the sign is flipped, by (-1)^k (`SignFlip`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from optgen.analysis.folding import folded
+from optgen.analysis.subject import Subject
+from optgen.expressions import REDUCTIONS, Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary
+from optgen.model import Equation, Program, StateDecl
+from optgen.symbolic.written import expression
+
+Values = Mapping[str, float | None]
+ONE = Fraction(1)
+NEUTRAL = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Character:
+    """How a value changes. `k` is None for one that is 0, or not finite, and so has every character. `is_known` is
+    false where no rule tells. `of_weight`: it is the first weight plus a value of this character."""
+
+    k: Fraction | None = None
+    is_known: bool = True
+    of_weight: bool = False
+
+
+ANY, UNKNOWN, CONSTANT = Character(), Character(is_known=False), Character(NEUTRAL)
+
+
+class Factors(Protocol):
+    """The factors that values are multiplied by."""
+
+    def power(self, k: Fraction, exponent: Fraction) -> Fraction | None:
+        """The character of a power of a value; None if it has none."""
+
+    def magnitude(self, k: Fraction) -> Fraction:
+        """The character of the absolute value, or of a norm."""
+
+    def sign(self, k: Fraction) -> Fraction:
+        """The character of the sign."""
+
+    def keeps_order(self, k: Fraction) -> bool:
+        """Whether the larger one of two values of this character stays the larger one."""
+
+    def times(self, a: Fraction, b: Fraction) -> Fraction:
+        """The character of a product."""
+
+
+class Scaling:
+    """All positive factors c: a character is the power of c."""
+
+    def power(self, k: Fraction, exponent: Fraction) -> Fraction | None:
+        return k * exponent
+
+    def magnitude(self, k: Fraction) -> Fraction:
+        return k
+
+    def sign(self, k: Fraction) -> Fraction:
+        return NEUTRAL
+
+    def keeps_order(self, k: Fraction) -> bool:
+        return True
+
+    def times(self, a: Fraction, b: Fraction) -> Fraction:
+        return a + b
+
+
+class SignFlip:
+    """The factor -1: a character is 1 for a value that changes its sign, else 0."""
+
+    def power(self, k: Fraction, exponent: Fraction) -> Fraction | None:
+        if k == NEUTRAL:
+            return k
+        return exponent % 2 if exponent.denominator == 1 else None
+
+    def magnitude(self, k: Fraction) -> Fraction:
+        return NEUTRAL
+
+    def sign(self, k: Fraction) -> Fraction:
+        return k
+
+    def keeps_order(self, k: Fraction) -> bool:
+        return k == NEUTRAL
+
+    def times(self, a: Fraction, b: Fraction) -> Fraction:
+        return (a + b) % 2
+
+
+ODD = ("tanh", "sin", "tan", "atan", "erf", "round")
+"""Functions f with f(-x) = -f(x)."""
+ZERO_AT_ZERO = (*ODD, "expm1", "log1p", "floor", "ceil")
+SAME = ("float32", "bfloat16", "stored", "triu", "tril", "trace", "diag")
+"""Functions that change nothing here: rounding, and parts of matrices."""
+
+
+@dataclass(frozen=True)
+class ChangeOfStep:
+    """The character of a step, `unless` one of these conditions holds: that a value is exactly 0."""
+
+    k: Fraction
+    unless: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """What is multiplied by which `factors`: the characters of gradients, first weights, and inputs beside them."""
+
+    factors: Factors
+    gradient: Fraction = NEUTRAL
+    weight: Fraction = NEUTRAL
+    inputs: Fraction = NEUTRAL
+
+
+def change(subject: Subject, what: Multiplied, values: Values, zeros: Collection[str] = ()) -> ChangeOfStep | None:
+    """How w' - w changes in every update; None if no rule tells it, or it is 0. `values` are those of params, of which
+    only a 0 or a none matters. `zeros` are as for `folded`."""
+    characters = _Characters(subject, what, values, zeros)
+    found = characters.of_new_weight()
+    if found.k is None or not (found.of_weight or found.k == what.weight):
+        return None
+    return ChangeOfStep(found.k, tuple(characters.unless.values()))
+
+
+def characters_of_states(subject: Subject, what: Multiplied, zeros: Collection[str] = ()) -> dict[str, Character]:
+    """The characters of states, where the weights before each update have the one given."""
+    characters = _Characters(subject, what, subject.values, zeros)
+    characters.kept["w"] = Character(what.weight)
+    characters.settle(but=("w",))
+    return {name: x for name, x in characters.kept.items() if name != "w"}
+
+
+class _Characters:
+    """The characters of all names, which are found anew until those of states and of loops no longer change."""
+
+    def __init__(self, subject: Subject, what: Multiplied, values: Values, zeros: Collection[str]) -> None:
+        self.subject, self.values, self.zeros = subject, values, zeros
+        self.factors, self.weight = what.factors, what.weight
+        self.kept: dict[str, Character] = {"w": Character(of_weight=True)}
+        for program in subject.programs:
+            self.kept |= {state.name: self._made(state) for state in program.states}
+        given = {"grad": Character(what.gradient)}
+        given |= dict.fromkeys([*(x.name for x in subject.spec.inputs), *subject.spec.given], Character(what.inputs))
+        clipped = given["grad"] if values["clip_gradient"] is None else UNKNOWN
+        self.given = given | {"g": clipped}
+        self.carried: dict[str, Character] = {}
+        self.known: dict[str, Character] = {}
+        self.unless: dict[str, Expr] = {}
+
+    def of_new_weight(self) -> Character:
+        self.settle()
+        return self.kept["w"]
+
+    def settle(self, but: Collection[str] = ()) -> None:
+        """Find the characters of what is kept, of all names but some."""
+        while True:
+            before = {**self.kept, **self.carried}
+            for program in self.subject.programs:
+                self._run(program, but)
+            if {**self.kept, **self.carried} == before:
+                return
+
+    def _made(self, state: StateDecl) -> Character:
+        """The character of a state as it is made."""
+        match state.init:
+            case Name(id="w"):
+                return Character(of_weight=True)
+            case Number(value=x):
+                return ANY if x == 0 else CONSTANT
+            case Name(id=name) if name in self.values:
+                return ANY if self.values[name] == 0 or name in self.zeros else CONSTANT
+        return ANY
+
+    def _run(self, program: Program, but: Collection[str]) -> None:
+        self.known = dict(self.carried)
+        for state in program.states:
+            start = self.subject.spec.start(state)
+            if start is not None:
+                self.kept[state.name] = self.join(self.kept[state.name], self.of(self._folded(start)))
+        for equation in program.equations:
+            self._equation(equation)
+        for name in self.kept.keys() - {*but}:
+            if f"{name}'" in self.known:
+                self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])
+
+    def _equation(self, equation: Equation) -> None:
+        value, target = self.of(self._folded(equation.value)), equation.target
+        key = target.array_key
+        if equation.loop is not None or target.at is not None:
+            value = self.join(self.known.get(key, ANY), value)
+        self.known[key] = value
+        if equation.loop is not None and target.primed and target.id not in self.kept:
+            self.carried[target.id] = self.known[target.id] = self.join(self.known.get(target.id, ANY), value)
+        elif equation.loop is not None and target.primed:
+            self.kept[target.id] = self.join(self.kept[target.id], value)
+
+    def _folded(self, expr: Expr) -> Expr:
+        return folded(expr, self.values, self.zeros)
+
+    # ------------------------------------------------------------ several values
+
+    def join(self, *values: Character) -> Character:
+        """The character that all of these have."""
+        if any(v.of_weight for v in values) and not all(v.of_weight for v in values):
+            values = tuple(map(self.plain, values))
+        found = {v.k for v in values if v.k is not None}
+        if len(found) > 1 or not all(v.is_known for v in values):
+            return UNKNOWN
+        return Character(next(iter(found), None), of_weight=values[0].of_weight)
+
+    def plain(self, value: Character) -> Character:
+        """The character of a value that may contain the first weight."""
+        if not value.of_weight:
+            return value
+        return Character(self.weight) if value.k in (None, self.weight) else UNKNOWN
+
+    def _sum(self, a: Character, b: Character, *, minus: bool) -> Character:
+        if minus and a.of_weight and b.of_weight:
+            return self.join(Character(a.k), Character(b.k))
+        if (a.of_weight and not b.of_weight) or (b.of_weight and not a.of_weight and not minus):
+            found = self.join(Character(a.k, a.is_known), Character(b.k, b.is_known))
+            return Character(found.k, of_weight=True) if found.is_known else UNKNOWN
+        return self.join(self.plain(a), self.plain(b))
+
+    def _product(self, a: Character, b: Character, *, inverse: bool = False) -> Character:
+        a, b = self.plain(a), self.plain(b)
+        if not (a.is_known and b.is_known):
+            return UNKNOWN
+        if a.k is None or b.k is None:
+            return ANY
+        return Character(self.factors.times(a.k, -b.k if inverse else b.k))
+
+    def _power(self, x: Character, exponent: Fraction | None) -> Character:
+        """A power, whose exponent is None if it is no number that is known."""
+        x = self.plain(x)
+        if x.k is None or not x.is_known:
+            return x
+        if exponent is None:
+            return x if x.k == NEUTRAL else UNKNOWN
+        k = self.factors.power(x.k, exponent)
+        return UNKNOWN if k is None else Character(k)
+
+    def _is_decided(self, condition: Expr) -> bool:
+        """Whether a condition stays what it is."""
+        match condition:
+            case Unary(op="not", operand=x):
+                return self._is_decided(x)
+            case Binary(op="and" | "or", left=a, right=b):
+                return self._is_decided(a) and self._is_decided(b)
+            case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op, left=a, right=b):
+                found = self.join(*(self.plain(self.of(x)) for x in (a, b)))
+                return found.is_known and (found.k is None or op in ("==", "!=") or self.factors.keeps_order(found.k))
+            case IsSet():
+                return True
+        return self.of(condition).k == NEUTRAL
+
+    # ------------------------------------------------------------ expressions
+
+    def of(self, expr: Expr) -> Character:
+        match expr:
+            case Number(value=x):
+                return ANY if x == 0 else CONSTANT
+            case Name():
+                return self._name(expr)
+            case Unary(op="-", operand=x):
+                return self.plain(self.of(x))
+            case Transpose(operand=x):
+                return self.plain(self.of(x))
+            case Binary(op="+" | "-" as op, left=a, right=b):
+                return self._sum(self.of(a), self.of(b), minus=op == "-")
+            case Binary(op="*" | "@", left=a, right=b):
+                return self._product(self.of(a), self.of(b))
+            case Binary(op="/", left=a, right=b):
+                return self._product(self.of(a), self.of(b), inverse=True)
+            case Binary(op="^", left=a, right=b) | Call(function="pow", args=(a, b)):
+                return self._raised(a, b)
+            case Binary() | IsSet() | Unary():
+                return CONSTANT if self._is_decided(expr) else UNKNOWN
+            case Call(function="where", args=(condition, a, b)):
+                return self._choice(condition, self.of(a), self.of(b))
+            case Call():
+                return self._call(expr.function, [self.plain(self.of(x)) for x in expr.args], expr)
+        return UNKNOWN
+
+    def _name(self, name: Name) -> Character:
+        key = name.array_key
+        for table in (self.known, self.kept, self.given):
+            if key in table:
+                return table[key]
+        return UNKNOWN if name.primed else CONSTANT  # params, counts, sizes, numbers of turns
+
+    def _raised(self, base: Expr, exponent: Expr) -> Character:
+        x, n = self.plain(self.of(base)), self.plain(self.of(exponent))
+        number = _number(exponent, self.values)
+        return self._power(x, number) if n.is_known and n.k in (None, NEUTRAL) else UNKNOWN
+
+    def _choice(self, condition: Expr, a: Character, b: Character) -> Character:
+        if not self._is_decided(condition):
+            return UNKNOWN
+        found = self.join(a, b)
+        if not found.is_known and b.is_known and _is_of_zeros(condition):
+            self.unless[expression(condition)] = condition
+            return b
+        return found
+
+    def _call(self, function: str, args: list[Character], expr: Call) -> Character:
+        if not all(x.is_known for x in args):
+            return UNKNOWN
+        if function in REDUCTIONS and len(args) == 1:
+            return self._reduced(function, args[0])
+        match function, args:
+            case "dot", [x, y]:
+                return self._product(x, y)
+            case "solve", [a, b]:
+                return self._product(b, a, inverse=True)
+            case "sqrt", [x]:
+                return self._power(x, ONE / 2)
+            case "cbrt", [x]:
+                return self._power(x, ONE / 3) if x.k != 1 or isinstance(self.factors, Scaling) else x
+            case "inverse_root", [a, _]:
+                n = _number(expr.args[1], self.values)
+                return self._power(a, None if not n else -1 / n) if self._is_ordered(a) else UNKNOWN
+            case "abs" | "singular_values", [x]:
+                return x if x.k is None else Character(self.factors.magnitude(x.k))
+            case "sign", [x]:
+                return x if x.k is None else Character(self.factors.sign(x.k))
+            case "eigenvalues", [x]:
+                return x if self._is_ordered(x) else UNKNOWN
+            case "eigenvectors" | "orthonormal" | "left_singular_vectors" | "right_singular_vectors", [x]:
+                return CONSTANT if self._is_ordered(x) else UNKNOWN
+            case (("min" | "max" | "mod"), [*_]):
+                found = self.join(*args)
+                return found if self._is_ordered(found) else UNKNOWN
+            case "clip", [x, *bounds]:
+                return self._clip(x, bounds)
+            case "atan2", [y, x]:
+                return self._angle(y, x)
+        if function in SAME:
+            return args[0]
+        if function in ODD and args[0].k is not None and isinstance(self.factors, SignFlip):
+            return args[0]
+        if function in ZERO_AT_ZERO and args[0].k is None:
+            return ANY
+        return CONSTANT if all(x.k in (None, NEUTRAL) for x in args) else UNKNOWN
+
+    def _is_ordered(self, x: Character) -> bool:
+        return x.is_known and (x.k is None or self.factors.keeps_order(x.k))
+
+    def _reduced(self, function: str, x: Character) -> Character:
+        if x.k is None or function in ("sum", "mean"):
+            return x
+        if function in ("max", "min"):
+            return x if self._is_ordered(x) else UNKNOWN
+        return Character(self.factors.magnitude(x.k))
+
+    def _clip(self, x: Character, bounds: list[Character]) -> Character:
+        """A clip: by one bound, from -bound to bound."""
+        if len(bounds) == 1 and x.k is not None and bounds[0].k is not None:
+            return x if self.factors.magnitude(x.k) == bounds[0].k else UNKNOWN
+        found = self.join(x, *bounds)
+        return found if self._is_ordered(found) else UNKNOWN
+
+    def _angle(self, y: Character, x: Character) -> Character:
+        """The angle of a point, which is 0 for (0, 0)."""
+        if y.k is None and x.k is None:
+            return ANY
+        same = self.factors.magnitude(y.k or NEUTRAL) == self.factors.magnitude(x.k or NEUTRAL) or None in (y.k, x.k)
+        keeps = x.k is None or self.factors.keeps_order(x.k)
+        return Character(self.factors.sign(y.k or NEUTRAL)) if same and keeps else UNKNOWN
+
+
+def _is_of_zeros(condition: Expr) -> bool:
+    """Whether a condition is that a value is 0, or one of several."""
+    match condition:
+        case Binary(op="or", left=a, right=b):
+            return _is_of_zeros(a) and _is_of_zeros(b)
+        case Binary(op="==", right=Number(value=x)):
+            return x == 0
+    return False
+
+
+def _number(expr: Expr, values: Mapping[str, float | None]) -> Fraction | None:
+    """The value of a number, of a param or of simple arithmetic with them; None for anything else."""
+    match expr:
+        case Number(value=x):
+            return _fraction(x)
+        case Name(id=name, primed=False) if name in values and values[name] is not None:
+            return _fraction(values[name] or 0.0)
+        case Unary(op="-", operand=x):
+            inner = _number(x, values)
+            return None if inner is None else -inner
+        case Binary(op="/", left=a, right=b):
+            above, below = _number(a, values), _number(b, values)
+            return None if above is None or not below else above / below
+    return None
+
+
+def _fraction(x: float) -> Fraction:
+    """A number as people write it: 0.1 is 1/10."""
+    return Fraction(repr(x)) if x == x and abs(x) != float("inf") else NEUTRAL

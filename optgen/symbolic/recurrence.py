@@ -1,0 +1,235 @@
+"""Equations as a linear recurrence on a quadratic, and the largest curvature at which it is stable.
+
+On the loss h*w^2/2 the gradient is h*w. Where an update is then a linear map A of weight and states, it is stable if
+all roots of det(z - A) lie within the unit circle. A root crosses it, as h grows from 0, at 1, at -1 or as a pair of
+complex ones. Each of these is an equation in h (the conditions of Jury, 1961), whose solutions are all curvatures where
+stability can change.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from optgen.expressions import Binary, Expr, Name, Number, children, with_children
+from optgen.model import Optimizer
+from optgen.symbolic.algebra import NOWHERE, Algebra, NoClosedForm, to_tree
+
+LARGEST_ORDER = 3
+"""The largest number of weights and states of a recurrence that is solved."""
+NEAR = 1e-6
+Equations = Sequence[tuple[str, Expr]]
+"""Keys and values of the equations of a phase."""
+_GRADIENT = sp.Symbol("g", real=True, nonzero=True)
+_H = sp.Symbol("curvature h", positive=True)  # no name of a spec has a space
+
+
+@dataclass(frozen=True)
+class LargestCurvature:
+    """The curvature `bound` times `scale` is the largest stable one; `value` is the product at the given values.
+
+    `scale` has all that depends on frozen states; a number 1 without any. `times_rate` is the bound times the rate lr,
+    if that does not depend on lr.
+    """
+
+    bound: Expr
+    times_rate: Expr | None
+    scale: Expr
+    value: float
+    has_scale: bool
+
+
+def largest_curvature(
+    optimizer: Optimizer, phases: Sequence[Equations], frozen: Sequence[str], values: Mapping[str, float | None]
+) -> LargestCurvature:
+    """The largest curvature at which many updates are stable, at these values of params. `phases` are the equations of
+    one variant, in order. States in `frozen` keep positive values.
+
+    Raises NoClosedForm where the update is no linear map, or has too many states, or is stable nowhere.
+    """
+    algebra = Algebra(optimizer)
+    names = follow(algebra, phases, lambda weight: _H * weight, frozen)
+    matrix = _matrix(algebra, names)
+    numbers = {
+        x: sp.Float(1.0 if x.name in frozen else number_of(x, algebra, values)) for x in matrix.free_symbols - {_H}
+    }
+    candidates = [x for condition in _conditions(matrix) for x in _solutions(condition)]
+    known = [(complex(x.xreplace(numbers).evalf()), x) for x in candidates]
+    real = [(x.real, of) for x, of in known if abs(x.imag) < NEAR * abs(x) and x.real > 0]
+    ends = [0.0, *sorted(x for x, _ in real)]
+    stable = [_radius(matrix, numbers, (a + b) / 2) < 1 for a, b in zip(ends, [*ends[1:], 2 * ends[-1]], strict=True)]
+    if not real or not stable[0] or all(stable):
+        raise NoClosedForm("no closed form: it is stable at no curvature, or at every one")
+    end = ends[stable.index(False)]
+    return _bound(algebra, next(x for value, x in real if value == end), frozen, numbers)
+
+
+def follow(
+    algebra: Algebra, phases: Sequence[Equations], gradient: Callable[[sp.Expr], sp.Expr], frozen: Sequence[str] = ()
+) -> list[str]:
+    """Compute the equations of an update after many updates, with the gradient at a weight, and return the names that
+    it carries: the weight and the states on which that depends. `algebra.values` then has their values after it, as
+    functions of the symbols that are called like them."""
+    symbols = dict(algebra.values)
+    for name in frozen:
+        algebra.values[name] = algebra.values[f"{name}'"] = sp.Symbol(name, positive=True) ** 2  # its roots are simple
+    kept = {key.removesuffix("'") for equations in phases for key, _ in equations if key.endswith("'")} - {*frozen}
+    for name in kept:
+        algebra.values[name] = symbols.get(name, sp.Symbol(name, real=True))
+    for equations in phases:
+        algebra.values |= dict.fromkeys(("g", "grad"), gradient(algebra.values["w"]))
+        for key, value in equations:
+            if key.removesuffix("'") not in frozen:
+                algebra.values[key] = algebra.expr(after_long(value, algebra.units))
+        algebra.values |= {name: algebra.values[f"{name}'"] for name in kept if f"{name}'" in algebra.values}
+    carried, wanted = list[str](), ["w"]
+    while wanted:
+        name = wanted.pop()
+        carried.append(name)
+        used = {str(x) for x in algebra.values[name].free_symbols}
+        wanted += sorted(kept & used - {*carried, *wanted})
+    return carried
+
+
+def after_long(expr: Expr, units: frozenset[str]) -> Expr:
+    """An expression after many updates: powers beta^t of what is below 1 are 0, and the count is above any number.
+    `units` are the params in [0, 1). Raises NoClosedForm where it depends on the count otherwise."""
+    match expr:
+        case Binary(op="^", left=base, right=exponent) if _is_below_one(base, units) and _grows(exponent):
+            return Number(0.0, "0", expr.span)
+        case Binary(op="<" | "<=" | "==" | ">" | ">=" | "!=" as op, left=left, right=right) if _counts(left, right):
+            holds = op == "!=" or (op != "==" and (op in ("<", "<=")) == _grows(right))
+            return Binary("<" if holds else ">", Number(0.0, "0", expr.span), Number(1.0, "1", expr.span), expr.span)
+        case Name(id="t" | "step"):
+            raise NoClosedForm("no closed form: the update depends on the count")
+    return with_children(expr, [after_long(x, units) for x in children(expr)])
+
+
+def _is_below_one(base: Expr, units: frozenset[str]) -> bool:
+    return (isinstance(base, Name) and base.id in units) or (isinstance(base, Number) and 0 <= base.value < 1)
+
+
+def _grows(expr: Expr) -> bool:
+    """Whether an expression is the count, or that plus or times a number."""
+    match expr:
+        case Name(id="t" | "step"):
+            return True
+        case Binary(op="+" | "-", left=x, right=Number()) | Binary(op="+", left=Number(), right=x):
+            return _grows(x)
+        case (
+            Binary(op="*", left=Number(value=value), right=x) | Binary(op="*" | "/", left=x, right=Number(value=value))
+        ):
+            return value > 0 and _grows(x)
+    return False
+
+
+def _counts(left: Expr, right: Expr) -> bool:
+    """Whether one side of a comparison is the count, and the other a number or a param."""
+    return (_grows(left) and isinstance(right, Number | Name) and not _grows(right)) or (
+        _grows(right) and isinstance(left, Number | Name) and not _grows(left)
+    )
+
+
+def _matrix(algebra: Algebra, names: Sequence[str]) -> sp.Matrix:
+    """The update as a linear map."""
+    if len(names) > LARGEST_ORDER:
+        raise NoClosedForm("no closed form: too many states")
+    symbols = [sp.Symbol(x, real=True) for x in names]
+    rows = []
+    for name in names:
+        value = sp.expand(algebra.values[name])
+        row = [value.diff(x) for x in symbols]
+        if any(x.free_symbols & {*symbols} for x in row) or value.xreplace(dict.fromkeys(symbols, sp.Integer(0))) != 0:
+            raise NoClosedForm("no closed form: the update is no linear map of weight and states")
+        rows.append(row)
+    return sp.Matrix(rows)
+
+
+def _conditions(matrix: sp.Matrix) -> list[sp.Expr]:
+    """What is 0 where a root of the characteristic polynomial is on the unit circle."""
+    z = sp.Symbol("z")
+    p = matrix.charpoly(z).as_expr()
+    found = [p.subs(z, 1), p.subs(z, -1)]
+    _, *rest = matrix.charpoly(z).all_coeffs()
+    if len(rest) == 2:
+        found.append(1 - rest[1])
+    elif len(rest) == 3:
+        a2, a1, a0 = rest
+        found.append(1 - a1 + a0 * a2 - a0**2)
+    return [sp.numer(sp.together(x)) for x in found]
+
+
+def _solutions(condition: sp.Expr) -> list[sp.Expr]:
+    """The curvatures at which a condition is 0."""
+    polynomial = sp.Poly(sp.expand(condition), _H)
+    if polynomial.degree() > 2:
+        raise NoClosedForm("no closed form: a curvature is the root of a polynomial of high degree")
+    return list(sp.roots(polynomial)) if polynomial.degree() > 0 else []
+
+
+def _radius(matrix: sp.Matrix, numbers: Mapping[sp.Symbol, sp.Float], h: float) -> float:
+    """The largest size of an eigenvalue."""
+    found = np.array(matrix.xreplace({**numbers, _H: sp.Float(h)}).evalf().tolist(), np.float64)
+    return float(np.abs(np.linalg.eigvals(found)).max())
+
+
+def number_of(symbol: sp.Symbol, algebra: Algebra, values: Mapping[str, float | None]) -> float:
+    """The value of a symbol: of a param, or of what a param is less than 1. NoClosedForm for other symbols."""
+    if symbol in algebra.complements:
+        return 1 - float(values[symbol.name.removeprefix("1-")] or 0.0)
+    found = values.get(symbol.name)
+    if found is None:
+        raise NoClosedForm(f"no closed form: {symbol} has no value")
+    return float(found)
+
+
+def _bound(
+    algebra: Algebra, curvature: sp.Expr, frozen: Sequence[str], numbers: Mapping[sp.Symbol, sp.Float]
+) -> LargestCurvature:
+    """The largest curvature, apart from what depends on frozen states."""
+    own = {x for x in curvature.free_symbols if x.name in frozen}
+    found = sp.factor(curvature)
+    bound, scale = found.as_independent(*own, as_Add=False) if own else (found, sp.Integer(1))
+    params = as_params(algebra, numbers)
+    rate = sp.simplify(bound * algebra.values["lr"])
+    has_rate = algebra.values["lr"] in rate.free_symbols
+    shown = {**algebra.complements, **{x: sp.sqrt(x) for x in own}}
+    trees = [fraction(x.xreplace(shown), params) for x in (bound, rate, scale)]
+    value = float(bound.xreplace(numbers).evalf())
+    return LargestCurvature(trees[0], None if has_rate else trees[1], trees[2], value, bool(own))
+
+
+def as_params(algebra: Algebra, numbers: Mapping[sp.Symbol, sp.Float]) -> dict[sp.Symbol, sp.Float]:
+    """The values of symbols, of params in the place of what these are less than 1."""
+    return {
+        sp.Symbol(x.name.removeprefix("1-"), real=True) if x in algebra.complements else x: (
+            1 - value if x in algebra.complements else value
+        )
+        for x, value in numbers.items()
+    }
+
+
+def fraction(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> Expr:
+    """The size of a fraction, as factors that are positive at the given values."""
+    above, below = sp.fraction(sp.together(expr))
+    trees = [_factors(x, numbers) for x in (above, below)]
+    return trees[0] if below == 1 else Binary("/", trees[0], trees[1], NOWHERE)
+
+
+def _factors(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> Expr:
+    if expr.is_number:
+        return to_tree(abs(expr))
+    try:
+        number, factors = sp.factor_list(expr)
+    except sp.PolynomialError:  # a root of a sum, for example
+        return to_tree(expr if expr.xreplace(numbers).evalf() > 0 else -expr)
+    number = abs(number)
+    trees = [to_tree(number)] if number != 1 or not factors else []
+    for base, exponent in sorted(factors, key=lambda f: (f[0].has(_GRADIENT), f[0].is_Add, str(f[0]))):
+        positive = base if base.xreplace(numbers).evalf() > 0 else -base
+        trees.append(to_tree(positive if exponent == 1 else positive ** sp.sympify(exponent)))
+    return functools.reduce(lambda a, b: Binary("*", a, b, NOWHERE), trees)
