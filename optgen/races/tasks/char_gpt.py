@@ -1,9 +1,11 @@
-"""A GPT that learns a text of 300 kB character by character: two layers of attention, 104,000 weights.
+"""A GPT that learns a text of 300 kB character by character: two layers of attention, 110,000 weights.
 
 Its loss is far from its end after 400 steps, so that what is measured is how far an optimizer comes.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +23,7 @@ LOOKS = 10
 """How often the held-out loss is computed."""
 
 
-class Block(nn.Module):
+class GPTBlock(nn.Module):
     """Attention to the characters before, and a hidden layer."""
 
     def __init__(self) -> None:
@@ -32,8 +34,8 @@ class Block(nn.Module):
         self.out = nn.Linear(4 * WIDTH, WIDTH, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        heads = self.read(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        seen = F.scaled_dot_product_attention(*heads, is_causal=True)
+        query, key, value = self.read(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.merge(seen.transpose(1, 2).flatten(-2))
         return x + self.out(F.relu(self.hidden(self.norm2(x))))
 
@@ -44,7 +46,7 @@ class GPT(nn.Module):
     def __init__(self, alphabet: int) -> None:
         super().__init__()
         self.characters, self.places = nn.Embedding(alphabet, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(GPTBlock() for _ in range(LAYERS)))
         self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, alphabet, bias=False)
         for weight in self.parameters():
             if weight.ndim == 2:
@@ -61,11 +63,11 @@ def pieces(text: torch.Tensor, number: int, generator: torch.Generator) -> tuple
     return text[at], text[at + 1]
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     text = stories()
-    alphabet = sorted(set(text))
-    numbers = torch.tensor([alphabet.index(c) for c in text])
+    alphabet = {c: k for k, c in enumerate(sorted(set(text)))}
+    numbers = torch.tensor([alphabet[c] for c in text])
     cut = len(numbers) * 9 // 10
     learnt, held_out = numbers[:cut], pieces(numbers[cut:], 96, torch.Generator().manual_seed(0))
     net, order = GPT(len(alphabet)), torch.Generator().manual_seed(seed)
@@ -73,7 +75,7 @@ def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
     for step in range(1, STEPS + 1):
         x, target = pieces(learnt, BATCH, order)
 
-        def closure():  # type: ignore[no-untyped-def]
+        def closure() -> torch.Tensor:
             optimizer.zero_grad()
             loss = F.cross_entropy(net(x).flatten(0, 1), target.flatten())
             loss.backward()

@@ -7,6 +7,8 @@ each. `nn.Embedding(sparse=True)` makes gradients that hold the rows of a batch 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -20,7 +22,7 @@ LOOKS = 10
 """How often the held-out error is computed."""
 
 
-class Factors(nn.Module):
+class RatingFactors(nn.Module):
     """Predicted ratings: products of the rows of users and items."""
 
     def __init__(self) -> None:
@@ -44,15 +46,15 @@ def ratings(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, tor
     return user, item, rating + NOISE * torch.randn(number, generator=generator)
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     user, item, rating = ratings(torch.Generator().manual_seed(0))
-    net = Factors()
+    net = RatingFactors()
     optimizer = make_optimizer(net, STEPS)
     for step in range(1, STEPS + 1):
         chosen = torch.randint(RATINGS, (BATCH,))
 
-        def closure():  # type: ignore[no-untyped-def]
+        def closure() -> torch.Tensor:
             optimizer.zero_grad()
             loss = (net(user[chosen], item[chosen]) - rating[chosen]).square().mean()
             loss.backward()

@@ -7,6 +7,8 @@ float32, of weights that are cast, as products of bfloat16 take long on CPUs.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -23,7 +25,7 @@ LOOKS = 10
 """How often the held-out loss is computed."""
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     learnt, held_out = digits()
     net = nn.Sequential(
@@ -31,14 +33,14 @@ def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
     ).to(torch.bfloat16)
     optimizer = make_optimizer(net, STEPS)
 
-    def loss_of(images, classes):  # type: ignore[no-untyped-def]
+    def loss_of(images: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
         weights = {name: p.float() for name, p in net.named_parameters()}
         return F.cross_entropy(functional_call(net, weights, (images,)), classes)
 
     for step in range(1, STEPS + 1):
         chosen = torch.randint(len(learnt.images), (BATCH,))
 
-        def closure():  # type: ignore[no-untyped-def]
+        def closure() -> torch.Tensor:
             optimizer.zero_grad()
             loss = loss_of(learnt.images[chosen], learnt.classes[chosen])
             loss.backward()

@@ -7,6 +7,8 @@ that is noise, which no weight takes away. So it says how an optimizer averages 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 TITLE = "Linear regression on a stream of noisy samples"
@@ -18,7 +20,7 @@ LOOKS = 20
 """How often the expected loss is computed."""
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     generator = torch.Generator().manual_seed(seed)
     basis, _ = torch.linalg.qr(torch.randn(INPUTS, INPUTS, generator=generator))
     root = basis * torch.arange(1, INPUTS + 1).rsqrt()  # root @ root.T is the covariance of inputs
@@ -29,7 +31,7 @@ def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
         x = torch.randn(BATCH, INPUTS, generator=generator) @ root.T
         y = x @ truth.T + NOISE * torch.randn(BATCH, OUTPUTS, generator=generator)
 
-        def closure():  # type: ignore[no-untyped-def]
+        def closure() -> torch.Tensor:
             optimizer.zero_grad()
             loss = 0.5 * (x @ weight.T - y).square().sum(1).mean()
             loss.backward()

@@ -1,13 +1,14 @@
 """A quadratic whose curvatures are known: 384 of them, from 0.0025 to 25, in directions that no axis has.
 
 The weight is a matrix W of 24 x 16, and the loss is half the sum of W * (A @ W @ B), with A and B symmetric, of
-eigenvalues from 0.05 to 5, in turned bases. So the curvatures are the products of an eigenvalue of A and one of B. It is
-what a linear layer meets whose inputs are correlated as B, and whose outputs are weighed by A. There is no noise.
+eigenvalues from 0.05 to 5, in turned bases. So the curvatures are the products of an eigenvalue of A and one of B. That
+is what a linear layer meets whose inputs are correlated as B, and whose outputs are weighed by A. There is no noise.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -26,16 +27,16 @@ def symmetric(size: int, generator: torch.Generator) -> torch.Tensor:
     return basis @ torch.diag(5 * torch.logspace(-2, 0, size)) @ basis.T
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     generator = torch.Generator().manual_seed(seed)
     a, b = symmetric(ROWS, generator), symmetric(COLUMNS, generator)
     weight = torch.nn.Parameter(0.1 * torch.randn(ROWS, COLUMNS, generator=generator))
     optimizer = make_optimizer([weight], STEPS)
 
-    def loss_of():  # type: ignore[no-untyped-def]
+    def loss_of() -> torch.Tensor:
         return 0.5 * (weight * (a @ weight @ b)).sum()
 
-    def closure():  # type: ignore[no-untyped-def]
+    def closure() -> torch.Tensor:
         optimizer.zero_grad()
         loss = loss_of()
         loss.backward()

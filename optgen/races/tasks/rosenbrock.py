@@ -6,6 +6,7 @@ The point is a matrix of 2 x 1, so that optimizers of matrices take it, too. The
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -18,17 +19,17 @@ LOOKS = 20
 """How often the loss is reported."""
 
 
-def train(make_optimizer, seed, report):  # type: ignore[no-untyped-def]
+def train(make_optimizer: Any, seed: int, report: Any) -> None:
     generator = torch.Generator().manual_seed(seed)
     start = torch.tensor([[-1.2], [1.0]]) + 0.1 * torch.randn(2, 1, generator=generator)
     point = torch.nn.Parameter(start)
     optimizer = make_optimizer([point], STEPS)
 
-    def loss_of():  # type: ignore[no-untyped-def]
+    def loss_of() -> torch.Tensor:
         x, y = point
         return ((1 - x) ** 2 + 100 * (y - x * x) ** 2).sum()
 
-    def closure():  # type: ignore[no-untyped-def]
+    def closure() -> torch.Tensor:
         optimizer.zero_grad()
         loss = loss_of()
         loss.backward()
