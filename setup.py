@@ -1,5 +1,5 @@
-"""What pyproject.toml cannot say: the packages are found, and specs/ and the reference of the spec language are shipped
-in optgen/specs and optgen/docs."""
+"""What pyproject.toml cannot say: the packages are found, and specs/, the reference of the spec language and the stored
+baselines of races are shipped in optgen/specs, optgen/docs and optgen/benchmarks/races."""
 
 from pathlib import Path
 
@@ -12,6 +12,11 @@ setup(
         *find_packages(include=["optgen", "optgen.*", "runtime", "runtime.*"]),
         *(".".join(("optgen", *folder.parts)) for folder in SPECS),
         "optgen.docs",
+        "optgen.benchmarks.races",
     ],
-    package_dir={"optgen.specs": "specs", "optgen.docs": "docs"},
+    package_dir={
+        "optgen.specs": "specs",
+        "optgen.docs": "docs",
+        "optgen.benchmarks.races": "benchmarks/races",
+    },
 )

@@ -39,6 +39,7 @@ __all__ = [
     "load",
     "num_threads",
     "parse",
+    "race",
     "set_num_threads",
 ]
 
@@ -51,6 +52,7 @@ _MODULES = {
     "RowSparse": "execute.tensors.sparse",
     "State": "execute.state",
     "BoundStep": "execute.steps.step",
+    "race": "races.in_process",
 }
 """Where each name is. A name is imported when it is first asked for: a part of the package, such as `optgen.loops`, can
 be imported without the compiler of optimizers and LLVM."""

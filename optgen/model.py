@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import ClassVar
+from importlib import import_module
+from typing import Any
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -258,6 +260,10 @@ PHASE = "phase"
 """The flag of variants that says which phase of a step is computed, where a step has phases."""
 
 
+_OF_RATES = re.compile(r"^[ \t]*(lr_hint|schedule)[ \t].*\n?", re.MULTILINE)
+"""Lines that say something of the rate, and compute nothing. No other line of a valid spec begins so."""
+
+
 def _is_drawn_matrix(expr: Expr) -> bool:
     """Whether an expression is a draw of other dimensions than those of the parameter."""
     return isinstance(expr, Call) and is_draw(expr) and kind_of_dims(expr.dims or AXES[Kind.ELEM])[0] is Kind.MATRIX
@@ -307,14 +313,38 @@ class Optimizer:
     last_two: bool = False
     phases: tuple[str, ...] = ()  # of a step, in order; none where one gradient is enough for it
     parts: tuple[str, ...] = ()  # the flag of the parameters that it is for, and what updates the others; or nothing
-
-    _repr_latex_: ClassVar[Callable[[Optimizer], str]]
-    """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
+    lr_hint: float | None = None  # the rate to begin with, where a source says so
+    lr_hint_source: str = ""
+    has_own_schedule: bool = False  # its rate needs no decay, as a source says
+    schedule_source: str = ""
 
     def __repr__(self) -> str:
         declared = (("params", self.params), ("flags", self.flags), ("states", self.states), ("inputs", self.inputs))
         parts = [f"{what} {', '.join(dict.fromkeys(x.name for x in named))}" for what, named in declared if named]
         return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show. A model knows nothing of how equations are set: what does is found by its name."""
+        bundle: dict[str, str] = import_module("optgen.symbolic.notebook").bundle(self)
+        return bundle
+
+    @fact
+    def computing(self) -> str:
+        """The text without the lines about the rate, which change no code: what caches of code go by."""
+        return _OF_RATES.sub("", self.source.text)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is said of its rate, each with its source, for people."""
+        found = [] if self.lr_hint is None else [f"begin with lr = {self.lr_hint:g}: {self.lr_hint_source}"]
+        found += [f"own schedule, no decay of lr is needed: {self.schedule_source}"] if self.has_own_schedule else []
+        return tuple(found)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The comments of the text that begin a line. Those on adjacent lines are one paragraph."""
+        found = itertools.groupby(self.source.lines, key=lambda line: line.startswith("#"))
+        return tuple(" ".join(x.lstrip("#").strip() for x in lines) for is_note, lines in found if is_note)
 
     @fact
     def all_params(self) -> Mapping[str, Param]:

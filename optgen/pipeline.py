@@ -283,7 +283,7 @@ def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
     from optgen.backends import target
 
     host, chosen = target.host(), json.dumps(asdict(variant), sort_keys=True)
-    return optimizer.source.text, chosen, target.llvm_version(), host.triple, host.cpu, host.features
+    return optimizer.computing, chosen, target.llvm_version(), host.triple, host.cpu, host.features
 
 
 def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:

@@ -46,6 +46,11 @@ def language() -> Path:
     return _shipped("docs") / "language.md"
 
 
+def races() -> Path:
+    """The folder of the stored baselines of races, one JSON file a spec."""
+    return _shipped("benchmarks") / "races"
+
+
 def source(path: Path, shown: str | None = None) -> Source:
     """The text of a spec file; `shown` is its name in messages. Raises ValueError if it is not UTF-8."""
     try:
@@ -114,7 +119,7 @@ def is_name(spec: str) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """The name of the spec in a file: torch/adam for one of a family that comes along, else that of the file."""
+    """The name of the spec in a file: torch/adam for one of a family that comes with optgen, else that of the file."""
     family = path.parent.name
     return f"{family}/{path.stem}" if path.parent == folder() / family and family in FAMILIES else path.stem
 
@@ -126,7 +131,7 @@ def path_of(spec: str) -> Path:
 
 
 def place(name: str) -> Path:
-    """Where the file of a spec that comes along would be."""
+    """Where the file of a spec that comes with optgen would be."""
     path = folder() / f"{name}.opt"
     return path if path.is_file() else folder() / "matrix" / f"{name}.opt"
 
@@ -142,18 +147,27 @@ def spec_path(name: str) -> Path:
 
 
 def hint(name: str, others: Iterable[str] = ()) -> str:
-    """What to write in place of a name of no spec, and of none of these others: a chain where 'with' is missing, or
-    names that are near."""
+    """What to write in place of a name of no spec, and of none of these others: a chain where 'with' is missing, what
+    another library's name is here, or names that are near."""
     own, changes = sorted({*others, *without_folder(), *available("torch"), *available("optax")}), transforms()
     words = [x for x in re.split(r"[\s,+]+", name) if x != "with"]
     chained = [x for x in words if x in changes]
     if words and len(chained) == len(words) - 1 and (spec := next(x for x in words if x not in chained)) in own:
         return f"did you mean '{spec} with {', '.join(chained)}'?"
-    if (stem := os.path.basename(name)) in own:
-        return f"did you mean '{stem}'?"
+    stem = re.split(r"[/.]", name)[-1]
+    folders = [f"{family}/{stem.lower()}" for family in FAMILIES if name.lower().startswith(f"{family}.")]
+    for meant in (*folders, stem):  # torch.optim.AdamW, optax.contrib.dog, mine/adam
+        if meant in own:
+            return f"did you mean '{meant}'?"
     if name in changes:
         return f"{name} is a transform of others, as in 'adam with {name}'"
     import difflib  # for a wrong name only: importing it takes as long as reading a spec
+
+    from optgen import names_elsewhere
+
+    there = names_elsewhere.hint(name)
+    if there is not None:
+        return there
 
     near = difflib.get_close_matches(name.lower(), own, n=4, cutoff=0.7)
     return suggest(name, own) or (f"near are {listed(near)}; " if near else "") + "'optgen list' shows all"

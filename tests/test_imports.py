@@ -19,7 +19,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "cache_folder diagnostics extras facts files forks groups observer shapes",
+        "cache_folder children diagnostics extras facts files forks groups names_elsewhere observer shapes",
         "expressions",
         "truth",
         "model",
@@ -36,7 +36,10 @@ LAYERS: dict[str, list[str]] = {
         "execute",
         "api",
         "__init__",
-        "analysis library pycuda tune torch",
+        "bandwidth figures tables",
+        "analysis library pycuda tune torch uses",
+        "races",
+        "pages",
         "cli",
         "__main__",
     ],
@@ -101,6 +104,13 @@ LAYERS: dict[str, list[str]] = {
         "device",
     ],
     "optgen.execute.cuda": ["driver interface", "memory kernel", "table", "capturable runner stages", "device"],
+    "optgen.pages": [
+        "contours families html",
+        "page svg topic traits",
+        "choosing costs declared equations laws races snippets text trajectories",
+        "report",
+        "gallery",
+    ],
     "optgen.pycuda": ["library", "gpu", "device", "__init__"],
     "optgen.loops": [
         "language malloc",
@@ -112,6 +122,18 @@ LAYERS: dict[str, list[str]] = {
         "kernel",
     ],
     "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
+    "optgen.races": [
+        "contender digits functions protocol ranks text",
+        "results trajectories",
+        "pictures table task",
+        "shown",
+        "__init__",
+        "tasks",
+        "trials",
+        "how pool store",
+        "baselines racing",
+        "in_process",
+    ],
     "runtime.profiler": ["records", "operators", "control", "parts results", "__init__"],
     "optgen.torch": [
         "requirement features networks spelling",
@@ -190,7 +212,7 @@ LIBRARIES = {
     "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "pycuda": {"pycuda"},
-    "torch": {"torch", "tune"},
+    "torch": {"races", "torch", "tune"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}

@@ -1,7 +1,7 @@
 """The command `optgen`, a thin layer over the Python API. Each command is one module; this one parses the line.
 
-Exit codes: 0 for success, 1 if a spec has errors (or `fmt --check` found differences), 2 if the command itself is
-wrong.
+Exit codes: 0 for success, 1 if a spec has errors (or `fmt --check` found differences, or `list` no spec), 2 if the
+command itself is wrong.
 """
 
 from __future__ import annotations
@@ -13,28 +13,63 @@ import sys
 from collections.abc import Sequence
 
 from optgen import __version__
-from optgen.cli import analyze, build, cache, doc, explain, language, show, specs, tune
+from optgen.cli import (
+    analyze,
+    build,
+    cache,
+    doc,
+    explain,
+    gallery,
+    language,
+    listing,
+    race,
+    report,
+    show,
+    specs,
+    tune,
+)
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
 DESCRIPTION = """\
-optgen compiles optimizers, written as the equations of their papers, to fused kernels.
+optgen compiles optimizers, written as the equations of their papers, to fused
+kernels.
 
-A SPEC is the name of one that comes with the package (`optgen list`) or the path of a .opt file. Its language is
-described in docs/language.md, which `optgen language` prints.
+A SPEC is the name of an optimizer that comes with optgen (`optgen list`) or the
+path of a .opt file. `optgen language` prints the reference of its language.
 """
 EXAMPLES = """\
 examples:
-  optgen new mine.opt             a commented spec to start from
-  optgen check mine.opt           all its errors at once
-  optgen language guards          a section on the spec language, as errors name it
-  optgen language E405            the section about an error's code
-  optgen explain mine.opt         its equations, and what a step costs on this machine
-  optgen analyze adam             what the equations say: laws of scale, bounds, stable rates
-  optgen build adam -o adam       a library of a spec for C, C++, Rust: adam/libadam.a, adam/adam.h
-  optgen cache                    where compiled kernels are kept, how many and how large
-  optgen tune                     measure what depends on this machine, as how far ahead memory is read
+  optgen list --search lion    optimizers whose name or title has this word
+  optgen explain lion          its equations, and what a step costs here
+  optgen analyze lion          what the equations say: scale, bounds, stable rates
+  optgen race lion adamw       which of them trains better, with tuned rates
+  optgen report lion           a page with all of this: report.html
+  optgen new mine.opt          a commented spec to start from
+  optgen check mine.opt        all its errors at once
+  optgen language guards       a section about the language, as errors name it
+  optgen language E405         the section about an error's code
+  optgen build adam -o adam    a library for C, C++ and Rust, in adam/
+  optgen cache                 where compiled kernels are kept, and how many
+  optgen tune                  measure what is fastest on this machine
 """
+
+COMMANDS = (
+    listing,
+    explain,
+    analyze,
+    race,
+    report,
+    gallery,
+    specs,
+    language,
+    show,
+    build,
+    doc,
+    cache,
+    tune,
+)
+"""In the order of `--help`."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"optgen {__version__}")
     top.set_defaults(run=None)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (build, specs, language, show, explain, analyze, doc, cache, tune):
+    for module in COMMANDS:
         module.register(commands)
     return top
 

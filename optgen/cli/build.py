@@ -22,12 +22,12 @@ from optgen.cli.common import (
     read,
     shown,
     source_of,
-    variants,
     write,
 )
 from optgen.diagnostics import SpecErrors
 from optgen.ir import COMPUTE, Variant
 from optgen.model import Flags, Optimizer
+from optgen.tables import dense_variants
 
 if TYPE_CHECKING:
     from optgen.emit import Product, TargetProducts
@@ -41,20 +41,28 @@ def register(commands: Commands) -> None:
         commands,
         "build",
         build,
-        "compile specs to a library for C, C++ and other languages; or to bare kernels, for CPUs and GPUs",
-        "  optgen build adam -o out                   out/libadam.a, out/libadam.so and out/adam.h\n"
-        "  optgen build adam mine.opt -o out --name mylib     a library of two specs\n"
-        "  optgen build adam -o out --all --dtype float32 float64     with amsgrad too, in single and double\n"
+        "compile specs to a library for C and other languages, or to bare kernels",
+        "  optgen build adam -o out\n"
+        "      a library: out/libadam.a, out/libadam.so, and out/adam.h\n"
+        "  optgen build adam mine.opt -o out --name mylib\n"
+        "      a library of two specs\n"
+        "  optgen build adam -o out --all --dtype float32 float64\n"
+        "      with amsgrad too, in single and double precision\n"
         "  optgen build 'adamw with lookahead' -o out --cpu native --storage int8_dynamic\n"
-        "  optgen build --kernels adam mine.opt -o out    bare kernels, to out/adam and out/mine: object files,\n"
-        "                                             C headers, LLVM IR and manifests\n"
-        "  optgen build --kernels                     those of all specs, to generated/ of a checkout\n"
-        "  optgen build adam --target cuda -o out     out/libadam_cuda.a, out/libadam_cuda.so, out/adam_cuda.h:\n"
-        "                                             for GPUs; it needs neither a GPU nor NVIDIA's toolkit\n"
-        "  optgen build --kernels --target cuda       PTX, for programs that launch it themselves\n",
+        "      for this CPU, with states of 8 bits\n"
+        "  optgen build adam --target cuda -o out\n"
+        "      for GPUs: out/libadam_cuda.a, out/libadam_cuda.so, out/adam_cuda.h;\n"
+        "      it needs neither a GPU nor NVIDIA's toolkit\n"
+        "  optgen build --kernels adam mine.opt -o out\n"
+        "      bare kernels, in out/adam and out/mine: object files, C headers,\n"
+        "      LLVM IR and manifests\n"
+        "  optgen build --kernels\n"
+        "      those of all specs, in generated/ of a checkout of optgen\n"
+        "  optgen build --kernels --target cuda\n"
+        "      PTX, for programs that launch it themselves\n",
     )
     parser.add_argument(
-        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come along)"
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default for kernels: all that come with optgen)"
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FOLDER", help="default for kernels: generated/ of a checkout of optgen"
@@ -122,12 +130,13 @@ def _kernels(args: argparse.Namespace) -> int:
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
-            note = f", without {left_out} variants of several kernels, which run from Python only" if left_out else ""
+            note = f"; {left_out} variants multiply matrices and run from Python only" if left_out else ""
             tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
             empty += [path] * (not products)
     if args.spec and empty:
         names = ", ".join(map(specfiles.name_of, empty))
-        print(f"optgen: {names}: no bare kernels, as the update is several kernels with calls between", file=sys.stderr)
+        why = "a step multiplies matrices between kernels, and runs from Python only"
+        print(f"optgen: {names}: no bare kernels: {why}", file=sys.stderr)
         return 1
     return 0
 
@@ -178,7 +187,7 @@ def _jobs(optimizer: Optimizer, args: argparse.Namespace) -> list[Variant]:
 def _chosen(optimizer: Optimizer, all_flags: bool) -> list[Flags]:
     """The flags of the variants to build."""
     defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
-    return [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
+    return [flags for flags in dense_variants(optimizer) if defaults.items() <= flags.items()]
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:

@@ -17,8 +17,9 @@ def register(commands: Commands) -> None:
         "cache",
         run,
         "show where compiled kernels are kept, how many and how large, or remove them",
-        "  optgen cache          the folder ($OPTGEN_CACHE_DIR), entries, bytes, limit ($OPTGEN_CACHE_SIZE)\n"
-        "  optgen cache clear    remove all entries; what is needed again is compiled again\n",
+        "  optgen cache          the folder ($OPTGEN_CACHE_DIR), entries, bytes, and the\n"
+        "                        limit ($OPTGEN_CACHE_SIZE)\n"
+        "  optgen cache clear    remove all entries; kernels are compiled again if needed\n",
     )
     parser.add_argument("action", nargs="?", choices=("clear",), metavar="clear", help="remove all entries")
 

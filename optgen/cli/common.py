@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import files, specfiles
+from optgen.cli import terminal
 from optgen.diagnostics import Source, SpecErrors, render
-from optgen.model import Flags, Optimizer
+from optgen.model import Optimizer
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -38,11 +39,11 @@ def check_environment() -> None:
 def command(
     commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
 ) -> argparse.ArgumentParser:
-    """Add a command whose help is its summary and its examples."""
+    """Add a command whose help is its summary and its examples, whose lines are at most 80 columns wide."""
     parser = commands.add_parser(
         name,
         help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
+        description=terminal.fill(f"{summary[0].upper()}{summary[1:]}.", terminal.width()),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -121,11 +122,6 @@ def read(source: Source) -> Optimizer:
     if optimizer.warnings:
         print(render(optimizer.warnings, optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer
-
-
-def variants(optimizer: Optimizer) -> list[Flags]:
-    """The variants that are compiled: those for dense gradients."""
-    return [flags for flags in optimizer.variants() if not flags.get("sparse")]
 
 
 def settings(pairs: Iterable[str]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen import specfiles
-from optgen.cli.common import Commands, Usage, command, in_checkout, paths_of, read, shown, source_of, variants, write
+from optgen.cli.common import Commands, Usage, command, in_checkout, paths_of, read, shown, source_of, write
 from optgen.model import Flags, Optimizer
+from optgen.tables import dense_variants
 
 if TYPE_CHECKING:
     from optgen.emit.doc import DocEntry
@@ -26,13 +27,15 @@ def register(commands: Commands) -> None:
         "doc",
         doc,
         "write the documentation of specs: equations, arguments, states, costs",
-        "  optgen doc                           write docs/optimizers.md of a checkout of optgen\n"
-        "  optgen doc -o all.md                 write the same document, about all specs that come along\n"
-        "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
-        "  optgen doc mine.opt                  print the section about one spec\n"
+        "  optgen doc                 write docs/optimizers.md of a checkout of optgen\n"
+        "  optgen doc -o all.md       write the same text elsewhere\n"
+        "  optgen doc --check         write nothing; exit code 1 if the file would change\n"
+        "  optgen doc mine.opt        print the section about one spec\n"
         "  optgen doc mine.opt -o mine.md\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument(
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come with optgen)"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -84,10 +87,11 @@ def _entry(path: Path) -> DocEntry:
     optimizer = read(source_of(path))
     name, shipped = specfiles.name_of(path), path.is_relative_to(specfiles.folder())
     file, family = f"specs/{name}.opt" if shipped else path.name, name.rpartition("/")[0]
-    update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer) if not optimizer.is_staged(flags)]
+    dense = dense_variants(optimizer)
+    update = [(flags, _kernel(optimizer, flags)) for flags in dense if not optimizer.is_staged(flags)]
     if not optimizer.evaluate:
         return DocEntry(optimizer, file, update, family=family)
-    evaluate = [(f, _kernel(optimizer, f, evaluate=True)) for f in variants(optimizer)]
+    evaluate = [(f, _kernel(optimizer, f, evaluate=True)) for f in dense]
     return DocEntry(optimizer, file, update, evaluate, family)
 
 

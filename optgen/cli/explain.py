@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from textwrap import indent
-from typing import TYPE_CHECKING
 
-from optgen.cli.common import Commands, command, read, source_named, variants
-from optgen.groups import described, is_group
-from optgen.model import PHASE, Flags, Optimizer, Timing, flags_text
+from optgen import tables
+from optgen.cli import terminal
+from optgen.cli.common import Commands, command, read, source_named
+from optgen.model import PHASE, Flags, Optimizer, Timing
+from optgen.symbolic.breaking import broken
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
+from optgen.tables import dense_variants, planned, setting_text
 
-if TYPE_CHECKING:
-    from optgen.emit.settings import Setting
-    from optgen.ir import Kernel
-
+MARGIN = "  "
 PARAMETERS = 100_000_000
 UNITS = {
     "elements": "a warp of 32 threads takes some elements of a tensor",
@@ -32,8 +31,6 @@ UNITS = {
 }
 """What each launch goes over (`optgen.backends.ptx.table.Unit`)."""
 DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
-EXAMPLES = ((768, 768), (768, 3072), (4096, 4096))
-"""The matrices whose updates are explained: two of GPT-2 small, and a large one."""
 ROOFLINE = ("matrix", "1e9 operations", "MB", "operations a byte", "at least", "limited by")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
 
@@ -44,23 +41,32 @@ def register(commands: Commands) -> None:
         "explain",
         explain,
         "show a spec's equations and what a step costs on this machine",
-        "  optgen explain adam\n  optgen explain mine.opt\n",
+        "  optgen explain adam\n"
+        "  optgen explain mine.opt\n"
+        "  optgen explain 'adam with lookahead'\n"
+        "  optgen explain adam --latex    the equations alone, for a paper\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
+    parser.add_argument("--latex", action="store_true", help="print the equations as LaTeX (amsmath), and nothing else")
 
 
 def explain(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
-    costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in variants(optimizer)) else ""
+    if args.latex:
+        print(latex(optimizer))
+        return 0
+    costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in dense_variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
     version = f"version {optimizer.version}" if optimizer.version > 1 else ""
-    print("\n".join(filter(None, (optimizer.name, also, version, optimizer.title, optimizer.cite, axes))))
-    _section("Equations", unicode(optimizer))
-    declared = (_params, _flags, _states, _inputs, _requirements)
+    print(terminal.bold(optimizer.name))
+    head = filter(None, (also, version, optimizer.title, optimizer.cite, axes, *optimizer.advice))
+    print("\n".join(terminal.fill(line, terminal.width()) for line in head))
+    _section("Equations", unicode(optimizer, columns=_room()))
+    declared = (tables.params, tables.flags, tables.states, tables.inputs, tables.requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
         if rows:
-            _section(title, _table(rows))
+            _section(title, terminal.lines(rows, _room()))
     first = f"in phase '{optimizer.phases[0]}' of" if optimizer.phases else "at"
     _section(
         f"Change of the weight {first} the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer)
@@ -73,59 +79,18 @@ def explain(args: argparse.Namespace) -> int:
         _section(title, stages)
     if roofs := _roofs(optimizer):
         _section("Roofline of a float32 update, the mean of many", roofs)
-    _section("LaTeX", latex(optimizer))
     return 0
 
 
+def _room() -> int:
+    """The columns of the body of a section."""
+    return terminal.width() - len(MARGIN)
+
+
 def _section(title: str, body: str) -> None:
-    print(f"\n{title}\n{indent(body, '  ')}")
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Rows about the params that some equation reads."""
-    read = optimizer.reads
-    for param in optimizer.all_params.values():
-        if param.name in read:
-            default = "none" if param.default is None else f"{param.default:.15g}"
-            own = "for each parameter" * param.per_param, "follows lr" * param.follows_lr
-            values = ", ".join(filter(None, (str(param.interval or ""), *own)))
-            yield " or ".join((param.name, *param.aliases)), default, values, param.doc
-
-
-def _flags(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Those that are arguments with their default and values, the others with their condition."""
-    for f in optimizer.flags:
-        if f.condition is not None:
-            yield f.name, "", expression(f.condition), f.doc
-        else:
-            values = " or ".join(f.choices or ("true", "false")) + (", for each parameter" if f.per_param else "")
-            yield f.name, str(f.default) if f.choices else str(f.default).lower(), values, f.doc
-
-
-def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    from optgen.emit.doc import ONE_FOR_EACH
-
-    for s in optimizer.states:
-        guard = f"if {expression(s.guard)}" if s.guard is not None else ""
-        start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        groups = [described(dim) for dim in s.dims if is_group(dim)]
-        each = groups[0] if groups else ONE_FOR_EACH.get(s.kind, "")
-        count = " x ".join(s.dims) if s.dims and not groups else f"{s.entries or 'one'} for each {each}"
-        yield s.name, count, start, guard, s.doc
-
-
-def _inputs(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    return ((i.name, i.doc) for i in optimizer.inputs)
-
-
-def _requirements(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    return ((expression(r.condition), r.message) for r in optimizer.requires)
+    """Print a section. Lines of its body that are too wide are broken between words."""
+    heading = terminal.bold(terminal.fill(title, terminal.width()))
+    print(f"\n{heading}\n{indent(terminal.fill(body, _room()), MARGIN)}")
 
 
 def _first_steps(optimizer: Optimizer) -> str:
@@ -134,11 +99,12 @@ def _first_steps(optimizer: Optimizer) -> str:
     from optgen.symbolic.unicode import Unicode
 
     found: list[tuple[Flags, str]] = []
-    for flags in variants(optimizer):
+    for flags in dense_variants(optimizer):
         if flags.get(PHASE) != next(iter(optimizer.phases), None):
             continue  # it follows gradients at other weights
         try:
-            found.append((flags, Unicode(optimizer).render(first_step(optimizer, flags)).text))
+            text = Unicode(optimizer).render(first_step(optimizer, flags)).text
+            found.append((flags, "\n".join(broken(text, _room() - len(MARGIN)))))
         except NoClosedForm as error:
             found.append((flags, str(error)))
     return _by_setting(found)
@@ -148,17 +114,17 @@ def _sweeps(optimizer: Optimizer) -> str:
     from optgen.ir.cost import own_ceiling, sweeps
 
     found = []
-    for (flags, kernel), (_, donated) in zip(_planned(optimizer), _planned(optimizer, donated=True), strict=True):
+    for (flags, kernel), (_, donated) in zip(planned(optimizer), planned(optimizer, donated=True), strict=True):
         lines = [
             _moved("reads", x.reads, x.bytes_read) + _moved(", writes", x.writes, x.bytes_written)
             for x in sweeps(kernel)
         ]
         if len(lines) > 1:
             lines.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep over the same arrays")
-        if sweeps(donated) != sweeps(kernel):
-            read = [sum(x.bytes_read for x in sweeps(k)) for k in (kernel, donated)]
+        read = [sum(x.bytes_read for x in sweeps(k)) for k in (kernel, donated)]
+        if read[0] != read[1]:
             lines.append(
-                f"with gradients given away (donate_grads=True) reads {read[1]:g} bytes instead of {read[0]:g}: "
+                f"if it may overwrite gradients (donate_grads=True), reads {read[1]:g} bytes instead of {read[0]:g}: "
                 f"at most {own_ceiling(donated):.2f} of that speed"
             )
         found.append((flags, "\n".join(lines) or "none"))
@@ -173,23 +139,11 @@ def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
 
     found = []
-    for flags, kernel in _planned(optimizer):
+    for flags, kernel in planned(optimizer):
         units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
         found.append((flags, ", ".join(units) or "none"))
     met = {unit for _, units in found for unit in units.split(", ")}
     return "\n".join([_by_setting(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
-
-
-def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[Flags, Kernel]]:
-    """The planned kernels of all variants, for float32; `donated`: they may write to gradients."""
-    from optgen import pipeline
-    from optgen.ir import Variant
-
-    return (
-        (flags, pipeline.plan(pipeline.build(optimizer, Variant(flags, donated=donated))))
-        for flags in variants(optimizer)
-        if not optimizer.is_staged(flags)
-    )
 
 
 def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
@@ -198,7 +152,7 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
     from optgen import pipeline
     from optgen.ir import Variant
 
-    staged = [flags for flags in variants(optimizer) if optimizer.is_staged(flags)]
+    staged = [flags for flags in dense_variants(optimizer) if optimizer.is_staged(flags)]
     timings = optimizer.timings
     often = " and ".join(dict.fromkeys(f"'{_timing_text(t)}'" for t in timings))
     kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
@@ -215,23 +169,20 @@ def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
 def _roofs(optimizer: Optimizer) -> str:
     """What limits the update of some matrices, with the default flags."""
     import optgen
-    from optgen.cli import bandwidth
+    from optgen import bandwidth
 
-    rule = optgen.load(optimizer)
-    staged = [shape for shape in EXAMPLES if rule.flops(shape)]
-    if not staged:
+    works = tables.matrix_work(optimizer)
+    if not works:
         return ""
     memory, products = bandwidth.bandwidth(), bandwidth.product_speed()
     rows: list[tuple[str, ...]] = [ROOFLINE]
-    for shape in staged:
-        flops, moved = rule.flops(shape), rule.bytes_moved(shape)
-        times = flops / products, moved / memory
-        size = f"{flops / 1e9:,.1f}", f"{moved / 1e6:,.0f}", f"{flops / moved:.0f}"
-        limit = "memory" if times[1] > times[0] else "products"
-        rows.append((" x ".join(map(str, shape)), *size, f"{max(times) * 1e3:,.1f} ms", limit))
+    for work in works:
+        size = f"{work.flops / 1e9:,.1f}", f"{work.moved / 1e6:,.0f}", f"{work.flops / work.moved:.0f}"
+        time, limit = work.seconds(memory, products), work.limit(memory, products)
+        rows.append((" x ".join(map(str, work.shape)), *size, f"{time * 1e3:,.1f} ms", limit))
     threads, side = optgen.num_threads(), bandwidth.SIDE
     return (
-        f"{_table(rows)}\n"
+        f"{terminal.lines(rows, _room())}\n"
         "operations are those of products, and of factorizations by textbook counts; bytes are those of sweeps\n"
         f"at {products / 1e9:.0f} GFLOP/s for products of {side} x {side} and {memory / 1e9:.1f} GB/s, both measured "
         f"now with {threads} thread{'s' if threads > 1 else ''}: memory limits below {products / memory:.1f} "
@@ -254,32 +205,21 @@ def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:
     lines = []
     for text in texts:
         settings = by_setting((flags, other == text) for flags, other in found)
-        where = " or ".join(_setting_text(setting) for setting, is_here in settings if is_here)
-        lines += [where, indent(text, "  ")]
+        where = " or ".join(setting_text(setting) for setting, is_here in settings if is_here)
+        lines += [where, indent(text, MARGIN)]
     return "\n".join(lines)
-
-
-def _setting_text(setting: Setting) -> str:
-    """`amsgrad=false kind=a|b`, of the flags that matter."""
-    return flags_text(
-        {name: "|".join(map(str, values)) if len(values) > 1 else values[0] for name, values in setting.items()}
-    )
 
 
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads
-    from optgen.cli.bandwidth import bandwidth
-    from optgen.emit.settings import by_setting
-    from optgen.ir.cost import cost
+    from optgen.bandwidth import bandwidth
 
-    found = by_setting((flags, cost(kernel)) for flags, kernel in _planned(optimizer))
     speed = bandwidth()
     rows: list[tuple[str, ...]] = [COLUMNS]
-    for setting, c in found:
+    for label, c in tables.costs(optimizer):
         seconds = c.bytes * PARAMETERS / speed
         streams = f"{c.reads} read, {c.writes} written"
-        label = _setting_text(setting) if setting else "all variants"
         rows.append((label, streams, f"{c.bytes:g}", str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
     threads = num_threads()
     note = f"at {speed / 1e9:.1f} GB/s, measured now with {threads} thread{'s' if threads > 1 else ''}"
-    return f"{_table(rows)}\n{note}"
+    return f"{terminal.lines(rows, _room())}\n{note}"

@@ -26,15 +26,16 @@ def register(commands: Commands) -> None:
         "show",
         show,
         "print one variant of a spec at a stage of the compiler",
-        "  optgen show 'adam with lookahead'         the spec without uses of others\n"
-        "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
-        "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
-        "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
-        "  optgen show adam --stage nvvm             LLVM IR for GPUs of NVIDIA; all of a step but the host's part\n"
+        "  optgen show 'adam with lookahead'     the spec without uses of others\n"
+        "  optgen show adam --stage model        equations of one variant, with the kind\n"
+        "                                        of every value\n"
+        "  optgen show adam --stage ir           the kernel as backends take it\n"
+        "  optgen show adam --stage llvm         LLVM IR before LLVM optimises it\n"
+        "  optgen show adam --stage nvvm         LLVM IR for NVIDIA's GPUs\n"
         "  optgen show adam --stage ptx --arch sm_90\n"
         "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
-        "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n"
-        "  optgen show muon --times                  what each step of the compiler takes, and how much it leaves\n",
+        "  optgen show adam --stage ir --dtype bfloat16 --storage v=bfloat16_stochastic\n"
+        "  optgen show muon --times              what each step of the compiler takes\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
     what = parser.add_mutually_exclusive_group()

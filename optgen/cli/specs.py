@@ -1,4 +1,4 @@
-"""The commands about specs as text: check, fmt, list, new."""
+"""The commands about specs as text: check, fmt, new."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from optgen.cli.common import (
     Usage,
     command,
     in_checkout,
-    path_of,
     paths_of,
     read,
     shown,
@@ -23,7 +22,6 @@ from optgen.cli.common import (
 )
 from optgen.cli.templates import ELEMENTS, MATRIX
 from optgen.diagnostics import SpecErrors
-from optgen.model import Optimizer
 
 
 def register(commands: Commands) -> None:
@@ -34,7 +32,9 @@ def register(commands: Commands) -> None:
         "report every error and warning of specs",
         "  optgen check            all specs that come with the package\n  optgen check mine.opt   one file\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument(
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come with optgen)"
+    )
     parser = command(
         commands,
         "fmt",
@@ -44,10 +44,10 @@ def register(commands: Commands) -> None:
         "  optgen fmt              rewrite those of a checkout of optgen\n"
         "  optgen fmt --check      change nothing; exit code 1 if a file would change\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument(
+        "spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come with optgen)"
+    )
     parser.add_argument("--check", action="store_true", help="only say which files would change")
-    examples = f"  optgen list    {_DERIVED}\n"
-    command(commands, "list", list_, "list the specs that come with the package", examples)
     parser = command(
         commands,
         "new",
@@ -55,7 +55,7 @@ def register(commands: Commands) -> None:
         "write a commented spec to start from",
         "  optgen new mine.opt        never overwrites a file\n"
         "  optgen new my/mine.opt     makes the folder my if there is none\n"
-        "  optgen new --matrix mine   with products of matrices, a factorization and a loop\n",
+        "  optgen new --matrix mine   with products of matrices, a factorization, a loop\n",
     )
     parser.add_argument("--matrix", action="store_true", help="an optimizer of matrices, as Muon and Shampoo are")
     parser.add_argument("name", metavar="NAME", help="name of the optimizer or path of the file, .opt is added")
@@ -102,26 +102,6 @@ def fmt(args: argparse.Namespace) -> int:
     return 1 if failed or (args.check and changed) else 0
 
 
-def list_(args: argparse.Namespace) -> int:
-    rows = [("spec", "flags", "states", "title")]
-    for name in specfiles.all_available():
-        optimizer = read(source_of(path_of(name)))
-        rows.append((name, _flags(optimizer), " ".join(s.name for s in optimizer.states), optimizer.title))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip())
-    print(f"\n{_DERIVED}", file=sys.stderr)  # apart from the table, which other programs may read
-    return 0
-
-
-_DERIVED = "a flag in brackets is no argument: it follows from params, other flags or the rank of a parameter"
-
-
-def _flags(optimizer: Optimizer) -> str:
-    """Flags a user sets, derived ones in brackets."""
-    return " ".join(f"({f.name})" if f.condition is not None else f.name for f in optimizer.flags)
-
-
 def new(args: argparse.Namespace) -> int:
     from optgen.diagnostics import Source
     from optgen.lang import format_text, parse
@@ -143,5 +123,5 @@ def new(args: argparse.Namespace) -> int:
             file.write(text)
     except FileExistsError:
         raise Usage(f"{path} exists; nothing is overwritten") from None
-    print(f"wrote {path}; next: optgen check {path}, optgen explain {path}; the language: optgen language")
+    print(f"wrote {path}; next:\n  optgen check {path}\n  optgen explain {path}\n  optgen language")
     return 0

@@ -19,11 +19,13 @@ def register(commands: Commands) -> None:
         commands,
         "tune",
         run,
-        "measure on this machine the constants that say how fast something is, as how far ahead memory is read",
-        "  optgen tune                      all of them, in some minutes; what gains clearly is written to\n"
-        "                                   machine.json in the folder of the cache, or to $OPTGEN_MACHINE\n"
-        "  optgen tune --dry-run            the same, and nothing is written\n"
-        "  optgen tune --only threads       those of one subject; what was found of others is kept\n"
+        "measure the settings of kernels that depend on this machine",
+        "  optgen tune                   all of them, in some minutes; what gains clearly\n"
+        "                                is written to machine.json in the folder of the\n"
+        "                                cache, or to $OPTGEN_MACHINE\n"
+        "  optgen tune --dry-run         the same, and nothing is written\n"
+        "  optgen tune --only threads    those of one subject; what was found of others\n"
+        "                                is kept\n"
         "  optgen tune --only sweeps.prefetch_bytes products.task_edge\n"
         "\n"
         "No result depends on them, by a bit. Run it while nothing else runs.\n",

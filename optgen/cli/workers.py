@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from optgen import children
 from optgen.threads import cpus
 
 R = TypeVar("R")
@@ -30,21 +28,8 @@ def each(function: Callable[..., R], work: Sequence[tuple[Any, ...]]) -> Iterato
         return
     # Not forked: a lock that another thread holds at that moment would never be released in the child.
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(processes, context, initializer=_begin)
+    executor = ProcessPoolExecutor(processes, context, initializer=children.begin)
     try:
         yield executor.map(function, *columns)
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """Let a worker ignore Ctrl-C, and end with the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

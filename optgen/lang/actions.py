@@ -74,6 +74,21 @@ class Axes(NamedTuple):
     span: Span
 
 
+class RateHint(NamedTuple):
+    """`lr_hint 0.001 "source"`: the rate to begin with."""
+
+    rate: float
+    source: str
+    span: Span
+
+
+class OwnSchedule(NamedTuple):
+    """`schedule own "source"`."""
+
+    source: str
+    span: Span
+
+
 @dataclass(frozen=True)
 class Definition:
     """`def f(x, y) = body`: a function of the spec's own."""
@@ -112,7 +127,8 @@ class EndLine(NamedTuple):
     span: Span
 
 
-Declaration = Header | Version | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
+About = Header | Version | Cite | Axes | RateHint | OwnSchedule
+Declaration = About | Definition | Param | Flag | StateDecl | Input | Require
 Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
@@ -227,6 +243,22 @@ class Actions(ExpressionActions):
             help = "write 'axes last two'; without the line, rows are along the first axis"
             raise LineError("E105", f"the axes '{found}'", which[0].span.to(which[1].span), help)
         return Axes(word.span)
+
+    def lr_hint(self, items: list[Any]) -> RateHint:
+        _, *number, source = items
+        rate = self.value(number)
+        assert isinstance(rate, Number)
+        if not 0 < rate.value < math.inf:
+            help = "write the rate to begin with, a number above 0; without the line, none is known"
+            raise LineError("E105", f"the rate {rate.text}", rate.span, help)
+        return RateHint(rate.value, _source(source), rate.span)
+
+    def schedule(self, items: list[Token]) -> OwnSchedule:
+        _, whose, source = items
+        if whose.text != "own":
+            help = "write 'schedule own'; without the line, the rate is to be warmed up and to decay"
+            raise LineError("E105", f"the schedule '{whose.text}'", whose.span, help)
+        return OwnSchedule(_source(source), whose.span)
 
     def param(self, items: list[Any]) -> Param:
         _, name, kind, per_param, _, default, rest = items
@@ -362,6 +394,14 @@ class Actions(ExpressionActions):
 
     def end(self, items: list[Token]) -> EndLine:
         return EndLine(items[0].span)
+
+
+def _source(token: Token) -> str:
+    """The text that says where a statement about the rate comes from, which is not empty."""
+    text = token.text[1:-1].strip()
+    if not text:
+        raise LineError("E105", "this source is empty", token.span, "name the paper's section, or the authors' code")
+    return text
 
 
 def _plain(token: Token, what: str) -> Token:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.expressions import DRAWS, Call, is_draw, is_of_matrices, is_over_workers, walk
+from optgen.lang.actions import About
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -45,6 +47,7 @@ def _parse(source: Source) -> Optimizer:
     evaluate = _check_section(draft.evaluate, scope, evaluate=True)
     _check_draws(update, scope)
     optimizer = _assemble(draft, scope, update, evaluate)
+    _check_rate(optimizer, draft, scope)
     _check_stages(optimizer, scope)
     _check_workers(optimizer, scope)
     if draft.sections:
@@ -55,10 +58,11 @@ def _parse(source: Source) -> Optimizer:
 
 
 def _check_outline(draft: Draft, scope: Scope) -> None:
-    """One `optimizer` line, at most one `version`, `cite` and `axes`, and an `update:`."""
+    """One `optimizer` line, at most one of each of those that say more of it, and an `update:`."""
     top = Span(1, 1, 2)
-    heads, versions, cites, axes = draft.headers, draft.versions, draft.cites, draft.axes
-    for what, lines in (("optimizer", heads), ("version", versions), ("cite", cites), ("axes", axes)):
+    once: dict[str, Sequence[About]] = {"optimizer": draft.headers, "version": draft.versions, "cite": draft.cites}
+    once |= {"axes": draft.axes, "lr_hint": draft.rates, "schedule": draft.schedules}
+    for what, lines in once.items():
         for line in lines[1:]:
             scope.report("E202", f"a second '{what}' line", line.span, "a file holds one optimizer; remove this line")
     if not draft.headers:
@@ -204,6 +208,18 @@ def _check_workers(optimizer: Optimizer, scope: Scope) -> None:
         scope.report("E303", f"a mean over workers where {error}", error.span or means[0].span, help)
 
 
+def _check_rate(optimizer: Optimizer, draft: Draft, scope: Scope) -> None:
+    """What is said of the rate: there is one, and it may have that value."""
+    interval = optimizer.all_params["lr"].interval
+    for hint in draft.rates:
+        if interval is not None and hint.rate not in interval:
+            help = "change the rate to begin with, or the interval of lr"
+            scope.report("E402", f"the rate {hint.rate:g} is outside {interval}", hint.span, help, "lr_hint")
+    if "lr" not in optimizer.reads and not scope.failed:
+        for line in draft.rates:
+            scope.report("E402", "a rate to begin with, and no line reads lr", line.span, "remove it", "lr_hint")
+
+
 def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
     """What a spec cannot have beside products, loops and timings, which make a step several kernels."""
     values = [e.value for e in optimizer.update] + [s.init for s in optimizer.states]
@@ -232,6 +248,7 @@ def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
 
 def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate: tuple[Equation, ...]) -> Optimizer:
     header = draft.headers[0] if draft.headers else None
+    rate = draft.rates[0] if draft.rates else None
     return Optimizer(
         header.name if header else "",
         header.title if header else "",
@@ -249,4 +266,8 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         parts=tuple(t.text for t in header.parts) if header else (),
         last_two=scope.last_two,
         phases=tuple(draft.phases),
+        lr_hint=rate.rate if rate else None,
+        lr_hint_source=rate.source if rate else "",
+        has_own_schedule=bool(draft.schedules),
+        schedule_source=draft.schedules[0].source if draft.schedules else "",
     )

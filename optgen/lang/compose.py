@@ -105,7 +105,7 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:
     """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own, and
-    such further names of its params are the base's alone."""
+    such further names of its params are the base's alone. Of the rate the base says what the transform does not."""
     transform = with_constants(with_own_functions(transform, base.own_names()), base.own_names())
     arguments = base.own_names() | base.aliases()
     both = transform.own_names() & arguments
@@ -124,9 +124,9 @@ def _as_host(transform: Part, use: Use, base: Part) -> Part:
     header = (token("OPTIMIZER", "optimizer"), name(base.name))
     update, evaluate = list(map(rename, transform.update)), list(map(rename, transform.evaluate))
     declarations = list(map(rename, lines))
-    return replace(
-        transform, header=header, cite=base.cite, declarations=declarations, update=update, evaluate=evaluate
-    )
+    made = replace(transform, header=header, declarations=declarations, update=update, evaluate=evaluate)
+    rates, schedules = transform.rates or base.rates, transform.schedules or base.schedules
+    return replace(made, cite=base.cite, rates=rates, schedules=schedules)
 
 
 def _is_argument(line: Tokens) -> bool:

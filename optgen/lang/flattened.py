@@ -77,7 +77,7 @@ def render(part: Part, name: str, origin: Source | None) -> Flattened:
     """The text of a part. `origin` is the text that its tokens have their places in, None if they are of several."""
     versions = [_version(part)] if part.bumps and len(part.versions) < 2 else part.versions
     cites = [part.cite] if part.cite else []
-    rows: list[Tokens] = [part.header, *versions, *cites, *part.axes, *part.declarations]
+    rows: list[Tokens] = [part.header, *versions, *cites, *part.axes, *part.rates, *part.schedules, *part.declarations]
     rows += [*([] if part.has_phases else [_section("update")]), *part.update]
     rows += [_section("eval"), *part.evaluate] if part.evaluate else []
     source = Source(name, "\n".join(map(render_tokens, rows)) + "\n")

@@ -12,6 +12,8 @@ _FORMS = {
     "version": "version 2",
     "cite": 'cite "authors, year, where"',
     "axes": "axes last two",
+    "lr_hint": 'lr_hint 0.001 "where this rate comes from"',
+    "schedule": 'schedule own "where it says that no decay is needed"',
     "param": 'param beta = 0.9 in [0, 1) "what it is"',
     "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
     "state": "state m = 0 or state v: row = 0 if factored",

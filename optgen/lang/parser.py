@@ -23,7 +23,9 @@ from optgen.lang.actions import (
     Definition,
     EndLine,
     Header,
+    OwnSchedule,
     PhaseLine,
+    RateHint,
     RepeatLine,
     Section,
     Statement,
@@ -50,6 +52,8 @@ class Draft:
     versions: list[Version] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)
+    rates: list[RateHint] = field(default_factory=list)
+    schedules: list[OwnSchedule] = field(default_factory=list)
     declarations: list[Declaration] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
@@ -181,6 +185,10 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
                 draft.cites.append(statement)
             case Axes():
                 draft.axes.append(statement)
+            case RateHint():
+                draft.rates.append(statement)
+            case OwnSchedule():
+                draft.schedules.append(statement)
             case Definition():
                 draft.definitions.append(statement)
             case Require():

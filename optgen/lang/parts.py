@@ -29,6 +29,8 @@ class Part:
     bumps: int = 0
     cite: Tokens = ()
     axes: list[Tokens] = field(default_factory=list)
+    rates: list[Tokens] = field(default_factory=list)
+    schedules: list[Tokens] = field(default_factory=list)
     declarations: list[Tokens] = field(default_factory=list)
     update: list[Tokens] = field(default_factory=list)
     evaluate: list[Tokens] = field(default_factory=list)
@@ -124,6 +126,10 @@ def read_part(source: Source) -> Part:
             part.cite = tokens
         elif tokens[0].type == "AXES":
             part.axes.append(tokens)
+        elif tokens[0].type == "LR_HINT":
+            part.rates.append(tokens)
+        elif tokens[0].type == "SCHEDULE":
+            part.schedules.append(tokens)
         else:
             section.append(tokens)
     return part

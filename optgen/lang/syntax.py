@@ -27,7 +27,7 @@ MAX_BRACKETS = 64
 """The largest depth of nested brackets. Later stages recurse over expressions."""
 
 HEADS = (
-    "optimizer", "version", "cite", "axes", "param", "flag", "state", "input", "require", "def",
+    "optimizer", "version", "cite", "axes", "lr_hint", "schedule", "param", "flag", "state", "input", "require", "def",
     "update", "phase", "eval",
 )  # fmt: skip
 """The words that begin a declaration or a section."""

@@ -98,7 +98,7 @@ def _native(
 ) -> tuple[NativeKernel, str]:
     """The kernel of a variant, or of a stage of it, or the part of the host; and its LLVM IR."""
     own, chosen = cpu.target, json.dumps(asdict(variant), sort_keys=True)
-    of = ("host" if maker.gpu else "", maker.library, optimizer.source.text, chosen, repr(section))
+    of = ("host" if maker.gpu else "", maker.library, optimizer.computing, chosen, repr(section))
     key = cache.key("library", *of, target.llvm_version(), own.triple, own.cpu, own.features, own.tune)
 
     def make() -> bytes:

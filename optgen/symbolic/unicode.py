@@ -2,67 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from optgen.expressions import WORKERS, Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
-from optgen.symbolic.symbols import GREEK, Symbol
+from optgen.symbolic.names import Time
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
+from optgen.symbolic.shown import Values
+from optgen.symbolic.symbols import ACCENTS, GREEK, Symbol, width
 
 _SUBSCRIPT = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
-_ACCENT = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
 _TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: "ₜ(eval)"}
 _INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠"}
 _FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉"), "round": ("⌊", "⌉")}
 _DRAWS = {"normal": "N(0, 1)", "uniform": "U(0, 1)", "rademacher": "U{−1, 1}"}
 _INDENT = 2
+_BEFORE_IF = "   "
 _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
-def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
-    """The equations, one in a line, with aligned relation signs. `flags` are as for `latex`."""
-    lines: list[EquationLine] = []
-    for evaluate in (False, True):
-        renderer = Unicode(optimizer, evaluate=evaluate)
-        lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
-    width = max(_width(line.target) + _INDENT * line.depth for line in lines if line.rows)
-    rows = [row for line in lines for row in _line(line, width)]
-    found = Unicode(optimizer).conditions(optimizer) if flags is None else []
-    return "\n".join([*rows, *(f"where {name}: {condition}" for name, condition in found)])
+def unicode(
+    optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None, columns: int | None = None
+) -> str:
+    """The equations, one in a line, with aligned relation signs. Lines wider than `columns` are broken, if it is given;
+    other arguments, and errors, are those of `latex`."""
+    lines, found = rendered(Unicode, optimizer, flags, values)
+    column = max(width(line.target) + _INDENT * line.depth for line in lines if line.rows)
+    rows = [row for line in lines for row in _line(line, column, columns)]
+    where = (part for name, condition in found for part in _fit(f"where {name}: {condition}", columns))
+    return "\n".join([*rows, *where])
 
 
-def _width(text: str) -> int:
-    """The number of columns on a terminal. Accents take none."""
-    return sum(c not in _ACCENT.values() for c in text)
+def _fit(text: str, columns: int | None) -> list[str]:
+    if columns is None:
+        return [text]
+    from optgen.symbolic.breaking import broken
+
+    return broken(text, columns)
 
 
-def _pad(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
+def _pad(text: str, columns: int) -> str:
+    return text + " " * (columns - width(text))
 
 
-def _line(line: EquationLine, width: int) -> list[str]:
+def _line(line: EquationLine, column: int, columns: int | None) -> list[str]:
+    """The lines of an equation, whose relation sign stands at `column`."""
     margin = " " * (_INDENT * line.depth)
     if not line.rows:
-        return [margin + line.target]
-    start = f"{_pad(margin + line.target, width)} {line.relation} "
+        return [margin + x for x in _fit(line.target, columns and columns - len(margin))]
+    start = f"{_pad(margin + line.target, column)} {line.relation} "
+    blank = " " * (column + 3)
     if len(line.rows) == 1:
         (row,) = line.rows
-        return [start + row.value + (f"   if {row.condition}" if row.condition else "")]
-    column = max(_width(row.value) for row in line.rows)
-    ends = (f"if {row.condition}" if row.condition else "otherwise" for row in line.rows)
-    bodies = [f"{_pad(row.value, column)}   {end}" for row, end in zip(line.rows, ends, strict=True)]
-    # A brace has its point in the middle and so an odd number of rows. An even number gets a row for the point alone.
+        found = _row(row.value, f"if {row.condition}" if row.condition else "", columns and columns - len(blank))
+        return [(blank if i else start) + x for i, x in enumerate(found)]
+    ends = [f"if {row.condition}" if row.condition else "otherwise" for row in line.rows]
+    bodies = _cases([row.value for row in line.rows], ends, columns and columns - len(blank) - 2)
+    # A brace has its point in the middle and so an odd number of rows. An even number gets a row for the point alone,
+    # unless that would stand within a case of several lines.
     middle = len(bodies) // 2
-    if len(bodies) % 2 == 0:
+    if len(bodies) % 2 == 0 and len(bodies) == len(line.rows):
         bodies.insert(middle, "")
     braces = ["⎧", *"⎪" * (len(bodies) - 2), "⎩"]
     braces[middle] = "⎨"
-    starts = [start if i == middle else " " * (width + 3) for i in range(len(bodies))]
+    starts = [start if i == middle else blank for i in range(len(bodies))]
     return [f"{s}{b} {x}".rstrip() for s, b, x in zip(starts, braces, bodies, strict=True)]
 
 
+def _cases(values: Sequence[str], ends: Sequence[str], columns: int | None) -> list[str]:
+    """The lines of cases: their conditions one below the other, if they fit."""
+    column = max(map(width, values))
+    if columns is None or column + len(_BEFORE_IF) + max(map(width, ends)) <= columns:
+        return [f"{_pad(value, column)}{_BEFORE_IF}{end}" for value, end in zip(values, ends, strict=True)]
+    return [line for value, end in zip(values, ends, strict=True) for line in _row(value, end, columns)]
+
+
+def _row(value: str, end: str, columns: int | None) -> list[str]:
+    """A value and when it holds; `end` has a line of its own if it does not fit behind the value."""
+    found = _fit(value, columns)
+    if not end:
+        return found
+    if columns is None or width(found[-1] + _BEFORE_IF + end) <= columns:
+        return [*found[:-1], found[-1] + _BEFORE_IF + end]
+    return [*found, *(_BEFORE_IF + x for x in _fit(end, columns - len(_BEFORE_IF)))]
+
+
 class Unicode(Renderer):
+    juxtaposes = False
+
     def symbol(self, symbol: Symbol, time: Time) -> str:
-        base = GREEK.get(symbol.base, symbol.base) + "".join(_ACCENT[a] for a in symbol.accents)
+        base = GREEK.get(symbol.base, symbol.base) + "".join(ACCENTS[a] for a in symbol.accents)
         for subscript in symbol.subscripts:
             if subscript.isdigit():
                 base += subscript.translate(_SUBSCRIPT)
@@ -85,6 +115,9 @@ class Unicode(Renderer):
 
     def text(self, text: str) -> str:
         return f"'{text}'"
+
+    def word(self, name: str) -> str:
+        return name
 
     def group(self, text: str) -> str:
         return f"({text})"
@@ -129,7 +162,7 @@ class Unicode(Renderer):
 
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
         if function in _ROOTS:
-            simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
+            simple = all(c.isalnum() or c in "₋_" or c in ACCENTS.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))
         within = f"[{'over' if scope in ('params', WORKERS) else 'per'} {scope}]" if scope else ""
         if function in _FENCES:
@@ -154,7 +187,8 @@ class Unicode(Renderer):
         return f"phase {name}:"
 
     def updates(self, first: str, every: str) -> str:
-        return f"t = {first}, {first} + {every}, ..."
+        then = f"2·{every}" if first == every and not every.isdigit() else f"{first} + {every}"
+        return f"t = {first}, {then}, ..."
 
     def both(self, conditions: list[str]) -> str:
         return " and ".join(conditions)

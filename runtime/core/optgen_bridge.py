@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,9 +48,11 @@ def names() -> tuple[str, ...]:
 
 def hint(name: str, others: Iterable[str]) -> str:
     """What to write in place of a name of no spec, and of none of these others."""
-    from optgen import specfiles
+    from optgen import names_elsewhere, specfiles
 
-    return specfiles.hint(name, others)
+    there = names_elsewhere.find(name)
+    of_folder = there is not None and "torch/" in there.spec
+    return specfiles.hint(name, others) + ("; mx.optimizer has only specs of no folder" if of_folder else "")
 
 
 def is_chain(name: str) -> bool:
@@ -79,6 +81,20 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
     from optgen import arguments
 
     return arguments.check(spec, arguments.find(spec, name), value)
+
+
+def either(method: Callable[..., Any]) -> Any:
+    """A method of objects and of their class."""
+    from optgen import facts
+
+    return facts.either(method)
+
+
+def bundle(spec: Spec, settings: Mapping[str, Any]) -> dict[str, str]:
+    """What notebooks show of a spec with these params and flags; with none, of the spec itself."""
+    from optgen.symbolic import notebook
+
+    return notebook.bundle(spec, [settings] if settings else [])
 
 
 def can_be_lazy(spec: Spec) -> bool:

@@ -217,25 +217,41 @@ def test_specs_that_come_along_are_formatted() -> None:
 
 
 @pytest.mark.usefixtures("checked_once")
-def test_list(capsys: Capture) -> None:
+def test_list(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["list"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == list(specfiles.all_available())
+    assert max(map(len, rows)) <= 80
+    assert "adam                      Adam: a method for stochastic optimization" in rows
+    assert "accsgd                    On the insufficiency of existing momentum schemes for…" in rows
+    assert main(["list", "--long"]) == 0
     shown = capsys.readouterr()
-    rows = shown.out.splitlines()
-    assert rows[0].split() == ["spec", "flags", "states", "title"]
-    assert [row.split()[0] for row in rows] == ["spec", *specfiles.all_available()]
-    assert shown.err.startswith("\na flag in brackets is no argument")
-    adam = next(row for row in rows if row.startswith("adam "))
-    assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam
+    assert max(map(len, shown.out.splitlines())) <= 80 and shown.err.startswith("\na flag in brackets is no argument")
+    blocks = shown.out.rstrip("\n").split("\n\n")
+    assert [block.splitlines()[0] for block in blocks] == list(specfiles.all_available())
+    adam = blocks[specfiles.all_available().index("adam")]
+    assert adam.endswith("\n    flags: amsgrad\n    states: m v v_max") and "arXiv:1412.6980" in adam
 
 
-def _text(name: str) -> str:
-    return specfiles.spec_path(name).read_text("utf-8")
+@pytest.mark.usefixtures("checked_once")
+def test_some_of_the_list(capsys: Capture) -> None:
+    def names(*line: str) -> list[str]:
+        assert main(["list", *line]) == 0
+        return [row.split()[0] for row in capsys.readouterr().out.splitlines()]
+
+    assert names("--family", "matrix") == list(specfiles.available("matrix"))
+    assert names("--family", "noise") == ["ivon", "noisysgd", "psgld", "sghmc", "sgld"]
+    assert names("--search", "SUBLINEAR", "memory") == ["adafactor"]
+    assert set(names("--search", "lion")) >= {"lion", "cautious_lion", "dadaptlion"}
+    assert main(["list", "--search", "abacus"]) == 1
+    assert capsys.readouterr() == ("", "no spec has all that was asked for; 'optgen list' shows all\n")
 
 
 def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     assert main(["new", "my_adam"]) == 0
     path = here / "my_adam.opt"
-    assert capsys.readouterr().out.startswith("wrote my_adam.opt; next: optgen check my_adam.opt")
+    assert capsys.readouterr().out.startswith("wrote my_adam.opt; next:\n  optgen check my_adam.opt\n")
     optimizer = optgen.parse(path.read_text())
     assert optimizer.name == "MyAdam" and not optimizer.warnings
     assert path.read_text().count("#") > 5

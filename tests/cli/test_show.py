@@ -16,8 +16,8 @@ from optgen import pipeline, specfiles
 from optgen.backends import target
 from optgen.backends.cpu import calls_math
 from optgen.backends.ptx.table import Unit
+from optgen.bandwidth import bandwidth
 from optgen.cli import explain, main
-from optgen.cli.bandwidth import bandwidth
 from optgen.expressions import Expr
 from optgen.ir import Kernel, Variant
 from optgen.passes import PASSES
@@ -221,7 +221,7 @@ def test_show_settings(setting: str, message: str, capsys: Capture) -> None:
 
 
 def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     assert main(["explain", "adam"]) == 0
     text = capsys.readouterr().out
     assert "vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²" in text
@@ -231,8 +231,14 @@ def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "at 28.0 GB/s, measured now with" in text
     assert "\nInputs\n" not in text and "\nRequirements\n" not in text
     assert "Launches of a step on a GPU, by what they go over\n  elements\n" in text
-    assert "\\begin{aligned}" in text
+    assert "aligned" not in text
     assert "  amsgrad=false\n    reads w grad m v (16 bytes), writes w m v (12 bytes)\n" in text
+
+
+def test_explain_latex_is_for_a_paper_and_comes_alone(capsys: Capture) -> None:
+    assert main(["explain", "adam", "--latex"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("\\begin{aligned}\n") and text.endswith("\\end{aligned}\n")
 
 
 DECLARING = """\
@@ -263,16 +269,16 @@ def test_explain_says_which_phase_the_first_change_is_of(here: Path, capsys: Cap
     )
     assert main(["explain", "up.opt"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "Change of the weight in phase 'up' of the first step (wd = 0, rescale_grad = 1, no clipping)\n  2·gₜ" in said
+    assert "Change of the weight in phase 'up' of the first step" in said and "no clipping)\n  2·gₜ" in said.replace(
+        "\n    ", " "
     )
     assert main(["explain", "sgd"]) == 0
     assert "\nChange of the weight at the first step" in capsys.readouterr().out
 
 
 def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 20e9)
-    monkeypatch.setattr("optgen.cli.bandwidth.product_speed", lambda: 200e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 20e9)
+    monkeypatch.setattr("optgen.bandwidth.product_speed", lambda: 200e9)
     assert main(["explain", "muon"]) == 0
     shown = capsys.readouterr().out.partition("Roofline of a float32 update, the mean of many\n")[2].splitlines()
     n, m = 768, 3072
@@ -287,7 +293,7 @@ def test_explain_the_roofline_of_matrices(capsys: Capture, monkeypatch: pytest.M
 
 
 def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     (here / "all.opt").write_text(DECLARING)
     assert main(["explain", "all.opt"]) == 0
     text = capsys.readouterr().out
@@ -307,7 +313,7 @@ def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pyte
 
 
 def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
     text = "optimizer Rows\nparam beta = 0.9\nstate m: row = 0\nupdate:\n"
     text += "  m' = beta*m + mean(g, per row)\n  w' = w - lr*m'\n"
     (here / "rows.opt").write_text(text)
@@ -322,15 +328,15 @@ def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest
     )
 
 
-def test_explain_gradients_given_away(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_gradients_that_may_be_overwritten(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that changes the sweeps."""
-    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
-    line = "with gradients given away (donate_grads=True) reads 24 bytes instead of 28: at most 0.67 of that speed"
+    monkeypatch.setattr("optgen.bandwidth.bandwidth", lambda: 28e9)
+    line = "(donate_grads=True), reads 24 bytes instead of 28: at most 0.67 of that speed"
     for spec, differs in (("lamb", True), ("novograd", False)):
         assert main(["explain", spec]) == 0
-        text = capsys.readouterr().out
-        assert "of the speed of one sweep over the same arrays\n" in text
-        assert (line in text) == differs and ("given away" in text) == differs
+        text = " ".join(capsys.readouterr().out.split())
+        assert "of the speed of one sweep over the same arrays " in text
+        assert (line in text) == differs and ("donate_grads" in text) == differs
 
 
 def test_bandwidth_is_measured_in_a_second() -> None:

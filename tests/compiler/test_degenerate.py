@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import cli, pipeline
-from optgen.cli import bandwidth
+from optgen import bandwidth, cli, pipeline
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Variant
 from tests.compiler.harness import Case, Shape

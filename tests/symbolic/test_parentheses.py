@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from xml.etree import ElementTree
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ import optgen
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Expr, Name, Number, Unary
 from optgen.symbolic.latex import Latex
+from optgen.symbolic.mathml import formula
 from optgen.symbolic.unicode import Unicode
 from optgen.symbolic.written import expression
 
@@ -110,6 +112,33 @@ def test_latex(tree: Expr) -> None:
     for code, python in ((r"\left", ""), (r"\right", ""), (r"\frac", "F"), (r"\cdot", "*"), (r"\,", "*"), ("^", "**")):
         text = text.replace(code, python)
     assert computed(text.translate(str.maketrans("{}", "()"))) == expected
+
+
+def python(element: ElementTree.Element) -> str:
+    """The Python expression of an element of MathML."""
+    parts = [python(child) for child in element]
+    match element.tag.partition("}")[2]:
+        case "mi" | "mn" | "mo":
+            return {"−": "-", "·": "*"}.get(str(element.text), str(element.text))
+        case "mspace":
+            return "*"
+        case "mfrac":
+            return f"(({parts[0]})/({parts[1]}))"
+        case "msup":
+            return f"({parts[0]})**({parts[1]})"
+        case "msub":
+            return f"{parts[0]}_{parts[1]}"
+        case "msubsup":
+            return f"{parts[0]}_{parts[1]}**({parts[2]})"
+        case _:
+            return "".join(parts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees)
+def test_mathml(tree: Expr) -> None:
+    expected = known(tree)
+    assert computed(python(ElementTree.fromstring(formula(tree, MODEL)))) == expected
 
 
 @settings(max_examples=100, deadline=None)
