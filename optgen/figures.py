@@ -34,8 +34,6 @@ _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # by which widths are measured: it comes with matplotlib
     "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "grid.alpha": 0.2,

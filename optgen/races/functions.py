@@ -20,7 +20,7 @@ class PlaneFunction(NamedTuple):
     """A function of two variables; `value` and `gradient` take arrays of x and y of any shape.
 
     `bounds` are (least x, greatest x, least y, greatest y) of what is drawn. `minimum` is a point of the least value,
-    the one nearest to `start`. `question` is what a path on it answers.
+    the one nearest to `start`. `title` is what stands behind "on", `question` what a path on it answers.
     """
 
     value: Callable[[Any, Any], Any]
@@ -96,7 +96,7 @@ def rastrigin_gradient(x: Any, y: Any) -> tuple[Any, Any]:
 FUNCTIONS = {
     "quadratic": PlaneFunction(
         quadratic, quadratic_gradient, (-4.0, 0.5), (0.0, 0.0), (-5.0, 2.5, -3.0, 2.5),
-        "A quadratic of condition 50", "Does the path swing across the valley, or go along it?",
+        "a quadratic of condition 50", "Does the path swing across the valley, or go along it?",
     ),
     "rosenbrock": PlaneFunction(
         rosenbrock, rosenbrock_gradient, (-1.2, 1.0), (1.0, 1.0), (-1.8, 1.8, -0.8, 2.4),
@@ -104,7 +104,7 @@ FUNCTIONS = {
     ),
     "saddle": PlaneFunction(
         saddle, saddle_gradient, (-1.2, 0.01), (0.0, 1.0), (-1.6, 1.0, -0.8, 1.6),
-        "A saddle", "Does the path leave the saddle, and how soon?",
+        "a saddle", "Does the path leave the saddle, and how soon?",
     ),
     "beale": PlaneFunction(
         beale, beale_gradient, (1.0, 1.6), (3.0, 0.5), (-0.5, 4.0, -1.0, 2.0),

@@ -16,6 +16,7 @@ from optgen.races.trajectories import Path, path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STEPS = 200
 """Of a path."""
@@ -42,7 +43,7 @@ def sensitivity(race: Race, task: str) -> str:
             beyond = [rate for rate, x, *_ in points if x > top]
             axes.plot(beyond, [top] * len(beyond), "x", color=style["color"], markersize=7, mew=2, clip_on=False)
         axes.set(xscale="log", xlabel="largest learning rate", ylabel=info.loss_label)
-        axes.set_title(f"{info.title}: by learning rate")
+        _head(fig, info.title)
         fig.legend(loc="outside right upper")
         return figures.svg(fig, f"Loss over the learning rate. {info.title}")
 
@@ -66,7 +67,7 @@ def curves(race: Race, task: str) -> str:
             axes.axhline(info.target, color=figures.INK, lw=1, ls=":")
             axes.text(1, info.target, "target", va="bottom", ha="right", transform=axes.get_yaxis_transform())
         axes.set(xlabel="step", ylabel=info.loss_label)
-        axes.set_title(f"{info.title}: at the best rates")
+        _head(fig, f"{info.title}, at the best rates")
         fig.legend(loc="outside right upper")
         return figures.svg(fig, f"Loss over the steps. {info.title}")
 
@@ -100,6 +101,11 @@ def _mean_rank(name: str, race: Race, ranks: dict[tuple[str, str], tuple[int, En
     """Its mean rank in the tasks that it is in."""
     own = [ranks[name, x.name][0] for x in race.tasks if (name, x.name) in ranks]
     return sum(own) / len(own) if own else math.inf
+
+
+def _head(fig: Figure, title: str) -> None:
+    """The title of a figure, from its left edge on: it may be longer than the axes."""
+    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 
 
 def _scaled(axes: Axes, entries: Sequence[Entry], losses: Sequence[float]) -> float:
@@ -142,8 +148,8 @@ def trajectories(optimizer: Optimizer, function: str, rates: Sequence[float], st
             end.set_gid(f"rate-{k}")
         axes.plot(*chosen.start, "o", color=figures.INK, markersize=7, fillstyle="none", mew=1.5)
         axes.plot(*chosen.minimum, "*", color=figures.INK, markersize=12)
-        axes.annotate("start", chosen.start, (7, 7), textcoords="offset points")
-        axes.set_title(f"{optimizer.name} on {chosen.title}, {steps} steps")
+        axes.annotate("start", chosen.start, (-7, -14), textcoords="offset points", ha="right")
+        _head(fig, f"{optimizer.name} on {chosen.title}, {steps} steps")
         fig.legend(loc="outside lower center", ncols=4)
         return figures.svg(fig, f"{optimizer.name} on {chosen.title}. {chosen.question}")
 

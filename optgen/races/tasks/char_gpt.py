@@ -1,4 +1,4 @@
-"""A GPT that learns a text of 300 kB character by character: two layers of attention, 104,000 weights.
+"""A GPT that learns a text of 300 kB character by character: two layers of attention, 110,000 weights.
 
 Its loss is far from its end after 400 steps, so that what is measured is how far an optimizer comes.
 """
@@ -23,7 +23,7 @@ LOOKS = 10
 """How often the held-out loss is computed."""
 
 
-class Block(nn.Module):
+class GPTBlock(nn.Module):
     """Attention to the characters before, and a hidden layer."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class GPT(nn.Module):
     def __init__(self, alphabet: int) -> None:
         super().__init__()
         self.characters, self.places = nn.Embedding(alphabet, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
+        self.blocks = nn.Sequential(*(GPTBlock() for _ in range(LAYERS)))
         self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, alphabet, bias=False)
         for weight in self.parameters():
             if weight.ndim == 2:
@@ -66,8 +66,8 @@ def pieces(text: torch.Tensor, number: int, generator: torch.Generator) -> tuple
 def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     text = stories()
-    alphabet = sorted(set(text))
-    numbers = torch.tensor([alphabet.index(c) for c in text])
+    alphabet = {c: k for k, c in enumerate(sorted(set(text)))}
+    numbers = torch.tensor([alphabet[c] for c in text])
     cut = len(numbers) * 9 // 10
     learnt, held_out = numbers[:cut], pieces(numbers[cut:], 96, torch.Generator().manual_seed(0))
     net, order = GPT(len(alphabet)), torch.Generator().manual_seed(seed)

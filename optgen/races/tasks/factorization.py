@@ -22,7 +22,7 @@ LOOKS = 10
 """How often the held-out error is computed."""
 
 
-class Factors(nn.Module):
+class RatingFactors(nn.Module):
     """Predicted ratings: products of the rows of users and items."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def ratings(generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, tor
 def train(make_optimizer: Any, seed: int, report: Any) -> None:
     torch.manual_seed(seed)
     user, item, rating = ratings(torch.Generator().manual_seed(0))
-    net = Factors()
+    net = RatingFactors()
     optimizer = make_optimizer(net, STEPS)
     for step in range(1, STEPS + 1):
         chosen = torch.randint(RATINGS, (BATCH,))

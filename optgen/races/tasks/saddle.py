@@ -2,7 +2,7 @@
 
 The loss of a vector x of 16 numbers is the sum of h*x^2/2 + x^4/4, with curvatures h of which eight are between 0.1 and
 10, and eight between -1 and -0.01: the minimum is at x^2 = -h where h is negative, and its loss is known. The start is
-0.001 away from the saddle in these directions, and 1 in the others. Flat ways down are those that are found last.
+about 0.001 away from the saddle in these directions, and about 1 in the others. Flat ways down are found last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def train(make_optimizer: Any, seed: int, report: Any) -> None:
     up, down = torch.logspace(-1, 1, 8), -torch.logspace(-2, 0, 8)
     curvature = torch.cat([up, down]).view(4, 4)  # a matrix, so that optimizers of matrices take it, too
     far = torch.cat([torch.ones(8), torch.full((8,), 1e-3)]).view(4, 4)
-    point = torch.nn.Parameter(far * torch.randn(4, 4, generator=generator).sign())
+    point = torch.nn.Parameter(far * torch.randn(4, 4, generator=generator))
     minimum = -0.25 * down.square().sum().item()
     optimizer = make_optimizer([point], STEPS)
 
