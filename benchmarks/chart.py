@@ -18,9 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from optgen.figures import COLORS, figure, svg
-
 from optgen import files
+from optgen.figures import COLORS, figure, svg
 
 BARS = {
     "optgen": "optgen",

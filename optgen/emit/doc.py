@@ -22,9 +22,10 @@ INTRODUCTION = """\
 
 **Equations.** In a spec, `x` is a value before the step and `x'` the value after it; as formulas, these are
 $`x_{{t-1}}`$ and $`x_t`$. `w` is the weight. `grad` is the gradient as it comes, and `g` is the gradient to use,
-`clip(rescale_grad*grad, clip_gradient)`. `t` is the number of the update, 1 at the first. What is written is what is
-computed, in the written order. Remarks below the equations say where they depart from the paper or from MXNet.
-[docs/language.md](language.md), which `optgen language` prints, describes the language.
+`clip(rescale_grad*grad, clip_gradient)`. The formulas have these two arguments at their defaults, so that both
+are $`g_t`$. [Formulas](language.md#formulas) says how names are set. `t` is the number of the update, 1 at the first.
+What is written is what is computed, in the written order. Remarks below the equations say where they depart from the
+paper or from MXNet. [docs/language.md](language.md), which `optgen language` prints, describes the language.
 
 **NaN and infinity.** A function of NaN is NaN, also `sign`, `clip`, `max(a, b)` and `min(a, b)`; only `x^0` and `1^x`
 are always 1. A comparison with NaN is false, except `!=`. The equations test for special cases by comparisons that are
@@ -53,7 +54,11 @@ Variants differ by flags; flags that make no difference to the cost are not show
 bits counts 2 or 1 bytes instead of 4, wherever it is read or written. *Rows alone* says whether a row-sparse gradient
 touches only the rows that are present; if not, the gradient is made dense first.
 
-**PyTorch.** The optimizers of torch.optim are specs of their own, [at the end](#the-optimizers-of-torchoptim).
+**Rates.** "Begin with lr" is the rate that a source recommends for a network of PyTorch's default initialization. It is
+no default: that of `lr` is in the table of arguments. [choosing.md](choosing.md) says what to begin with, by use.
+
+**PyTorch.** The optimizers of torch.optim are specs of their own, [at the end](#the-optimizers-of-torchoptim). So
+`adamw` has an epsilon of 1e-6, as MXNet's master branch, and PyTorch's, with 1e-8, is `torch/adamw`.
 """
 
 FAMILIES = {

@@ -17,6 +17,7 @@ from optgen.cli import main, parser
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 TRAINING = (ROOT / "docs" / "training.md").read_text("utf-8")
+CHOOSING = (ROOT / "docs" / "choosing.md").read_text("utf-8")
 KERNELS = (ROOT / "docs" / "kernels.md").read_text("utf-8")
 
 
@@ -109,6 +110,19 @@ def test_the_script_with_several_gradients(tmp_path: Path) -> None:
 
 def test_the_script_that_donates_gradients(tmp_path: Path) -> None:
     assert run(example("Donated gradients"), tmp_path) == "[4. 4. 4.]\n"
+
+
+def test_the_table_by_use_is_a_part_of_that_of_choosing() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| (`optgen.load[^|]+`) \| (\S+) \|$", README, re.MULTILINE)
+    known = [re.split(r" ?\| ?", line)[1:5] for line in CHOOSING.splitlines() if line.startswith("| ")]
+    assert len(rows) == 7 and all(
+        [use, call, size] in [[x[0], x[1], x[3]] for x in known if len(x) == 4] for use, call, size in rows
+    )
+
+
+def test_the_number_of_specs() -> None:
+    number = int(re.search(r"More\s+than (\d+) optimizers", README)[1])
+    assert number < len(specfiles.all_available()) < number + 20
 
 
 @pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", README + KERNELS, re.MULTILINE))
