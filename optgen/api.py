@@ -95,16 +95,6 @@ def rule_for(
     return UpdateRule(optimizer, args, dtype, storage=storages, target=platform, **how)
 
 
-def _typeset(optimizer: Optimizer) -> str:
-    """The equations of a spec in LaTeX's display mode."""
-    from optgen.symbolic.latex import latex
-
-    return f"$$\n{latex(optimizer)}\n$$"
-
-
-Optimizer._repr_latex_ = _typeset
-
-
 def _platform(target: str) -> Platform:
     if target == "cpu":
         return Cpu()

@@ -1,8 +1,9 @@
-"""Properties that are computed when they are first read, and then kept."""
+"""Attributes of classes: properties that are computed once, and methods of a class as well as of its objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
@@ -32,3 +33,13 @@ class fact(Generic[Value]):
             return self
         value = vars(instance)[self._name] = self._compute(instance)
         return value
+
+
+class either:
+    """A method of objects and of their class: its first argument is what it is called on."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, instance: object | None, owner: type) -> MethodType:
+        return MethodType(self._method, owner if instance is None else instance)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import ClassVar
+from importlib import import_module
+from typing import Any
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.expressions import (
@@ -317,13 +318,15 @@ class Optimizer:
     has_own_schedule: bool = False  # its rate needs no decay, as a source says
     schedule_source: str = ""
 
-    _repr_latex_: ClassVar[Callable[[Optimizer], str]]
-    """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
-
     def __repr__(self) -> str:
         declared = (("params", self.params), ("flags", self.flags), ("states", self.states), ("inputs", self.inputs))
         parts = [f"{what} {', '.join(dict.fromkeys(x.name for x in named))}" for what, named in declared if named]
         return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show. A model knows nothing of how equations are set: what does is found by its name."""
+        bundle: dict[str, str] = import_module("optgen.symbolic.notebook").bundle(self)
+        return bundle
 
     @fact
     def computing(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 MATRIX = (4096, 4096)
 """The shape of the float32 parameter whose states are counted, a matrix of a large language model."""
@@ -23,7 +24,7 @@ class UseCase:
     rate: float
     why: str
     source: str
-    arguments: Mapping[str, float | bool | str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     shape: tuple[int, ...] = MATRIX
 
     @property

@@ -46,10 +46,11 @@ LAYERS: dict[str, list[str]] = {
     "optgen.analysis": [
         "folding statement",
         "subject",
-        "characters epsilons run words",
+        "averages characters epsilons run turning words",
         "frozen trial",
-        "cut symmetry",
+        "cut rotation symmetry",
         "constant scale sign stability weights",
+        "bound cycle",
         "answers",
         "__init__",
     ],
@@ -103,6 +104,13 @@ LAYERS: dict[str, list[str]] = {
         "device",
     ],
     "optgen.execute.cuda": ["driver interface", "memory kernel", "table", "capturable runner stages", "device"],
+    "optgen.pages": [
+        "contours families html",
+        "page svg topic traits",
+        "choosing costs declared equations laws races snippets text trajectories",
+        "report",
+        "gallery",
+    ],
     "optgen.pycuda": ["library", "gpu", "device", "__init__"],
     "optgen.loops": [
         "language malloc",

@@ -117,7 +117,7 @@ def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
         ),
         made,
         "",
-        *unicode(optimizer, built.variant.flags).splitlines(),
+        *unicode(optimizer, built.variant.flags, {}).splitlines(),
     ]
     body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
     return f"/* {body} */"

@@ -38,9 +38,18 @@ class UpdateRule(KernelChoice):
         words += [f"{name}={value!r}" for name, value in (*chosen.items(), *self.storage.items())]
         return f"<optgen {', '.join(words)}>"
 
-    def _repr_markdown_(self) -> str:
-        """A line of what it is and the equations, as notebooks show them."""
-        return f"`{self!r}`\n\n{self.spec._repr_latex_()}"
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show."""
+        return self.bundle(repr(self))
+
+    def bundle(self, line: str) -> dict[str, str]:
+        """What notebooks show of something that updates by this rule, below a line of what it is."""
+        from optgen.symbolic.notebook import bundle
+
+        flags = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}
+        longest = max(map(len, self.each.values()), default=1)
+        each = ({name: values[i] for name, values in self.each.items()} for i in range(longest))
+        return bundle(self.spec, [{**self.values, **flags, **own} for own in each], line)
 
     def init(
         self,

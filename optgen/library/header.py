@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from optgen.emit.header import PARALLEL_FOR, framed, safe
 from optgen.library.c_text import choice_name, field, real
 from optgen.library.specs import LibrarySpec
-from optgen.model import PHASE, Kind
+from optgen.model import Kind
 from optgen.symbolic.unicode import unicode
 
 ABI = 1
@@ -110,9 +110,7 @@ def _of_spec(m: LibrarySpec) -> Iterator[str]:
 
 def _about(m: LibrarySpec) -> str:
     lines = [*(x for x in (m.spec.title, m.spec.cite) if x), ""]
-    for phase in m.phases:
-        lines += [f"phase {phase}:"] if phase else []
-        lines += unicode(m.spec, dict(m.shown_flags) | ({PHASE: phase} if phase else {})).splitlines()
+    lines += unicode(m.spec, m.shown_flags, {}).splitlines()
     escaped = (line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
     body = "\n".join(f"   {line}".rstrip() for line in escaped).lstrip()
     return f"/* {body} */"

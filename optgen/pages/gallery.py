@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import optgen
-from optgen.pages import families, report, traits
+from optgen.pages import choosing, families, report, traits
 from optgen.pages.html import Markup, link, tag, verbatim
 from optgen.pages.page import page
 from optgen.pages.topic import Topic
@@ -34,7 +34,7 @@ def spec_page(name: str) -> str:
 
 
 def index_page(names: Sequence[str]) -> str:
-    """The page in front: the filters, and all specs."""
+    """The page in front: the table by use, the filters, and all specs."""
     found = [traits.of(name) for name in names]
     groups = _groups(found)
     body = [
@@ -43,6 +43,7 @@ def index_page(names: Sequence[str]) -> str:
             tag("h1", "Optimizers"),
             tag("p", f"{len(found)} optimizers, each written as its equations and compiled to kernels by optgen."),
         ),
+        choosing.section(names).markup(),
         tag(
             "section",
             tag("h2", "All of them"),

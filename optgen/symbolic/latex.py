@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from optgen.expressions import Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
+from optgen.symbolic.names import Time
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
+from optgen.symbolic.shown import Values
 from optgen.symbolic.symbols import GREEK, Symbol
 
 _INFIX = {
@@ -15,31 +18,34 @@ _INFIX = {
     ">=": r"\ge",
     "==": "=",
     "!=": r"\ne",
-    "and": r"\land",
-    "or": r"\lor",
+    "and": r"\text{ and }",
+    "or": r"\text{ or }",
 }
 _OPERATORS = {f: rf"\{f}" for f in ("max", "min", "exp", "log", "tanh", "sin", "cos", "tan")} | {"atan": r"\arctan"}
 _FENCES = {"abs": (r"\lvert ", r" \rvert"), "norm": (r"\lVert ", r" \rVert"), "floor": (r"\lfloor ", r" \rfloor")}
 _FENCES |= {"ceil": (r"\lceil ", r" \rceil"), "round": (r"\lfloor ", r" \rceil")}
 _DRAWS = {"normal": r"\mathcal{N}(0, 1)", "uniform": r"\mathcal{U}(0, 1)", "rademacher": r"\mathcal{U}\{-1, 1\}"}
+_BETWEEN_TEXTS = re.compile(r"(\\text\{[^{}]*)\} ?\\text\{")
 _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 
 
-def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
+def latex(optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None) -> str:
     """The equations as an `aligned` block (amsmath), to stand in display mode.
 
-    With `flags`, a value for every flag of the spec, only the equations of that variant; otherwise guards are shown,
-    and the conditions of flags that have one. Raises ValueError if `flags` does not name exactly the flags of the spec.
+    Only the cases that `flags` allow are shown, with the conditions of flags that decide between them. A `rescale_grad`
+    of 1 and a `clip_gradient` of none are not shown: `values` has the hyper-parameters that are known, by default those
+    of the spec. Raises ValueError if `flags` names one that the spec lacks.
     """
-    rows: list[str] = []
-    for evaluate in (False, True):
-        renderer = Latex(optimizer, evaluate=evaluate)
-        rows += [_line(line) for line in renderer.lines(equations(optimizer, flags, evaluate=evaluate))]
-    if flags is None:
-        found = Latex(optimizer).conditions(optimizer)
-        rows += [rf"\text{{where }} {name} &\colon {condition}" for name, condition in found]
-    body = " \\\\\n".join(f"  {row}" for row in rows)
+    lines, found = rendered(Latex, optimizer, flags, values)
+    rows = [*map(_line, lines), *(rf"\text{{where }} {name} &\colon {condition}" for name, condition in found)]
+    body = " \\\\\n".join(f"  {_joined_texts(row)}" for row in rows)
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+
+def _joined_texts(code: str) -> str:
+    """The code with texts that follow each other as one: `\\text{if } \\text{amsgrad}` is `\\text{if amsgrad}`."""
+    joined = _BETWEEN_TEXTS.sub(r"\1", code)
+    return code if joined == code else _joined_texts(joined)
 
 
 def _line(line: EquationLine) -> str:
@@ -108,6 +114,9 @@ class Latex(Renderer):
     def text(self, text: str) -> str:
         return rf"\text{{{_escape(text)}}}"
 
+    def word(self, name: str) -> str:
+        return self.text(name)
+
     def group(self, text: str) -> str:
         return rf"\left({text}\right)" if any(t in text for t in _TALL) else f"({text})"
 
@@ -130,16 +139,22 @@ class Latex(Renderer):
         return rf"{operand}^\top"
 
     def matrix_product(self, left: str, right: str) -> str:
-        return rf"{left} \mathbin{{@}} {right}"
+        return f"{left} {right}"
+
+    def elementwise(self, left: str, right: str) -> str:
+        return rf"{left} \odot {right}"
+
+    def each(self, exponent: str) -> str:
+        return rf"\odot {exponent}"
 
     def negation(self, operand: str) -> str:
-        return rf"\lnot {operand}"
+        return rf"\text{{not }} {operand}"
 
     def plus_minus(self, operand: str) -> str:
         return rf"\pm {operand}"
 
     def is_set(self, name: str) -> str:
-        return rf"{name} \text{{ set}}"
+        return rf"{name} \text{{ is set}}"
 
     def draw(self, function: str, dims: tuple[str, ...], held: tuple[str, ...]) -> str:
         shape = r" \times ".join(dims)
@@ -176,7 +191,8 @@ class Latex(Renderer):
         return rf"\text{{phase {_escape(name)}}}\colon"
 
     def updates(self, first: str, every: str) -> str:
-        return rf"t = {first}, {first} + {every}, \ldots"
+        then = rf"2 {every}" if first == every and not every.isdigit() else f"{first} + {every}"
+        return rf"t = {first}, {then}, \ldots"
 
     def both(self, conditions: list[str]) -> str:
         return r" \text{ and } ".join(conditions)

@@ -11,7 +11,9 @@ from html import escape
 
 from optgen.expressions import Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
+from optgen.symbolic.names import Time
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
+from optgen.symbolic.shown import Values
 from optgen.symbolic.symbols import GREEK, Symbol
 from optgen.symbolic.unicode import Unicode, unicode
 
@@ -29,16 +31,12 @@ _ELEMENT = re.compile(r"<(m\w+)\b[^>]*>(?:(?!</\1>).)*</\1>")  # one that has no
 _LEFT, _RIGHT = ' style="text-align: left"', ' style="text-align: right"'
 
 
-def mathml(optimizer: Optimizer, flags: Flags | None = None) -> str:
-    """The equations as one `<math display="block">`. `flags` are as for `latex`."""
-    rows: list[str] = []
-    for evaluate in (False, True):
-        renderer = MathML(optimizer, evaluate=evaluate)
-        rows += [_line(line) for line in renderer.lines(equations(optimizer, flags, evaluate=evaluate))]
-    if flags is None:
-        found = MathML(optimizer).conditions(optimizer)
-        rows += [_cells(_text(f"where{_SPACE}") + name, "<mo>:</mo>", condition) for name, condition in found]
-    return _math(_table(rows), unicode(optimizer, flags), ' display="block"')
+def mathml(optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None) -> str:
+    """The equations as one `<math display="block">`. Arguments and errors are those of `latex`."""
+    lines, found = rendered(MathML, optimizer, flags, values)
+    rows = [_line(line) for line in lines]
+    rows += [_cells(_text(f"where{_SPACE}") + name, "<mo>:</mo>", condition) for name, condition in found]
+    return _math(_table(rows), unicode(optimizer, flags, values), ' display="block"')
 
 
 def formula(expr: Expr, optimizer: Optimizer) -> str:
@@ -150,6 +148,9 @@ class MathML(Renderer):
     def text(self, text: str) -> str:
         return _text(text)
 
+    def word(self, name: str) -> str:
+        return _text(name)
+
     def group(self, text: str) -> str:
         return _fenced("(", text, ")")
 
@@ -178,6 +179,12 @@ class MathML(Renderer):
 
     def matrix_product(self, left: str, right: str) -> str:
         return left + right
+
+    def elementwise(self, left: str, right: str) -> str:
+        return f"{left}<mo>⊙</mo>{right}"
+
+    def each(self, exponent: str) -> str:
+        return f'<mo form="prefix">⊙</mo>{exponent}'
 
     def negation(self, operand: str) -> str:
         return _text(f"not{_SPACE}") + operand
@@ -229,7 +236,9 @@ class MathML(Renderer):
         return _text(f"phase {name}:")
 
     def updates(self, first: str, every: str) -> str:
-        return f"<mi>t</mi><mo>=</mo>{first}<mo>,</mo>{first}<mo>+</mo>{every}<mo>,</mo><mi>…</mi>"
+        doubled = first == every and not every.startswith("<mn>")
+        then = f"<mn>2</mn>{every}" if doubled else f"{first}<mo>+</mo>{every}"
+        return f"<mi>t</mi><mo>=</mo>{first}<mo>,</mo>{then}<mo>,</mo><mi>…</mi>"
 
     def both(self, conditions: list[str]) -> str:
         return _text(f"{_SPACE}and{_SPACE}").join(conditions)

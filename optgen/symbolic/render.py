@@ -7,28 +7,19 @@ although the kernel adds in the written order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum, IntEnum
+from enum import IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary, walk
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PHASE, Equation, Flags, Loop, Optimizer
-from optgen.symbolic.symbols import Symbol, symbol
+from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.model import Equation, Flags, Loop, Optimizer
+from optgen.symbolic.arrays import arrays, is_array
+from optgen.symbolic.names import Names, Time
+from optgen.symbolic.shown import Values, conditions, equations, loops
+from optgen.symbolic.symbols import Symbol
 
-_NOWHERE = Span(0, 0, 0)
-_ONE = Number(1.0, "1", _NOWHERE)
-_RAW = Name("grad", False, _NOWHERE)
-_AT_FIRST = Binary("==", Name("t", False, _NOWHERE), _ONE, _NOWHERE)
-_FACTOR, _BOUND = (Name(n, False, _NOWHERE) for n in ("rescale_grad", "clip_gradient"))
-
-GRADIENT = Equation(
-    Name("g", False, _NOWHERE),
-    Call("clip", (Binary("*", _FACTOR, _RAW, _NOWHERE), _BOUND), None, _NOWHERE),
-    _NOWHERE,
-)
-"""The definition of the reserved name `g`, shown before the equations that read it."""
+_ONE = Number(1.0, "1", Span(0, 0, 0))
 
 
 class Level(IntEnum):
@@ -41,18 +32,10 @@ class Level(IntEnum):
     COMPARE = 4
     ADD = 5
     NEGATIVE = 6
-    MULTIPLY = 7
-    POWER = 8
-    ATOM = 9
-
-
-class Time(Enum):
-    """The step that the value of a name belongs to."""
-
-    NONE = "none"
-    OLD = "old"  # t - 1
-    NEW = "new"  # t
-    EVALUATED = "evaluated"  # the weights that `eval:` computes
+    ELEMENTWISE = 7
+    MULTIPLY = 8
+    POWER = 9
+    ATOM = 10
 
 
 @dataclass(frozen=True)
@@ -86,13 +69,12 @@ class EquationLine:
 class Renderer(ABC):
     """The walk over expressions. A subclass defines how names, numbers, roots, fractions and so on look."""
 
+    juxtaposes = True
+    """Whether products of matrices have no sign, so that those of elements need one."""
+
     def __init__(self, optimizer: Optimizer, *, evaluate: bool = False) -> None:
-        self.evaluate = evaluate
-        self.states = {s.name for s in optimizer.states} | {"w"}
-        self.bare = {*optimizer.all_params, *(f.name for f in optimizer.flags), "sparse", EPSILON}
-        self.bare |= {*COUNTS, *DIMENSIONS}
-        self.names = self.states | self.bare | {e.target.id for e in (*optimizer.update, *optimizer.evaluate)}
-        self.spelled = self._alike(optimizer)
+        self.names = Names(optimizer, evaluate=evaluate)
+        self.arrays = arrays(optimizer) if self.juxtaposes else frozenset[str]()
 
     # ------------------------------------------------------------ how things look
 
@@ -107,7 +89,12 @@ class Renderer(ABC):
     def number(self, number: Number) -> Rendered: ...
 
     @abstractmethod
-    def text(self, text: str) -> str: ...
+    def text(self, text: str) -> str:
+        """A choice of a flag."""
+
+    @abstractmethod
+    def word(self, name: str) -> str:
+        """The name of a flag."""
 
     @abstractmethod
     def group(self, text: str) -> str:
@@ -182,38 +169,26 @@ class Renderer(ABC):
     @abstractmethod
     def equal(self, *, draw: bool) -> str: ...
 
+    def elementwise(self, left: str, right: str) -> str:
+        """A product of elements where there are products of matrices."""
+        return self.product(left, right)
+
+    def each(self, exponent: str) -> str:
+        """The exponent of elements where there are products of matrices."""
+        return exponent
+
     # ------------------------------------------------------------ names
 
-    def time(self, name: Name) -> Time:
-        if name.id in self.states:
-            if name.primed:
-                return Time.EVALUATED if self.evaluate else Time.NEW
-            return Time.NEW if self.evaluate else Time.OLD
-        return Time.NONE if name.id in self.bare else Time.NEW
-
     def name(self, name: Name) -> str:
-        if name.at is not None:
-            parts = Symbol(name.id) if name.id in self.spelled else symbol(name.id)
-            newest = replace(name.at, constant=name.at.constant + self.evaluate)
-            return self.entry(parts, newest if name.id in self.states else name.at, of_steps=name.id in self.states)
-        return self.symbol(Symbol(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
-
-    def _alike(self, optimizer: Optimizer) -> set[str]:
-        """The names that would look like another one, such as `x1` and `x_1`: they are spelled out."""
-        ids: dict[str, set[str]] = {}
-        for name in _names(optimizer):
-            ids.setdefault(self._symbol_of(name), set()).add(name.id)
-        return {id for alike in ids.values() if len(alike) > 1 for id in alike}
-
-    def _symbol_of(self, name: Name) -> str:
-        time = self.time(name)
-        parts = symbol(name.id)
-        # `lr_t` names its step already, unless `lr` itself would be written like that.
-        if time is Time.NEW and parts.subscripts[-1:] == ("t",):
-            stem = name.id.removesuffix("_t")
-            if stem not in self.names or stem in self.bare:
-                time = Time.NONE
-        return self.symbol(parts, time)
+        names = self.names
+        if name.id in names.words:
+            return self.word(name.id)
+        parts, time = names.of(name)
+        if name.at is None:
+            return self.symbol(parts, time)
+        of_steps = name.id in names.states
+        newest = replace(name.at, constant=name.at.constant + (names.evaluate and of_steps))
+        return self.entry(parts, newest, of_steps=of_steps)
 
     # ------------------------------------------------------------ expressions
 
@@ -234,7 +209,7 @@ class Renderer(ABC):
             case IsSet(name=name):
                 return Rendered(self.is_set(self.name(name)), Level.COMPARE)
             case Unary(op="-", operand=x):
-                return Rendered(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
+                return Rendered(self.minus(self.at_least(Level.ELEMENTWISE, x)), Level.NEGATIVE, minus=True)
             case Unary(operand=x):
                 return Rendered(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
             case Transpose(operand=x):
@@ -250,27 +225,36 @@ class Renderer(ABC):
             case "+" | "-" as op:
                 first = self.render(left)
                 a = self.at_least(Level.ADD, left, minus=True)
-                b = self.at_least(Level.ADD if op == "+" else Level.MULTIPLY, right)
+                b = self.at_least(Level.ADD if op == "+" else Level.ELEMENTWISE, right)
                 return Rendered(self.infix(op, a, b), Level.ADD, first.minus and first.level >= Level.ADD)
             case "*":
+                level = Level.ELEMENTWISE if self.is_elementwise(expr) else Level.MULTIPLY
                 first = self.render(left)
                 negative = first.level == Level.NEGATIVE
-                a = first.text if negative else self.at_least(Level.MULTIPLY, left)
-                b = self.at_least(Level.MULTIPLY, right)
-                return Rendered(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
+                a = first.text if negative else self.at_least(level, left)
+                b = self.at_least(level, right)
+                product = self.product if level is Level.MULTIPLY else self.elementwise
+                return Rendered(product(a, b), Level.NEGATIVE if negative else level, negative)
             case "@":
                 a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
                 return Rendered(self.matrix_product(a, b), Level.MULTIPLY)
             case "/":
                 return self.quotient(left, right)
             case "^":
-                return Rendered(self.power(self._base(left), self.render(right)), Level.POWER)
+                raised = self.render(right)
+                raised = replace(raised, text=self.each(raised.text)) if self.is_elementwise(expr) else raised
+                return Rendered(self.power(self._base(left), raised), Level.POWER)
             case "and" | "or" as op:
                 level = Level.AND if op == "and" else Level.OR
                 return Rendered(self.infix(op, self.at_least(level, left), self.at_least(level, right)), level)
             case op:
                 a, b = (self.at_least(Level.ADD, x, minus=True) for x in (left, right))
                 return Rendered(self.infix(op, a, b), Level.COMPARE)
+
+    def is_elementwise(self, expr: Binary) -> bool:
+        """Whether a product or power is one of each element, where a reader could take it for one of matrices."""
+        sides = (expr.left, expr.right) if expr.op == "*" else (expr.left,)
+        return bool(self.arrays) and all(is_array(x, self.arrays) for x in sides)
 
     def _base(self, base: Expr) -> str:
         """The base of a power. A root is in parentheses, or the power would seem to be under it."""
@@ -288,7 +272,7 @@ class Renderer(ABC):
             case "where", (_, _, _):
                 return Rendered(self.cases(self.rows(expr)), Level.CASES)
             case "clip", (x, bound):
-                args = (self.render(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
+                args = (self.render(x).text, self.plus_minus(self.at_least(Level.ELEMENTWISE, bound)))
                 return Rendered(self.call("clip", args, None))
         given = tuple(self.render(x).text for x in expr.args)
         if expr.function in DRAWS:
@@ -326,17 +310,16 @@ class Renderer(ABC):
             words.append(self.updates(self.render(first).text, self.render(equation.timing.every).text))
         return self.both(words) if words else None
 
-    def lines(self, equations: tuple[Equation, ...]) -> list[EquationLine]:
-        reads_g = any(isinstance(e, Name) and e.id == "g" for q in equations for e in walk(q.value))
-        shown = (GRADIENT, *equations) if reads_g else equations
+    def lines(self, shown: tuple[Equation, ...]) -> list[EquationLine]:
         found: list[EquationLine] = []
         open_loops: list[Loop] = []
         within: str | None = None
-        for (_, loop, phase), group in groupby(shown, key=lambda e: (e.target.key, e.loop, e.phase)):
+        for (_, _, phase), cases in groupby(shown, key=lambda e: (e.target.key, e.loop, e.phase)):
+            group = tuple(cases)
             if phase is not None and phase != within:
                 within = phase
                 found.append(EquationLine(self.phase(phase), "", ()))
-            around = _chain(loop)
+            around = loops(group[0])
             while open_loops and open_loops != around[: len(open_loops)]:
                 open_loops.pop()
                 found.append(EquationLine(self.end(), "", (), len(open_loops)))
@@ -344,17 +327,10 @@ class Renderer(ABC):
                 number = None if inner.index is None else self.name(Name(inner.index, False, inner.span))
                 found.append(EquationLine(self.repeat(self.render(inner.count).text, number), "", (), len(open_loops)))
                 open_loops.append(inner)
-            line = self.line(tuple(group))
-            found.append(replace(line, depth=len(open_loops)))
+            found.append(replace(self.line(group), depth=len(open_loops)))
         for depth in reversed(range(len(open_loops))):
             found.append(EquationLine(self.end(), "", (), depth))
         return found
-
-    def conditions(self, optimizer: Optimizer) -> list[tuple[str, str]]:
-        """The flags that follow from params, other flags or `rank`, each with its condition."""
-        read = optimizer.reads
-        flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
-        return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
 
 
 def after(at: Index) -> str:
@@ -363,39 +339,17 @@ def after(at: Index) -> str:
     return "" if text == "0" else text if text.startswith("-") else f"+{text}"
 
 
-def _chain(loop: Loop | None) -> list[Loop]:
-    """The loops around an equation, the outer ones first."""
-    return [] if loop is None else [*_chain(loop.outer), loop]
-
-
-def _names(optimizer: Optimizer) -> Iterator[Name]:
-    """The names that are shown: those of equations, guards and conditions of flags."""
-    lines = (*_starts(optimizer), *optimizer.update, *optimizer.evaluate)
-    conditions = (f.condition for f in optimizer.flags if f.condition is not None)
-    yield from (line.target for line in lines)
-    for expr in (*(line.value for line in lines), *optimizer.guards(), *conditions, GRADIENT.value):
-        yield from (e for e in walk(expr) if isinstance(e, Name))
-
-
-def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> tuple[Equation, ...]:
-    """The equations to show: all of them, or those of the variant with `flags`, which has a value for every flag.
-
-    Raises ValueError if `flags` does not name exactly the flags of the spec.
-    """
-    starts = () if evaluate else _starts(optimizer)
-    if flags is None:
-        return (*starts, *(optimizer.evaluate if evaluate else optimizer.update))
-    expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse else set())
-    expected |= {PHASE} if optimizer.phases else set()
-    if set(flags) != expected:
-        wrong = ", ".join(sorted(set(flags) ^ expected))
-        raise ValueError(f"{optimizer.name}: a variant is a value for each of its flags; missing or unknown: {wrong}")
-    program = optimizer.program(flags, evaluate=evaluate)
-    present = {s.name for s in program.states}
-    return (*(e for e in starts if e.target.id in present), *program.equations)
-
-
-def _starts(optimizer: Optimizer) -> tuple[Equation, ...]:
-    """What the first update starts states from, as equations that hold if t = 1."""
-    found = ((state, optimizer.start(state)) for state in optimizer.states)
-    return tuple(Equation(Name(s.name, False, s.span), x, s.span, _AT_FIRST) for s, x in found if x is not None)
+def rendered(
+    renderer: type[Renderer], optimizer: Optimizer, flags: Flags | None, values: Values | None
+) -> tuple[list[EquationLine], list[tuple[str, str]]]:
+    """The equations of a step and of the weights to evaluate with, and the flags that follow, each with its condition;
+    arguments and errors are those of `equations`."""
+    lines: list[EquationLine] = []
+    shown: list[Equation] = []
+    for evaluate in (False, True):
+        found = equations(optimizer, flags, values, evaluate=evaluate)
+        lines += renderer(optimizer, evaluate=evaluate).lines(found)
+        shown += found
+    render = renderer(optimizer)
+    known = conditions(optimizer, shown, flags)
+    return lines, [(render.word(name), render.render(condition).text) for name, condition in known]

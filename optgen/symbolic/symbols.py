@@ -25,14 +25,19 @@ GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξ
 _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 
 
+def is_letter(base: str) -> bool:
+    """Whether the base of a symbol is one letter, Latin or Greek."""
+    return len(base) == 1 or base in GREEK
+
+
 def width(text: str) -> int:
     """The number of columns on a terminal. Accents take none."""
     return sum(c not in ACCENTS.values() for c in text)
 
 
 def symbol(name: str) -> Symbol:
-    """The parts of a name. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
-    letter follow (`lr_t`)."""
+    """The parts of a name. A word before a Greek letter is its subscript (`shampoo_beta`). A word of several letters
+    keeps its underscores (`rescale_grad`), unless digits or a single letter follow (`lr_t`)."""
     base, *rest = name.split("_")
     if not base or not all(rest):
         return Symbol(name)
@@ -42,8 +47,10 @@ def symbol(name: str) -> Symbol:
     letters = base.rstrip("0123456789")
     digits = base[len(letters) :]
     spelled = _SPELLINGS.get(letters, letters)
-    symbol = len(spelled) == 1 or spelled in GREEK
-    if not symbol and any(len(r) > 1 and not r.isdigit() for r in rest):
+    if not is_letter(spelled) and rest and symbol(rest[0]).base in GREEK:
+        greek = symbol("_".join(rest))
+        return Symbol(greek.base, (*greek.subscripts, base), tuple(accents))
+    if not is_letter(spelled) and any(len(r) > 1 and not r.isdigit() for r in rest):
         return Symbol("_".join([base, *rest]), (), tuple(accents))
     subscripts = ((digits,) if digits else ()) + tuple(rest)
     return Symbol(spelled, subscripts, tuple(accents))

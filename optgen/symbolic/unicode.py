@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from optgen.expressions import WORKERS, Expr, Index, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, after, equations
+from optgen.symbolic.names import Time
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, after, rendered
+from optgen.symbolic.shown import Values
 from optgen.symbolic.symbols import ACCENTS, GREEK, Symbol, width
 
 _SUBSCRIPT = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
@@ -20,16 +22,14 @@ _BEFORE_IF = "   "
 _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
-def unicode(optimizer: Optimizer, flags: Flags | None = None, columns: int | None = None) -> str:
-    """The equations, one in a line, with aligned relation signs. `flags` are as for `latex`. Lines wider than `columns`
-    are broken, if it is given."""
-    lines: list[EquationLine] = []
-    for evaluate in (False, True):
-        renderer = Unicode(optimizer, evaluate=evaluate)
-        lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
+def unicode(
+    optimizer: Optimizer, flags: Flags | None = None, values: Values | None = None, columns: int | None = None
+) -> str:
+    """The equations, one in a line, with aligned relation signs. Lines wider than `columns` are broken, if it is given;
+    other arguments, and errors, are those of `latex`."""
+    lines, found = rendered(Unicode, optimizer, flags, values)
     column = max(width(line.target) + _INDENT * line.depth for line in lines if line.rows)
     rows = [row for line in lines for row in _line(line, column, columns)]
-    found = Unicode(optimizer).conditions(optimizer) if flags is None else []
     where = (part for name, condition in found for part in _fit(f"where {name}: {condition}", columns))
     return "\n".join([*rows, *where])
 
@@ -89,6 +89,8 @@ def _row(value: str, end: str, columns: int | None) -> list[str]:
 
 
 class Unicode(Renderer):
+    juxtaposes = False
+
     def symbol(self, symbol: Symbol, time: Time) -> str:
         base = GREEK.get(symbol.base, symbol.base) + "".join(ACCENTS[a] for a in symbol.accents)
         for subscript in symbol.subscripts:
@@ -113,6 +115,9 @@ class Unicode(Renderer):
 
     def text(self, text: str) -> str:
         return f"'{text}'"
+
+    def word(self, name: str) -> str:
+        return name
 
     def group(self, text: str) -> str:
         return f"({text})"
@@ -182,7 +187,8 @@ class Unicode(Renderer):
         return f"phase {name}:"
 
     def updates(self, first: str, every: str) -> str:
-        return f"t = {first}, {first} + {every}, ..."
+        then = f"2·{every}" if first == every and not every.isdigit() else f"{first} + {every}"
+        return f"t = {first}, {then}, ..."
 
     def both(self, conditions: list[str]) -> str:
         return " and ".join(conditions)

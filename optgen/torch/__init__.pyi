@@ -28,7 +28,6 @@ class ACProp(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
                 ⎧ 1                                if t = 1
         rootₜ = ⎨
                 ⎩ √(sₜ₋₁/(1 − β₂^max(t − 1, 1)))   otherwise
@@ -97,7 +96,6 @@ class ADOPT(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
              ⎧ gₜ             if decoupled_weight_decay
         dₜ = ⎨
              ⎩ gₜ + wd·wₜ₋₁   otherwise
@@ -176,7 +174,6 @@ class ALIG(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ    = gₜ + wd·wₜ₋₁
         rateₜ = min(lr, loss/(sum[over params](dₜ²) + ε))
         momₜ  = momentum·momₜ₋₁ − rateₜ·dₜ   if heavy
@@ -317,7 +314,6 @@ class AccSGD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         βₜ = small_const²·ξ/κ
         ζₜ = small_const/(small_const + βₜ)
         dₜ = gₜ + wd·wₜ₋₁
@@ -386,7 +382,6 @@ class AdEMAMix(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         αₜ  = α·min(t/max(α_warmup, 1), 1)
         xₜ  = t/max(β₃_warmup, 1)
               ⎧ exp(1/((1 − xₜ)/log(β₁) + xₜ/log(β₃)))   if t < β₃_warmup
@@ -466,7 +461,7 @@ class AdaBelief(SpecOptimizer):
                 ⎧ lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)   if correct_bias
         rateₜ = ⎨
                 ⎩ lr                        otherwise
-        dₜ    = clip(rescale_grad·gradₜ + wd·wₜ₋₁, ±clip_gradient)
+        dₜ    = gₜ + wd·wₜ₋₁
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         sₜ    = β₂·sₜ₋₁ + (1 − β₂)·(dₜ − mₜ)² + ε
         wₜ    = wₜ₋₁ − rateₜ·mₜ/(√sₜ + ε)
@@ -532,7 +527,6 @@ class AdaBound(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ     = gₜ + wd·wₜ₋₁
                  ⎧ lr       if lr₀ₜ₋₁ = 0
         lr₀ₜ   = ⎨
@@ -614,7 +608,6 @@ class AdaGradNorm(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ  = gₜ + wd·wₜ₋₁
         b₂ₜ = b₂ₜ₋₁ + sum[over params](dₜ²)
         wₜ  = wₜ₋₁ − lr/√(b₀² + b₂ₜ)·dₜ
@@ -676,7 +669,6 @@ class AdaHessian(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         hₜ    = mean[per matrix](|ĥₜ|)   if kernels
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ    = β₂·vₜ₋₁ + (1 − β₂)·ĥₜ²   if not kernels
@@ -754,7 +746,6 @@ class AdaLomo(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         βₜ = 1 − t^decay_rate
         qₜ = gₜ² + ε₁
         Rₜ = βₜ·Rₜ₋₁ + (1 − βₜ)·mean[per row](qₜ)   if factored
@@ -832,7 +823,6 @@ class AdaMod(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ    = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         rateₜ = lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)/(√vₜ + ε)
@@ -898,7 +888,6 @@ class AdaMuon(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = β·mₜ₋₁ + (1 − β)·gₜ
                ⎧ sign(mₜ)   if signs
         Sₜ   = ⎨
@@ -992,7 +981,6 @@ class AdaPNM(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         xₜ     = β₁²·nₜ₋₁ + (1 − β₁²)·gₜ
         mₜ     = xₜ
         nₜ     = mₜ₋₁
@@ -1067,7 +1055,6 @@ class AdaShift(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         newestₜ = (1 − β₁)/(1 − β₁^n)
         mₜ      = β₁·(mₜ₋₁ − newestₜ·β₁^(n − 1)·past[t−n]) + newestₜ·dₜ
@@ -1151,8 +1138,8 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
                       ⎪ gₜ + weight_decay·wₜ₋₁   if decays
                       ⎩ gₜ                       otherwise
         square_avgₜ = ρ·square_avgₜ₋₁ + (1 − ρ)·dₜ·dₜ
-        δₜ          = √(acc_deltaₜ₋₁ + ε)/√(square_avgₜ + ε)·dₜ
-        acc_deltaₜ  = ρ·acc_deltaₜ₋₁ + (1 − ρ)·δₜ·δₜ
+        δₜ          = √(δ_accₜ₋₁ + ε)/√(square_avgₜ + ε)·dₜ
+        δ_accₜ      = ρ·δ_accₜ₋₁ + (1 − ρ)·δₜ·δₜ
         wₜ          = wₜ₋₁ − lr·δₜ
         where decays: weight_decay ≠ 0
 
@@ -1207,9 +1194,9 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
 
     ::
 
-                           ⎧ ε₁                if given
+                           ⎧ ε₁          if given
         leastₜ           = ⎨
-                           ⎩ machine_epsilon   otherwise
+                           ⎩ ε_machine   otherwise
                            ⎧ −gₜ   if maximize
         Gₜ               = ⎨
                            ⎩ gₜ    otherwise
@@ -1342,7 +1329,6 @@ class Adai(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
                   ⎧ gₜ             if decoupled_weight_decay
         dₜ      = ⎨
                   ⎩ gₜ + wd·wₜ₋₁   otherwise
@@ -1492,7 +1478,6 @@ class AdamAtan2(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·a·atan2(1/(1 − β₁ᵗ)·mₜ, b/√(1 − β₂ᵗ)·√vₜ)
@@ -1558,7 +1543,6 @@ class AdamC(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         lr_maxₜ = max(lr_maxₜ₋₁, lr)   if normalized
                   ⎧ wd·({0 if lr_maxₜ = 0; lr²/lr_maxₜ otherwise})   if normalized
         decayₜ  = ⎨
@@ -1628,7 +1612,6 @@ class AdamHD(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ    = gₜ + wd·wₜ₋₁
         rateₜ = rateₜ₋₁ + hypergrad_lr·sum[over params](dₜ·uₜ₋₁)
         mₜ    = β₁·mₜ₋₁ + (1 − β₁)·dₜ
@@ -1697,7 +1680,6 @@ class AdamMini(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ      = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         v_headₜ = β₂·v_headₜ₋₁ + (1 − β₂)·mean[per block head_dim](gₜ²)   if by_head
         v_rowₜ  = β₂·v_rowₜ₋₁ + (1 − β₂)·mean[per row](gₜ²)   if by_row
@@ -1773,7 +1755,6 @@ class AdamP(SpecOptimizer):
 
     ::
 
-        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ        = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ        = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         rootₜ     = 1/√(1 − β₂ᵗ)·√vₜ + ε
@@ -1989,7 +1970,6 @@ class Adan(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
                   ⎧ 0                if t = 1
         diffₜ   = ⎨
                   ⎩ gₜ − g_prevₜ₋₁   otherwise
@@ -2063,7 +2043,6 @@ class AddSign(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ = gₜ + wd·wₜ₋₁
         mₜ = β·mₜ₋₁ + (1 − β)·dₜ
         wₜ = wₜ₋₁ − lr·(α + sign(dₜ)·sign(mₜ))·dₜ
@@ -2127,7 +2106,6 @@ class AggMo(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ  = gₜ + wd·wₜ₋₁
         v₁ₜ = β₁·v₁ₜ₋₁ + dₜ
         v₂ₜ = β₂·v₂ₜ₋₁ + dₜ
@@ -2191,7 +2169,6 @@ class Amos(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
                   ⎧ mean[per row](gₜ²)   if by_row
         squareₜ = ⎨
                   ⎩ mean(gₜ²)            otherwise
@@ -2273,7 +2250,6 @@ class Apollo(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         Pₜ      ~ N(0, 1)[rows x r], new where t = 1, 1 + k, ...   if not tall
         Qₜ      ~ N(0, 1)[cols x r], new where t = 1, 1 + k, ...   if tall
                   ⎧ gₜᵀ@Pₜ/√r   if not tall
@@ -2371,7 +2347,6 @@ class ApolloDQN(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         Gₜ      = gₜ + wd·wₜ₋₁
         αₜ      = (1 − β)/(1 − βᵗ)
         yₜ      = Gₜ − mₜ₋₁
@@ -2451,7 +2426,6 @@ class CAME(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         sₜ = gₜ² + ε₁
         Rₜ = β₂·Rₜ₋₁ + (1 − β₂)·mean[per row](sₜ)   if factored
         Cₜ = β₂·Cₜ₋₁ + (1 − β₂)·mean[per col](sₜ)   if factored
@@ -2537,7 +2511,6 @@ class COCOB(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ  = gₜ + wd·wₜ₋₁
         w₁ₜ = w₁ₜ₋₁
         Lₜ  = max(Lₜ₋₁, |dₜ|)
@@ -2605,7 +2578,6 @@ class CautiousAdamW(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         uₜ = 1/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
@@ -2674,7 +2646,6 @@ class CautiousLion(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         uₜ = sign(β₁·mₜ₋₁ + (1 − β₁)·gₜ)
         mₜ = β₂·mₜ₋₁ + (1 − β₂)·gₜ
              ⎧ 1   if uₜ·gₜ > 0
@@ -2739,7 +2710,6 @@ class DAdaptAdam(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         β₃ₜ    = √β₂
         rateₜ  = dₜ₋₁·lr
         rₜ     = β₃ₜ·rₜ₋₁ + (1 − β₃ₜ)·sum[over params](rateₜ·gₜ·sₜ₋₁/(√vₜ₋₁ + ε))
@@ -2815,7 +2785,6 @@ class DAdaptLion(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         β₃ₜ    = √β₂
         rateₜ  = dₜ₋₁·lr
         uₜ     = sign(β₁·mₜ₋₁ + (1 − β₁)·gₜ)
@@ -2887,7 +2856,6 @@ class DAdaptSGD(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         Gₜ     = gₜ + wd·wₜ₋₁
         x₀ₜ    = x₀ₜ₋₁
                  ⎧ ‖Gₜ‖[over params]   if n₀ₜ₋₁ = 0
@@ -2965,7 +2933,6 @@ class DCASGD(SpecOptimizer):
 
     ::
 
-        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ        = gₜ + wd·wₜ₋₁ + λ·gₜ·gₜ·(wₜ₋₁ − previousₜ₋₁)
         momₜ      = momentum·momₜ₋₁ − lr·dₜ   if heavy
                     ⎧ wₜ₋₁ + momₜ    if heavy
@@ -3033,7 +3000,6 @@ class DiffGrad(SpecOptimizer):
 
     ::
 
-        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ        = gₜ + wd·wₜ₋₁
         mₜ        = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         vₜ        = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
@@ -3100,7 +3066,6 @@ class Dion(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         Vₜ₋₁ ~ N(0, 1)[cols x r]   if t = 1
         Bₜ   = Mₜ₋₁ + gₜ
         Pₜ   = orthonormal(Bₜ@Vₜ₋₁)
@@ -3174,7 +3139,6 @@ class DoG(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         rₜ₋₁ = reps_rel·(1 + ‖wₜ₋₁‖[over params])   if t = 1
         dₜ   = gₜ + wd·wₜ₋₁
         x₀ₜ  = x₀ₜ₋₁
@@ -3241,7 +3205,6 @@ class DoWG(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ  = gₜ + wd·wₜ₋₁
         x₀ₜ = x₀ₜ₋₁
         r₂ₜ = max(r₂ₜ₋₁, sum[over params]((wₜ₋₁ − x₀ₜ₋₁)²))
@@ -3305,7 +3268,6 @@ class EFSignSGD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         pₜ = lr·(gₜ + wd·wₜ₋₁) + eₜ₋₁
         uₜ = mean(|pₜ|)·sign(pₜ)
         eₜ = pₜ − uₜ
@@ -3366,7 +3328,6 @@ class ExtraAdam(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         phase extrapolate:
         dₜ     = gₜ + wd·wₜ₋₁
         mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
@@ -3444,7 +3405,6 @@ class ExtraGradient(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         phase extrapolate:
         startₜ = wₜ₋₁
         wₜ     = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁)
@@ -3508,7 +3468,6 @@ class FAdam(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         b₂ₜ    = β₂·(1 − β₂^(t − 1))/(1 − β₂ᵗ)
         fₜ     = b₂ₜ·fₜ₋₁ + (1 − b₂ₜ)·gₜ²
         leastₜ = ε₂·rms(gₜ)
@@ -3581,7 +3540,6 @@ class FOCUS(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         averageₜ = β₂·averageₜ₋₁ + (1 − β₂)·wₜ₋₁
         centerₜ  = averageₜ/(1 − β₂ᵗ)
@@ -3647,7 +3605,7 @@ class FTML(SpecOptimizer):
 
     ::
 
-        Gₜ = clip(rescale_grad·gradₜ + wd·wₜ₋₁, ±clip_gradient)
+        Gₜ = gₜ + wd·wₜ₋₁
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·Gₜ²
              ⎧ dₜ₋₁                                   if lr = 0
         dₜ = ⎨
@@ -3719,7 +3677,6 @@ class Fromage(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         w_normₜ = max(‖wₜ₋₁‖, min_norm)
         g_normₜ = max(‖gₜ‖, min_norm)
                   ⎧ 1                 if w_normₜ = 0 or g_normₜ = 0
@@ -3782,7 +3739,6 @@ class Ftrl(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
                 ⎧ 0      if lr = 0
         rateₜ = ⎨
                 ⎩ 1/lr   otherwise
@@ -3856,7 +3812,6 @@ class GaLore(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         Pₜ = right_singular_vectors(gₜᵀ)@identity(rows, r)   if not tall and t = 1, 1 + k, ...
         Qₜ = right_singular_vectors(gₜ)@identity(cols, r)   if tall and t = 1, 1 + k, ...
         cₜ = scale·√(1 − β₂ᵗ)/(1 − β₁ᵗ)
@@ -3940,7 +3895,6 @@ class Grams(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         uₜ = 1/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
@@ -4005,7 +3959,6 @@ class Gravity(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         vₜ₋₁   ~ N(0, 1)   if t = 1
                  ⎧ α/lr   if lr > 0
         startₜ = ⎨
@@ -4077,7 +4030,6 @@ class GroupAdaGrad(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         hₜ = hₜ₋₁ + mean[per row](gₜ²)
         wₜ = wₜ₋₁ − lr/√(hₜ + ε)·gₜ
 
@@ -4136,7 +4088,6 @@ class IVON(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         zₜ       ~ N(0, 1)
                    ⎧ hₜ₋₁                                    if t = 1
         seenₜ    = ⎨
@@ -4208,7 +4159,6 @@ class Kate(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         bₜ = bₜ₋₁ + gₜ² + ε
         mₜ = mₜ₋₁ + η·gₜ² + gₜ²/bₜ
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr·√mₜ·gₜ/bₜ
@@ -4272,7 +4222,6 @@ class LAMB(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ     = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ     = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
                  ⎧ 1/(1 − β₁ᵗ)·mₜ   if bias_correction
@@ -4354,8 +4303,8 @@ class LANS(SpecOptimizer):
 
     ::
 
-        g_normₜ  = ‖rescale_grad·gradₜ‖
-        dₜ       = clip(({0 if g_normₜ = 0; rescale_grad/g_normₜ otherwise})·gradₜ, ±clip_gradient)
+        g_normₜ  = ‖gₜ‖
+        dₜ       = ({0 if g_normₜ = 0; 1/g_normₜ otherwise})·gₜ
         mₜ       = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         vₜ       = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
         rootₜ    = √(1/(1 − β₂ᵗ)·vₜ) + ε
@@ -4435,7 +4384,6 @@ class LARC(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         w_normₜ = ‖wₜ₋₁‖
         g_normₜ = ‖gₜ‖
         ratioₜ  = trust_coefficient·w_normₜ/(g_normₜ + wd·w_normₜ + ε)
@@ -4511,9 +4459,8 @@ class LARS(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         w_normₜ  = ‖wₜ₋₁‖   if not skip
-        g_normₜ  = |rescale_grad|·‖gradₜ‖   if not skip
+        g_normₜ  = ‖gₜ‖   if not skip
                    ⎧ ({lr if w_normₜ = 0 or g_normₜ = 0; lr·η·w_normₜ/(g_normₜ + wd·w_normₜ + ε) otherwise})   if not skip
         rateₜ    = ⎨
                    ⎩ lr                                                                                        otherwise
@@ -4596,9 +4543,9 @@ class LBSGD(SpecOptimizer):
         countₜ     = countₜ₋₁ + 1
         nₜ         = begin_epoch·updates_per_epoch + countₜ
         dueₜ       = ⌊nₜ/batch_scale⌋ = nₜ/batch_scale
-                     ⎧ cumₜ₋₁ + gradₜ   if gathers
+                     ⎧ cumₜ₋₁ + gₜ   if gathers
         totalₜ     = ⎨
-                     ⎩ gradₜ            otherwise
+                     ⎩ gₜ            otherwise
         cumₜ       = ({0 if dueₜ; totalₜ otherwise})   if gathers
         mean_gradₜ = 1/batch_scale·totalₜ
         pₜ         = min(nₜ/max(warmup_epochs·updates_per_epoch, 1), 1)   if warmup_strategy ≠ 'lars'
@@ -4610,7 +4557,7 @@ class LBSGD(SpecOptimizer):
                      ⎧ lr·multₜ   if dueₜ
         rateₜ      = ⎨
                      ⎩ 0          otherwise
-        dₜ         = clip(rescale_grad·mean_gradₜ, ±clip_gradient)
+        dₜ         = mean_gradₜ
         momₜ       = ({momentum if dueₜ; 1 otherwise})·momₜ₋₁ − rateₜ·(dₜ + wd·wₜ₋₁)   if heavy
                      ⎧ wₜ₋₁ + ({1 if dueₜ; 0 otherwise})·momₜ   if heavy
         wₜ         = ⎨
@@ -4687,7 +4634,6 @@ class LDoG(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         rₜ₋₁ = reps_rel·(1 + ‖wₜ₋₁‖)   if t = 1
         dₜ   = gₜ + wd·wₜ₋₁
         x₀ₜ  = x₀ₜ₋₁
@@ -4754,7 +4700,6 @@ class LaProp(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
         wₜ = (1 − lr·wd)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ
@@ -4818,7 +4763,6 @@ class Lion(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         cₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         mₜ = β₂·mₜ₋₁ + (1 − β₂)·gₜ
         wₜ = wₜ₋₁ − lr·(sign(cₜ) + wd·wₜ₋₁)
@@ -4880,7 +4824,6 @@ class MADGRAD(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ    = gₜ + wd·wₜ₋₁
         lambₜ = (lr + ε)·√t
         x₀ₜ   = x₀ₜ₋₁
@@ -4948,7 +4891,6 @@ class MARS(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
                   ⎧ 0                if t = 1
         diffₜ   = ⎨
                   ⎩ gₜ − g_prevₜ₋₁   otherwise
@@ -5109,32 +5051,31 @@ class MuonAdamW(SpecOptimizer):
 
     ::
 
-        gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
-        muon_mₜ    = muon_momentum·muon_mₜ₋₁ + (1 − muon_momentum)·gₜ   if muon
-                     ⎧ (1 − muon_momentum)·gₜ + muon_momentum·muon_mₜ   if muon and muon_nesterov
-        muon_dₜ    = ⎨
-                     ⎩ muon_mₜ                                          if muon
-                     ⎧ muon_dₜᵀ   if muon and muon_tall
-        muon_Xₜ    = ⎨
-                     ⎩ muon_dₜ    if muon
-        muon_Yₜ    = muon_Xₜ/max(‖muon_Xₜ‖, muon_epsilon)   if muon
+        m_muonₜ    = muon_momentum·m_muonₜ₋₁ + (1 − muon_momentum)·gₜ   if muon
+                     ⎧ (1 − muon_momentum)·gₜ + muon_momentum·m_muonₜ   if muon and muon_nesterov
+        dₜ         = ⎨
+                     ⎩ m_muonₜ                                          if muon
+                     ⎧ dₜᵀ   if muon and muon_tall
+        Xₜ         = ⎨
+                     ⎩ dₜ    if muon
+        Yₜ         = Xₜ/max(‖Xₜ‖, ε_muon)   if muon
         repeat muon_ns_steps times:
-          muon_Aₜ  = muon_Yₜ@muon_Yₜᵀ   if muon
-          muon_Yₜ  ← muon_a·muon_Yₜ + (muon_b·muon_Aₜ + muon_c·muon_Aₜ@muon_Aₜ)@muon_Yₜ   if muon
+          Aₜ       = Yₜ@Yₜᵀ   if muon
+          Yₜ       ← a·Yₜ + (b·Aₜ + c·Aₜ@Aₜ)@Yₜ   if muon
         end
-                     ⎧ muon_Yₜᵀ   if muon and muon_tall
-        muon_Oₜ    = ⎨
-                     ⎩ muon_Yₜ    if muon
+                     ⎧ Yₜᵀ   if muon and muon_tall
+        Oₜ         = ⎨
+                     ⎩ Yₜ    if muon
                      ⎧ √(max(1, rows/cols))     if muon and muon_adjust_lr = 'original'
-        muon_sₜ    = ⎨ 0.2·√(max(rows, cols))   if muon and muon_adjust_lr = 'match_rms_adamw'
+        sₜ         = ⎨ 0.2·√(max(rows, cols))   if muon and muon_adjust_lr = 'match_rms_adamw'
                      ⎩ 1                        if muon
-        wₜ         = (1 − lr·wd)·wₜ₋₁ − lr·muon_sₜ·muon_Oₜ   if muon
-                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not muon and adam_correct_bias
+        wₜ         = (1 − lr·wd)·wₜ₋₁ − lr·sₜ·Oₜ   if muon
+                     ⎧ adam_lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)   if not muon and adam_correct_bias
         adam_rateₜ = ⎨
-                     ⎩ adam_lr                                        if not muon
-        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not muon
-        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not muon
-        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not muon
+                     ⎩ adam_lr                        if not muon
+        m_adamₜ    = β₁·m_adamₜ₋₁ + (1 − β₁)·gₜ   if not muon
+        vₜ         = β₂·vₜ₋₁ + (1 − β₂)·gₜ²   if not muon
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·m_adamₜ/(√vₜ + ε_adam)   if not muon
         where muon: (rank = 2 or rank > 2 and filters) and not plain
         where muon_tall: rows > cols
 
@@ -5225,7 +5166,6 @@ class MuonBatched(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
                ⎧ (1 − momentum)·gₜ + momentum·mₜ   if nesterov
         dₜ   = ⎨
@@ -5320,7 +5260,6 @@ class MuonClip(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = momentum·mₜ₋₁ + gₜ
                ⎧ mₜᵀ   if tall
         Xₜ   = ⎨
@@ -5414,7 +5353,6 @@ class NAG(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
                ⎧ wₜ₋₁ + momentum²·momₜ₋₁ − (1 + momentum)·lr·(gₜ + wd·wₜ₋₁)   if heavy
         wₜ   = ⎨
                ⎩ (1 − lr·wd)·wₜ₋₁ − lr·gₜ                                     otherwise
@@ -5554,7 +5492,6 @@ class NAdamW(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         m̄ₜ = β₁/(1 − β₁^(t + 1))·mₜ + (1 − β₁)/(1 − β₁ᵗ)·gₜ
@@ -5619,7 +5556,6 @@ class NSGD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β·mₜ₋₁ + (1 − β)·(gₜ + wd·wₜ₋₁)
         nₜ = ‖mₜ‖[over params]
         wₜ = wₜ₋₁ − lr·({0 if nₜ = 0; 1/nₜ otherwise})·mₜ
@@ -5681,7 +5617,6 @@ class NoisySGD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         zₜ ~ N(0, 1)
         wₜ = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁ + √(η/t^γ)·zₜ)
 
@@ -5744,7 +5679,6 @@ class NorMuon(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = β₁·mₜ₋₁ + (1 − β₁)·gₜ
                ⎧ mₜᵀ   if tall
         Xₜ   = ⎨
@@ -5833,7 +5767,6 @@ class NovoGrad(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         nₜ = sum(gₜ²)
              ⎧ nₜ                      if t = 1
         vₜ = ⎨
@@ -5905,7 +5838,6 @@ class OptimisticAdam(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         mₜ      = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         vₜ      = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
@@ -5972,7 +5904,6 @@ class OptimisticSGD(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         wₜ      = wₜ₋₁ − lr·((α + β)·dₜ − β·({dₜ if t = 1; g_prevₜ₋₁ otherwise}))
         g_prevₜ = dₜ
@@ -6036,7 +5967,6 @@ class PAdam(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ     = gₜ + wd·wₜ₋₁
         mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
@@ -6109,7 +6039,6 @@ class PID(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         eₜ      = gₜ + wd·wₜ₋₁
         iₜ      = momentum·iₜ₋₁ + eₜ
                   ⎧ 0                                                 if t = 1
@@ -6179,7 +6108,6 @@ class PNM(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         xₜ = β₁²·nₜ₋₁ + (1 − β₁²)·gₜ
         mₜ = xₜ
         nₜ = mₜ₋₁
@@ -6244,7 +6172,6 @@ class PSGDDiagonal(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         Rₜ₋₁ = identity(cols)   if t = 1
         mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
         Mₜ   = mₜ/(1 − momentumᵗ)
@@ -6261,10 +6188,10 @@ class PSGDDiagonal(SpecOptimizer):
                ⎧ ({√(max(|Rₜ₋₁|)/max(qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})   if right
         sₜ   = ⎨
                ⎩ ({√(max(rₜ₋₁)/max(qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})     if not vector
-        pₜ   = pₜ₋₁ − precond_lr·pₜ₋₁·((pₜ₋₁·Dₜ)² − (Vₜ/pₜ₋₁)²)/max((pₜ₋₁·Dₜ)² + (Vₜ/pₜ₋₁)²)   if vector and t = k, k + k, ...
-        qₜ   = sₜ·(qₜ₋₁ − precond_lr·qₜ₋₁·(sum[per row](Aₜ²) − sum[per row](Bₜ²))/max(sum[per row](Aₜ²) + sum[per row](Bₜ²)))   if not vector and t = k, k + k, ...
-        Rₜ   = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if right and t = k, k + k, ...
-        rₜ   = (rₜ₋₁ − precond_lr·rₜ₋₁·(sum[per col](Aₜ²) − sum[per col](Bₜ²))/max(sum[per col](Aₜ²) + sum[per col](Bₜ²)))/sₜ   if not (vector or right) and t = k, k + k, ...
+        pₜ   = pₜ₋₁ − precond_lr·pₜ₋₁·((pₜ₋₁·Dₜ)² − (Vₜ/pₜ₋₁)²)/max((pₜ₋₁·Dₜ)² + (Vₜ/pₜ₋₁)²)   if vector and t = k, 2·k, ...
+        qₜ   = sₜ·(qₜ₋₁ − precond_lr·qₜ₋₁·(sum[per row](Aₜ²) − sum[per row](Bₜ²))/max(sum[per row](Aₜ²) + sum[per row](Bₜ²)))   if not vector and t = k, 2·k, ...
+        Rₜ   = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if right and t = k, 2·k, ...
+        rₜ   = (rₜ₋₁ − precond_lr·rₜ₋₁·(sum[per col](Aₜ²) − sum[per col](Bₜ²))/max(sum[per col](Aₜ²) + sum[per col](Bₜ²)))/sₜ   if not (vector or right) and t = k, 2·k, ...
                ⎧ pₜ²·Mₜ          if vector
         Uₜ   = ⎨ qₜ²·Mₜ@Rₜᵀ@Rₜ   if right
                ⎩ qₜ²·Mₜ·rₜ²      otherwise
@@ -6339,7 +6266,6 @@ class PSGDKron(SpecOptimizer):
 
     ::
 
-        gₜ            = clip(rescale_grad·gradₜ, ±clip_gradient)
         Qₜ₋₁          = identity(rows)   if t = 1
         Rₜ₋₁          = identity(cols)   if t = 1
         diagonal_Rₜ₋₁ = identity(cols)   if t = 1
@@ -6359,9 +6285,9 @@ class PSGDKron(SpecOptimizer):
                         ⎧ ({√(max(|Rₜ₋₁|)/max(|Qₜ₋₁|)) if mod(t, 100·k) = 0; 1 otherwise})   if triangular and right
         sₜ            = ⎨
                         ⎩ ({√(max(rₜ₋₁)/max(|Qₜ₋₁|)) if mod(t, 100·k) = 0; 1 otherwise})     if triangular
-        Qₜ            = sₜ·(Qₜ₋₁ − precond_lr/(nₜ·‖Sₜ@(Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise})))‖/‖Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜ@Aₜᵀ − Bₜ@Bₜᵀ)@Qₜ₋₁)   if triangular and t = k, k + k, ...
-        Rₜ            = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if triangular and right and t = k, k + k, ...
-        rₜ            = rₜ₋₁/sₜ·(1 − precond_lr·sum[per col](Aₜ² − Bₜ²)/max(sum[per col](Aₜ² + Bₜ²)))   if triangular and not right and t = k, k + k, ...
+        Qₜ            = sₜ·(Qₜ₋₁ − precond_lr/(nₜ·‖Sₜ@(Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise})))‖/‖Sₜ@(Sₜ@({1 if ‖Sₜ‖[per col] = max(‖Sₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜ@Aₜᵀ − Bₜ@Bₜᵀ)@Qₜ₋₁)   if triangular and t = k, 2·k, ...
+        Rₜ            = (Rₜ₋₁ − precond_lr/(nₜ·‖Zₜ@(Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise})))‖/‖Zₜ@(Zₜ@({1 if ‖Zₜ‖[per col] = max(‖Zₜ‖[per col]); 0 otherwise}))‖)·triu(Aₜᵀ@Aₜ − Bₜᵀ@Bₜ)@Rₜ₋₁)/sₜ   if triangular and right and t = k, 2·k, ...
+        rₜ            = rₜ₋₁/sₜ·(1 − precond_lr·sum[per col](Aₜ² − Bₜ²)/max(sum[per col](Aₜ² + Bₜ²)))   if triangular and not right and t = k, 2·k, ...
                         ⎧ Qₜᵀ@(Qₜ@Mₜ@Rₜᵀ)@Rₜ   if triangular and right
         Uₜ            = ⎨
                         ⎩ Qₜᵀ@(Qₜ@Mₜ)·rₜ²      if triangular
@@ -6381,10 +6307,10 @@ class PSGDKron(SpecOptimizer):
                         ⎧ ({√(max(|diagonal_Rₜ₋₁|)/max(diagonal_qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})   if not triangular and diagonal_right
         diagonal_sₜ   = ⎨
                         ⎩ ({√(max(diagonal_rₜ₋₁)/max(diagonal_qₜ₋₁)) if mod(t, 100·k) = 0; 1 otherwise})     if not triangular and not diagonal_vector
-        diagonal_pₜ   = diagonal_pₜ₋₁ − precond_lr·diagonal_pₜ₋₁·((diagonal_pₜ₋₁·diagonal_Dₜ)² − (diagonal_Vₜ/diagonal_pₜ₋₁)²)/max((diagonal_pₜ₋₁·diagonal_Dₜ)² + (diagonal_Vₜ/diagonal_pₜ₋₁)²)   if not triangular and diagonal_vector and t = k, k + k, ...
-        diagonal_qₜ   = diagonal_sₜ·(diagonal_qₜ₋₁ − precond_lr·diagonal_qₜ₋₁·(sum[per row](diagonal_Aₜ²) − sum[per row](diagonal_Bₜ²))/max(sum[per row](diagonal_Aₜ²) + sum[per row](diagonal_Bₜ²)))   if not triangular and not diagonal_vector and t = k, k + k, ...
-        diagonal_Rₜ   = (diagonal_Rₜ₋₁ − precond_lr/(diagonal_nₜ·‖diagonal_Zₜ@(diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise})))‖/‖diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise}))‖)·triu(diagonal_Aₜᵀ@diagonal_Aₜ − diagonal_Bₜᵀ@diagonal_Bₜ)@diagonal_Rₜ₋₁)/diagonal_sₜ   if not triangular and diagonal_right and t = k, k + k, ...
-        diagonal_rₜ   = (diagonal_rₜ₋₁ − precond_lr·diagonal_rₜ₋₁·(sum[per col](diagonal_Aₜ²) − sum[per col](diagonal_Bₜ²))/max(sum[per col](diagonal_Aₜ²) + sum[per col](diagonal_Bₜ²)))/diagonal_sₜ   if not triangular and not (diagonal_vector or diagonal_right) and t = k, k + k, ...
+        diagonal_pₜ   = diagonal_pₜ₋₁ − precond_lr·diagonal_pₜ₋₁·((diagonal_pₜ₋₁·diagonal_Dₜ)² − (diagonal_Vₜ/diagonal_pₜ₋₁)²)/max((diagonal_pₜ₋₁·diagonal_Dₜ)² + (diagonal_Vₜ/diagonal_pₜ₋₁)²)   if not triangular and diagonal_vector and t = k, 2·k, ...
+        diagonal_qₜ   = diagonal_sₜ·(diagonal_qₜ₋₁ − precond_lr·diagonal_qₜ₋₁·(sum[per row](diagonal_Aₜ²) − sum[per row](diagonal_Bₜ²))/max(sum[per row](diagonal_Aₜ²) + sum[per row](diagonal_Bₜ²)))   if not triangular and not diagonal_vector and t = k, 2·k, ...
+        diagonal_Rₜ   = (diagonal_Rₜ₋₁ − precond_lr/(diagonal_nₜ·‖diagonal_Zₜ@(diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise})))‖/‖diagonal_Zₜ@(diagonal_Zₜ@({1 if ‖diagonal_Zₜ‖[per col] = max(‖diagonal_Zₜ‖[per col]); 0 otherwise}))‖)·triu(diagonal_Aₜᵀ@diagonal_Aₜ − diagonal_Bₜᵀ@diagonal_Bₜ)@diagonal_Rₜ₋₁)/diagonal_sₜ   if not triangular and diagonal_right and t = k, 2·k, ...
+        diagonal_rₜ   = (diagonal_rₜ₋₁ − precond_lr·diagonal_rₜ₋₁·(sum[per col](diagonal_Aₜ²) − sum[per col](diagonal_Bₜ²))/max(sum[per col](diagonal_Aₜ²) + sum[per col](diagonal_Bₜ²)))/diagonal_sₜ   if not triangular and not (diagonal_vector or diagonal_right) and t = k, 2·k, ...
                         ⎧ diagonal_pₜ²·diagonal_Mₜ                            if not triangular and diagonal_vector
         diagonal_Uₜ   = ⎨ diagonal_qₜ²·diagonal_Mₜ@diagonal_Rₜᵀ@diagonal_Rₜ   if not triangular and diagonal_right
                         ⎩ diagonal_qₜ²·diagonal_Mₜ·diagonal_rₜ²               if not triangular
@@ -6461,7 +6387,6 @@ class PSGLD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         zₜ ~ N(0, 1)
         dₜ = gₜ + wd·wₜ₋₁
         vₜ = α·vₜ₋₁ + (1 − α)·dₜ²
@@ -6527,7 +6452,6 @@ class PolarMuon(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = momentum·mₜ₋₁ + (1 − momentum)·gₜ
                ⎧ (1 − momentum)·gₜ + momentum·mₜ   if nesterov
         dₜ   = ⎨
@@ -6536,13 +6460,13 @@ class PolarMuon(SpecOptimizer):
         Xₜ   = ⎨
                ⎩ dₜ    otherwise
         Yₜ   = Xₜ/(1.01·‖Xₜ‖ + 1e-7)
-        repeat ns_steps times, iₜ = 0, 1, ...:
-               ⎧ 1.01   if iₜ < 7
+        repeat ns_steps times, i = 0, 1, ...:
+               ⎧ 1.01   if i < 7
           rₜ = ⎨
                ⎩ 1      otherwise
-          aₜ = ({8.28721201814563 if iₜ < 1; 4.107059111542203 if iₜ < 2; 3.9486908534822946 if iₜ < 3; 3.3184196573706015 if iₜ < 4; 2.300652019954817 if iₜ < 5; 1.891301407787398 if iₜ < 6; 1.8750014808534479 if iₜ < 7; 1.875 otherwise})/rₜ
-          bₜ = ({−23.595886519098837 if iₜ < 1; −2.9478499167379106 if iₜ < 2; −2.908902115962949 if iₜ < 3; −2.488488024314874 if iₜ < 4; −1.6689039845747493 if iₜ < 5; −1.2679958271945868 if iₜ < 6; −1.2500016453999487 if iₜ < 7; −1.25 otherwise})/rₜ³
-          cₜ = ({17.300387312530933 if iₜ < 1; 0.5448431082926601 if iₜ < 2; 0.5518191394370137 if iₜ < 3; 0.51004894012372 if iₜ < 4; 0.4188073119525673 if iₜ < 5; 0.37680408948524835 if iₜ < 6; 0.3750001645474248 if iₜ < 7; 0.375 otherwise})/rₜ⁵
+          aₜ = ({8.28721201814563 if i < 1; 4.107059111542203 if i < 2; 3.9486908534822946 if i < 3; 3.3184196573706015 if i < 4; 2.300652019954817 if i < 5; 1.891301407787398 if i < 6; 1.8750014808534479 if i < 7; 1.875 otherwise})/rₜ
+          bₜ = ({−23.595886519098837 if i < 1; −2.9478499167379106 if i < 2; −2.908902115962949 if i < 3; −2.488488024314874 if i < 4; −1.6689039845747493 if i < 5; −1.2679958271945868 if i < 6; −1.2500016453999487 if i < 7; −1.25 otherwise})/rₜ³
+          cₜ = ({17.300387312530933 if i < 1; 0.5448431082926601 if i < 2; 0.5518191394370137 if i < 3; 0.51004894012372 if i < 4; 0.4188073119525673 if i < 5; 0.37680408948524835 if i < 6; 0.3750001645474248 if i < 7; 0.375 otherwise})/rₜ⁵
           Aₜ = Yₜ@Yₜᵀ
           Yₜ ← aₜ·Yₜ + (bₜ·Aₜ + cₜ·Aₜ@Aₜ)@Yₜ
         end
@@ -6617,7 +6541,6 @@ class PowerSign(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ     = gₜ + wd·wₜ₋₁
         mₜ     = β·mₜ₋₁ + (1 − β)·dₜ
         agreeₜ = sign(dₜ)·sign(mₜ)
@@ -6682,7 +6605,6 @@ class Prodigy(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         β₃ₜ    = √β₂
                  ⎧ dₜ₋₁·lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)   if use_bias_correction
         rateₜ  = ⎨
@@ -6767,7 +6689,6 @@ class QHAdam(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
              ⎧ gₜ             if decouple_weight_decay
         dₜ = ⎨
              ⎩ gₜ + wd·wₜ₋₁   otherwise
@@ -6844,7 +6765,6 @@ class QHM(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ = gₜ + wd·wₜ₋₁
         mₜ = β·mₜ₋₁ + (1 − β)·dₜ
         wₜ = wₜ₋₁ − lr·((1 − ν)·dₜ + ν·mₜ)
@@ -7178,7 +7098,6 @@ class SGDHD(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         rateₜ   = rateₜ₋₁ + hypergrad_lr·sum[over params](dₜ·g_prevₜ₋₁)
         g_prevₜ = dₜ
@@ -7241,7 +7160,6 @@ class SGDP(SpecOptimizer):
 
     ::
 
-        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
         momₜ      = momentum·momₜ₋₁ + gₜ
                     ⎧ gₜ + momentum·momₜ   if nesterov
         uₜ        = ⎨
@@ -7324,7 +7242,6 @@ class SGDW(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         momₜ = momentum·momₜ₋₁ + gₜ
                ⎧ (1 − lr·wd)·wₜ₋₁ − lr·(gₜ + momentum·momₜ)   if nesterov
         wₜ   = ⎨
@@ -7389,7 +7306,6 @@ class SGHMC(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         zₜ ~ N(0, 1)
         vₜ = (1 − α)·vₜ₋₁ − lr·(gₜ + wd·wₜ₋₁) + √(2·α·lr)·zₜ
         wₜ = wₜ₋₁ + vₜ
@@ -7451,7 +7367,6 @@ class SGLD(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         zₜ ~ N(0, 1)
         wₜ = wₜ₋₁ − lr/2·(gₜ + wd·wₜ₋₁) + √lr·zₜ
 
@@ -7510,7 +7425,6 @@ class SM3(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ     = gₜ + wd·wₜ₋₁
                  ⎧ min(A₁ₜ₋₁, A₂ₜ₋₁, A₃ₜ₋₁)   if four
         otherₜ = ⎨ min(A₁ₜ₋₁, A₂ₜ₋₁)          if three
@@ -7597,7 +7511,6 @@ class SMORMS3(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         rₜ      = 1/(memoryₜ₋₁ + 1)
         mₜ      = (1 − rₜ)·mₜ₋₁ + rₜ·dₜ
@@ -7663,7 +7576,6 @@ class SOAP(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         Uₜ₋₁ = eigenvectors(gₜ@gₜᵀ)   if t = 1
         Vₜ₋₁ = eigenvectors(gₜᵀ@gₜ)   if t = 1
         mₜ   = β₁·mₜ₋₁ + (1 − β₁)·gₜ
@@ -7673,10 +7585,10 @@ class SOAP(SpecOptimizer):
                ⎩ 1                      otherwise
         nₜ   = Uₜ₋₁ᵀ@mₜ@Vₜ₋₁/(√vₜ + ε)
         wₜ   = wₜ₋₁ − lr·(cₜ·Uₜ₋₁@nₜ@Vₜ₋₁ᵀ + wd·wₜ₋₁)
-        Lₜ   = shampoo_beta·Lₜ₋₁ + (1 − shampoo_beta)·gₜ@gₜᵀ
-        Rₜ   = shampoo_beta·Rₜ₋₁ + (1 − shampoo_beta)·gₜᵀ@gₜ
-        Uₜ   = orthonormal(Lₜ@Uₜ₋₁)   if t = k, k + k, ...
-        Vₜ   = orthonormal(Rₜ@Vₜ₋₁)   if t = k, k + k, ...
+        Lₜ   = β_shampoo·Lₜ₋₁ + (1 − β_shampoo)·gₜ@gₜᵀ
+        Rₜ   = β_shampoo·Rₜ₋₁ + (1 − β_shampoo)·gₜᵀ@gₜ
+        Uₜ   = orthonormal(Lₜ@Uₜ₋₁)   if t = k, 2·k, ...
+        Vₜ   = orthonormal(Rₜ@Vₜ₋₁)   if t = k, 2·k, ...
 
     Args:
         params: parameters, named parameters, dicts of groups, or a network
@@ -7747,26 +7659,25 @@ class SOAPAdamW(SpecOptimizer):
 
     ::
 
-        gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
-        soap_Uₜ₋₁  = eigenvectors(gₜ@gₜᵀ)   if t = 1
-        soap_Vₜ₋₁  = eigenvectors(gₜᵀ@gₜ)   if t = 1
-        soap_mₜ    = soap_beta1·soap_mₜ₋₁ + (1 − soap_beta1)·gₜ   if soap
-        soap_vₜ    = soap_beta2·soap_vₜ₋₁ + (1 − soap_beta2)·(soap_Uₜ₋₁ᵀ@gₜ@soap_Vₜ₋₁)²   if soap
-                     ⎧ √(1 − soap_beta2ᵗ)/(1 − soap_beta1ᵗ)   if soap and soap_correct
-        soap_cₜ    = ⎨
-                     ⎩ 1                                      if soap
-        soap_nₜ    = soap_Uₜ₋₁ᵀ@soap_mₜ@soap_Vₜ₋₁/(√soap_vₜ + soap_epsilon)   if soap
-        wₜ         = wₜ₋₁ − lr·(soap_cₜ·soap_Uₜ₋₁@soap_nₜ@soap_Vₜ₋₁ᵀ + wd·wₜ₋₁)   if soap
-        soap_Lₜ    = soap_shampoo_beta·soap_Lₜ₋₁ + (1 − soap_shampoo_beta)·gₜ@gₜᵀ   if soap
-        soap_Rₜ    = soap_shampoo_beta·soap_Rₜ₋₁ + (1 − soap_shampoo_beta)·gₜᵀ@gₜ   if soap
-        soap_Uₜ    = orthonormal(soap_Lₜ@soap_Uₜ₋₁)   if soap and t = soap_k, soap_k + soap_k, ...
-        soap_Vₜ    = orthonormal(soap_Rₜ@soap_Vₜ₋₁)   if soap and t = soap_k, soap_k + soap_k, ...
-                     ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not soap and adam_correct_bias
+        Uₜ₋₁       = eigenvectors(gₜ@gₜᵀ)   if t = 1
+        Vₜ₋₁       = eigenvectors(gₜᵀ@gₜ)   if t = 1
+        m_soapₜ    = β₁_soap·m_soapₜ₋₁ + (1 − β₁_soap)·gₜ   if soap
+        v_soapₜ    = β₂_soap·v_soapₜ₋₁ + (1 − β₂_soap)·(Uₜ₋₁ᵀ@gₜ@Vₜ₋₁)²   if soap
+                     ⎧ √(1 − β₂_soapᵗ)/(1 − β₁_soapᵗ)   if soap and soap_correct
+        cₜ         = ⎨
+                     ⎩ 1                                if soap
+        nₜ         = Uₜ₋₁ᵀ@m_soapₜ@Vₜ₋₁/(√v_soapₜ + ε_soap)   if soap
+        wₜ         = wₜ₋₁ − lr·(cₜ·Uₜ₋₁@nₜ@Vₜ₋₁ᵀ + wd·wₜ₋₁)   if soap
+        Lₜ         = β_shampoo·Lₜ₋₁ + (1 − β_shampoo)·gₜ@gₜᵀ   if soap
+        Rₜ         = β_shampoo·Rₜ₋₁ + (1 − β_shampoo)·gₜᵀ@gₜ   if soap
+        Uₜ         = orthonormal(Lₜ@Uₜ₋₁)   if soap and t = soap_k, 2·soap_k, ...
+        Vₜ         = orthonormal(Rₜ@Vₜ₋₁)   if soap and t = soap_k, 2·soap_k, ...
+                     ⎧ adam_lr·√(1 − β₂_adamᵗ)/(1 − β₁_adamᵗ)   if not soap and adam_correct_bias
         adam_rateₜ = ⎨
-                     ⎩ adam_lr                                        if not soap
-        adam_mₜ    = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not soap
-        adam_vₜ    = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not soap
-        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not soap
+                     ⎩ adam_lr                                  if not soap
+        m_adamₜ    = β₁_adam·m_adamₜ₋₁ + (1 − β₁_adam)·gₜ   if not soap
+        v_adamₜ    = β₂_adam·v_adamₜ₋₁ + (1 − β₂_adam)·gₜ²   if not soap
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·m_adamₜ/(√v_adamₜ + ε_adam)   if not soap
         where soap: (rank = 2 or rank > 2 and filters) and not plain
 
     Args:
@@ -7852,7 +7763,6 @@ class SPAM(SpecOptimizer):
 
     ::
 
-        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
         sₜ    = mod(t − 1, interval) + 1
         riseₜ = 0.5·(1 − cos(π·min(sₜ/warmup, 1)))
         mostₜ = threshold·vₜ₋₁
@@ -7929,7 +7839,6 @@ class SPlus(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         Uₜ₋₁     = identity(rows)   if t = 1
         Vₜ₋₁     = identity(cols)   if t = 1
         mₜ       = β₁·mₜ₋₁ + (1 − β₁)·gₜ
@@ -8008,7 +7917,6 @@ class SWAN(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         nₜ = (gₜ − mean[per row](gₜ))/(√(mean[per row]((gₜ − mean[per row](gₜ))²)) + ε)
              ⎧ inverse_root(nₜ@nₜᵀ, 2)@nₜ   if wide
         uₜ = ⎨
@@ -8077,7 +7985,6 @@ class SWATS(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ       = gₜ + wd·wₜ₋₁
                    ⎧ β₁·mₜ₋₁ + (1 − β₁)·dₜ   if foundₜ₋₁ = 0
         xₜ       = ⎨
@@ -8164,7 +8071,6 @@ class ScheduleFreeAdamW(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         lrₜ      = lr·min(t/max(warmup_steps, 1), 1)
         lr_maxₜ  = max(lr_maxₜ₋₁, lrₜ)
         weightₜ  = t^r·lr_maxₜ^weight_lr_power
@@ -8243,7 +8149,6 @@ class ScheduleFreeRAdam(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         ρ_infₜ   = 2/(1 − β₂) − 1
         ρₜ       = ρ_infₜ − 2·t·β₂ᵗ/(1 − β₂ᵗ)
         rectₜ    = √((ρₜ − 4)·(ρₜ − 2)·ρ_infₜ/((ρ_infₜ − 4)·(ρ_infₜ − 2)·ρₜ))
@@ -8327,7 +8232,6 @@ class ScheduleFreeSGD(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         lrₜ      = lr·min(t/max(warmup_steps, 1), 1)
         lr_maxₜ  = max(lr_maxₜ₋₁, lrₜ)
         weightₜ  = t^r·lr_maxₜ^weight_lr_power
@@ -8403,7 +8307,6 @@ class Scion(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ   = (1 − α)·mₜ₋₁ + α·gₜ
                ⎧ mₜᵀ   if tall
         Xₜ   = ⎨
@@ -8494,7 +8397,6 @@ class Shampoo(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         Lₜ₋₁ = ε·identity(rows)   if t = 1
         Rₜ₋₁ = ε·identity(cols)   if t = 1
         Pₜ₋₁ = identity(rows)   if t = 1
@@ -8583,34 +8485,33 @@ class ShampooAdamW(SpecOptimizer):
 
     ::
 
-        gₜ           = clip(rescale_grad·gradₜ, ±clip_gradient)
-        shampoo_Lₜ₋₁ = shampoo_epsilon·identity(rows)   if t = 1
-        shampoo_Rₜ₋₁ = shampoo_epsilon·identity(cols)   if t = 1
-        shampoo_Pₜ₋₁ = identity(rows)   if t = 1
-        shampoo_Qₜ₋₁ = identity(cols)   if t = 1
-                       ⎧ shampoo_beta·shampoo_Lₜ₋₁ + (1 − shampoo_beta)·gₜ@gₜᵀ   if shampoo and shampoo_mean
-        shampoo_Lₜ   = ⎨
-                       ⎩ shampoo_Lₜ₋₁ + gₜ@gₜᵀ                                   if shampoo
-                       ⎧ shampoo_beta·shampoo_Rₜ₋₁ + (1 − shampoo_beta)·gₜᵀ@gₜ   if shampoo and shampoo_mean
-        shampoo_Rₜ   = ⎨
-                       ⎩ shampoo_Rₜ₋₁ + gₜᵀ@gₜ                                   if shampoo
-        shampoo_Pₜ   = inverse_root(shampoo_Lₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
-        shampoo_Qₜ   = inverse_root(shampoo_Rₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
-        shampoo_dₜ   = shampoo_Pₜ@gₜ@shampoo_Qₜ   if shampoo
-        shampoo_mₜ   = shampoo_momentum·shampoo_mₜ₋₁ + shampoo_dₜ   if shampoo and shampoo_heavy
-                       ⎧ shampoo_mₜ   if shampoo and shampoo_heavy
-        shampoo_uₜ   = ⎨
-                       ⎩ shampoo_dₜ   if shampoo
-        wₜ           = wₜ₋₁ − lr·(shampoo_uₜ + wd·wₜ₋₁)   if shampoo
-                       ⎧ adam_lr·√(1 − adam_beta2ᵗ)/(1 − adam_beta1ᵗ)   if not shampoo and adam_correct_bias
-        adam_rateₜ   = ⎨
-                       ⎩ adam_lr                                        if not shampoo
-        adam_mₜ      = adam_beta1·adam_mₜ₋₁ + (1 − adam_beta1)·gₜ   if not shampoo
-        adam_vₜ      = adam_beta2·adam_vₜ₋₁ + (1 − adam_beta2)·gₜ²   if not shampoo
-        wₜ           = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·adam_mₜ/(√adam_vₜ + adam_epsilon)   if not shampoo
+        Lₜ₋₁       = ε_shampoo·identity(rows)   if t = 1
+        Rₜ₋₁       = ε_shampoo·identity(cols)   if t = 1
+        Pₜ₋₁       = identity(rows)   if t = 1
+        Qₜ₋₁       = identity(cols)   if t = 1
+                     ⎧ β·Lₜ₋₁ + (1 − β)·gₜ@gₜᵀ   if shampoo and shampoo_mean
+        Lₜ         = ⎨
+                     ⎩ Lₜ₋₁ + gₜ@gₜᵀ             if shampoo
+                     ⎧ β·Rₜ₋₁ + (1 − β)·gₜᵀ@gₜ   if shampoo and shampoo_mean
+        Rₜ         = ⎨
+                     ⎩ Rₜ₋₁ + gₜᵀ@gₜ             if shampoo
+        Pₜ         = inverse_root(Lₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
+        Qₜ         = inverse_root(Rₜ, 4)   if shampoo and t = 1, 1 + shampoo_every_k, ...
+        dₜ         = Pₜ@gₜ@Qₜ   if shampoo
+        m_shampooₜ = shampoo_momentum·m_shampooₜ₋₁ + dₜ   if shampoo and shampoo_heavy
+                     ⎧ m_shampooₜ   if shampoo and shampoo_heavy
+        uₜ         = ⎨
+                     ⎩ dₜ           if shampoo
+        wₜ         = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)   if shampoo
+                     ⎧ adam_lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)   if not shampoo and adam_correct_bias
+        adam_rateₜ = ⎨
+                     ⎩ adam_lr                        if not shampoo
+        m_adamₜ    = β₁·m_adamₜ₋₁ + (1 − β₁)·gₜ   if not shampoo
+        vₜ         = β₂·vₜ₋₁ + (1 − β₂)·gₜ²   if not shampoo
+        wₜ         = (1 − adam_lr·wd)·wₜ₋₁ − adam_rateₜ·m_adamₜ/(√vₜ + ε_adam)   if not shampoo
         where shampoo: (rank = 2 or rank > 2 and filters) and not plain
         where shampoo_heavy: shampoo_momentum > 0
-        where shampoo_mean: shampoo_beta < 1
+        where shampoo_mean: β < 1
 
     Args:
         params: parameters, named parameters, dicts of groups, or a network
@@ -8691,11 +8592,10 @@ class Signum(SpecOptimizer):
 
     ::
 
-        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
         momₜ = momentum·momₜ₋₁ − (1 − momentum)·(gₜ + wd·wₜ₋₁)   if heavy
                ⎧ (1 − lr·wd_lh)·wₜ₋₁ + lr·sign(momₜ)   if heavy
         wₜ   = ⎨
-               ⎩ (1 − lr·wd)·wₜ₋₁ − lr·sign(gradₜ)     otherwise
+               ⎩ (1 − lr·wd)·wₜ₋₁ − lr·sign(gₜ)        otherwise
         where heavy: momentum > 0
 
     Args:
@@ -8757,7 +8657,6 @@ class SimplifiedAdEMAMix(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β₁·mₜ₋₁ + gₜ
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
         uₜ = (mₜ + α·gₜ)/(1/√(1 − β₂ᵗ)·√vₜ + ε)
@@ -8824,7 +8723,6 @@ class SinkGD(SpecOptimizer):
 
     ::
 
-        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
         n₁ₜ = ‖gₜ‖[per row]   if matrix
         r₁ₜ = ({0 if n₁ₜ = 0; √cols/n₁ₜ otherwise})   if matrix
         m₁ₜ = ‖r₁ₜ·gₜ‖[per col]   if matrix
@@ -8907,7 +8805,6 @@ class Sophia(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         freshₜ = (t − 1)/k = ⌊(t − 1)/k⌋
         mₜ     = β₁·mₜ₋₁ + (1 − β₁)·gₜ
                  ⎧ β₂·hₜ₋₁ + (1 − β₂)·ĥₜ   if freshₜ
@@ -9039,7 +8936,6 @@ class StableAdamW(SpecOptimizer):
 
     ::
 
-        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
         b₁ₜ    = β₁·(1 − β₁^(t − 1))/(1 − β₁ᵗ)
         b₂ₜ    = β₂·(1 − β₂^(t − 1))/(1 − β₂ᵗ)
         mₜ     = b₁ₜ·mₜ₋₁ + (1 − b₁ₜ)·gₜ
@@ -9107,7 +9003,6 @@ class StableSPAM(SpecOptimizer):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
         resetₜ   = mod(t, interval) = 0
                    ⎧ t                      if t < interval
         sₜ       = ⎨
@@ -9194,7 +9089,7 @@ class Test(SpecOptimizer):
 
     ::
 
-        keptₜ = wₜ₋₁ + rescale_grad·gradₜ
+        keptₜ = wₜ₋₁ + gₜ
         wₜ    = keptₜ
 
     Args:
@@ -9248,7 +9143,6 @@ class Tiger(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         mₜ = β·mₜ₋₁ + (1 − β)·gₜ
         wₜ = wₜ₋₁ − lr·(sign(mₜ) + wd·wₜ₋₁)
 
@@ -9309,16 +9203,15 @@ class YellowFin(SpecOptimizer):
 
     ::
 
-        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ      = gₜ + wd·wₜ₋₁
         hₜ      = sum[over params](dₜ²)
         highₜ   = hₜ
         lowₜ    = hₜ
-        repeat window times, iₜ = 0, 1, ...:
-                  ⎧ max(highₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+        repeat window times, i = 0, 1, ...:
+                  ⎧ max(highₜ, h[t−1−i])   if i < min(step, window) − 1
           highₜ ← ⎨
                   ⎩ highₜ                  otherwise
-                  ⎧ min(lowₜ, h[t−1−i])   if iₜ < min(step, window) − 1
+                  ⎧ min(lowₜ, h[t−1−i])   if i < min(step, window) − 1
           lowₜ  ← ⎨
                   ⎩ lowₜ                  otherwise
         end
@@ -9397,7 +9290,6 @@ class Yogi(SpecOptimizer):
 
     ::
 
-        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
         dₜ = gₜ + wd·wₜ₋₁
         mₜ = β₁·mₜ₋₁ + (1 − β₁)·dₜ
         vₜ = max(vₜ₋₁ − (1 − β₂)·sign(vₜ₋₁ − dₜ²)·dₜ², 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from optgen.facts import either
 from optgen.model import Kind, Optimizer
 from optgen.torch import following, loading
 from optgen.torch.accumulating import Rounds, check_accumulating
@@ -226,6 +227,16 @@ class SpecOptimizer(Stepping, Evaluating, torch.optim.Optimizer, metaclass=SpecC
         from optgen.torch.plan import summary
 
         return f"{own}\n{summary(self)}".rstrip() if self.saves_identity else own
+
+    @either
+    def _repr_mimebundle_(shown: SpecOptimizer | type[SpecOptimizer], **_: Any) -> dict[str, str]:
+        """What notebooks show of an optimizer, and of its class."""
+        from optgen.symbolic.notebook import bundle
+
+        if isinstance(shown, type):
+            return bundle(shown.spec) if hasattr(shown, "spec") else {}
+        groups = [values | flags for values, flags in map(shown.spelling.read, shown.param_groups)]
+        return bundle(shown.spec, groups)
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""

@@ -11,10 +11,9 @@ from typing import Any, cast
 
 import torch
 
-from optgen import api, names_elsewhere, pipeline, specfiles
+from optgen import api, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
-from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecClass, SpecOptimizer
 from optgen.torch.halves import MASTER
@@ -117,6 +116,8 @@ def named(name: str) -> type[SpecOptimizer]:
     names = class_names()
     if name in names:
         return _of_name(names[name])
+    from optgen import names_elsewhere  # for a wrong name only
+
     hint = names_elsewhere.hint(name) or suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
@@ -228,6 +229,8 @@ def _signature(spelling: Spelling, more: Arguments, unset: Mapping[str, None]) -
 
 def _docstring(spec: Optimizer, spelling: Spelling, more: Arguments) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
+    from optgen.symbolic.unicode import unicode  # which `import optgen.torch` does not need
+
     items: dict[str, Param | Flag] = {**spec.all_params, **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]
     lines += [f"{spec.cite}.", ""] if spec.cite else []

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from optgen.specfiles import in_checkout
+from optgen.symbolic.unicode import unicode
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import by_source, class_names
-from optgen.torch.torch_classes import CLASSES, arguments_beside, equations
+from optgen.torch.torch_classes import CLASSES, arguments_beside
 
 PATH = Path(__file__).with_name("__init__.pyi")
 HEAD = '''\
@@ -89,7 +90,7 @@ def _class(cls: type[SpecOptimizer]) -> str:
 def _short_docstring(cls: type[SpecOptimizer]) -> str:
     """The docstring of one of PyTorch's, without what PyTorch's own says."""
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
-    lines += [f"    {line}" for line in equations(cls.spec)]
+    lines += [f"    {line}" for line in unicode(cls.spec).splitlines()]
     lines += ["", "Args:", f"    those of {cls.spec.title}, and:"]
     more = arguments_beside(CLASSES[cls.__name__], cls.spec)
     return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in more.items())])

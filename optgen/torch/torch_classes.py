@@ -17,7 +17,6 @@ from torch.optim.optimizer import _device_dtype_check_for_fused
 from optgen import api, pipeline
 from optgen.diagnostics import listed, suggest
 from optgen.model import Interval, Optimizer, Param
-from optgen.symbolic.unicode import unicode
 from optgen.torch import features, hooks
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.memory import local_tensor
@@ -253,11 +252,6 @@ def arguments_beside(row: TorchClass, spec: Optimizer) -> Arguments:
     return {name: x for name, x in arguments_of(spec, row.matmul).items() if name not in theirs}
 
 
-def equations(spec: Optimizer) -> list[str]:
-    """The equations, in lines, without that of the gradient: the classes have none of its arguments."""
-    return [line for line in unicode(spec).splitlines() if "rescale_grad" not in line]
-
-
 def _signature(base: type[torch.optim.Optimizer], more: Arguments) -> inspect.Signature:
     """PyTorch's arguments, and ours after them, by keyword only."""
     signature = inspect.signature(base.__init__)
@@ -268,8 +262,10 @@ def _signature(base: type[torch.optim.Optimizer], more: Arguments) -> inspect.Si
 
 def _docstring(base: type[torch.optim.Optimizer], spec: Optimizer, more: Arguments) -> str:
     """PyTorch's docstring, and what ours adds."""
+    from optgen.symbolic.unicode import unicode  # which `import optgen.torch` does not need
+
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
-    lines += [f"    {line}" for line in equations(spec)]
+    lines += [f"    {line}" for line in unicode(spec).splitlines()]
     lines += ["", f"Arguments beside those of {base.__name__}:", ""]
     lines += [f"    {name}: {text}" for name, (_, text) in more.items()]
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +81,20 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
     from optgen import arguments
 
     return arguments.check(spec, arguments.find(spec, name), value)
+
+
+def either(method: Callable[..., Any]) -> Any:
+    """A method of objects and of their class."""
+    from optgen import facts
+
+    return facts.either(method)
+
+
+def bundle(spec: Spec, settings: Mapping[str, Any]) -> dict[str, str]:
+    """What notebooks show of a spec with these params and flags; with none, of the spec itself."""
+    from optgen.symbolic import notebook
+
+    return notebook.bundle(spec, [settings] if settings else [])
 
 
 def can_be_lazy(spec: Spec) -> bool:

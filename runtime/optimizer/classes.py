@@ -112,6 +112,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "given": spec.given,
         "phase": next(iter(spec.phases), None),
         "__doc__": _doc(spec),
+        "_repr_mimebundle_": optgen_bridge.either(_bundle),
         "__module__": "runtime.optimizer",
         **beyond,
         "per_param_defaults": dict.fromkeys(per_param, False) | beyond.get("per_param_defaults", {}),
@@ -119,6 +120,12 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     cls = type(spec.name, (SpecOptimizer,), members)
     cls.__signature__ = _signature(cls)
     return cls
+
+
+def _bundle(shown: SpecOptimizer | type[SpecOptimizer], **_: Any) -> dict[str, str]:
+    """What notebooks show of an optimizer, and of its class."""
+    names = () if isinstance(shown, type) else (*shown.param_names, *shown.flag_names)
+    return optgen_bridge.bundle(shown.spec, {name: getattr(shown, name) for name in names})
 
 
 def _check_names(spec: Spec) -> None:

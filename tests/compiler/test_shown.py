@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from html import escape
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import optgen
 from optgen import specfiles
 
+MATHML = "{http://www.w3.org/1998/Math/MathML}"
 SPEC = optgen.parse("""\
 optimizer Heavy "momentum, or none"
 param lr   = 0.1
@@ -43,11 +46,43 @@ def test_no_spec_shows_spans(name: str) -> None:
 
 
 def test_a_rule_is_a_line_and_in_a_notebook_its_equations_too() -> None:
-    rule = optgen.load(SPEC, heavy=True)
-    assert repr(rule) == "<optgen Heavy, float32, heavy=True>"
-    line, blank, equations = rule._repr_markdown_().split("\n", 2)
-    assert (line, blank) == (f"`{rule!r}`", "")
-    assert equations == SPEC._repr_latex_() and r"w_t &= \begin{cases} w_{t-1} - \mathrm{lr} \, m_t" in equations
+    rule = optgen.load(SPEC, heavy=True, lr=0.25)
+    assert repr(rule) == "<optgen Heavy, float32, lr=0.25, heavy=True>"
+    shown = rule._repr_mimebundle_(include=None, exclude=None)
+    assert shown["text/latex"] == (
+        "$$\n\\begin{aligned}\n  m_t &= \\beta \\, m_{t-1} + h_t \\, g_t \\\\\n"
+        "  w_t &= w_{t-1} - \\mathrm{lr} \\, m_t\n\\end{aligned}\n$$"
+    )
+    tree = ElementTree.fromstring(shown["text/html"])
+    rows = [["".join(cell.itertext()) for cell in row] for row in tree.iterfind("table/tr")]
+    assert rows == [
+        ["", "argument", "value", ""],
+        ["", "lr", "0.25", "learning rate"],
+        ["β", "beta", "0.9", ""],
+        ["", "heavy", "True", ""],
+    ]
+    assert tree.findtext("p/code") == repr(rule) and len(list(tree.iter(f"{MATHML}mtable"))) == 1
+
+
+def test_a_spec_shows_the_cases_of_all_its_flags_in_a_notebook() -> None:
+    shown = SPEC._repr_mimebundle_()
+    assert r"w_t &= \begin{cases} w_{t-1} - \mathrm{lr} \, m_t & \text{if heavy}" in shown["text/latex"]
+    assert "<b>Heavy</b>: momentum, or none" in shown["text/html"] and "<td>False, True</td>" in shown["text/html"]
+
+
+def test_what_differs_between_parameters_is_listed_and_what_follows_from_values_is_known() -> None:
+    spec = optgen.parse("""\
+optimizer Each
+param mu per param = 0.9
+param nu = 0.5
+flag both = nu > 0 and nu < 1
+update:
+  w' = w - mu*nu*g   if both
+  w' = w - g         otherwise
+""")
+    shown = optgen.load(spec, mu=[0.1, 0.2, 0.1], clip_gradient=3)._repr_mimebundle_()
+    assert "<td>0.1, 0.2</td>" in shown["text/html"] and "cases" not in shown["text/latex"]
+    assert r"g_t &= \operatorname{clip}(\mathrm{grad}_t, \pm \mathrm{clip\_gradient})" in shown["text/latex"]
 
 
 def test_a_state_is_a_line_and_in_a_notebook_a_table() -> None:
@@ -83,7 +118,8 @@ def test_a_step_is_a_line_and_in_a_notebook_the_equations_too() -> None:
     step = optgen.load("lion").bind(tensors((256, 64), (64,)), tensors((256, 64), (64,)))
     step()
     assert repr(step) == "<optgen step of Lion, float32: 16,448 elements in 2 tensors, t = 1>"
-    assert step._repr_markdown_() == f"`{step!r}`\n\n{step.rule.spec._repr_latex_()}"
+    shown, of_rule = step._repr_mimebundle_(), step.rule._repr_mimebundle_()
+    assert escape(repr(step)) in shown["text/html"] and shown["text/latex"] == of_rule["text/latex"]
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda f: f.__name__)

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 import re
+import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -258,3 +259,14 @@ def test_a_hyper_parameter_that_vanishes_is_named_at_the_line_of_the_caller() ->
     with pytest.warns(UserWarning, match="Adam: 'epsilon' is 1e-41") as caught:
         gluon.Trainer(net.collect_params(), "adam", {"epsilon": 1e-41}).step(1)
     assert {x.filename for x in caught} == {__file__}
+
+
+def test_notebooks_show_equations_of_classes_and_of_optimizers() -> None:
+    of_class = mx.optimizer.SGD._repr_mimebundle_
+    assert isinstance(of_class, types.MethodType) and r"\text{if heavy}" in of_class()["text/latex"]
+    optimizer = mx.optimizer.SGD(momentum=0.5)
+    shown = optimizer._repr_mimebundle_(include=None, exclude=None)
+    assert "heavy" not in shown["text/latex"] and r"\mathrm{mom}_t &=" in shown["text/latex"]
+    optimizer.momentum = 0
+    shown = optimizer._repr_mimebundle_()
+    assert "mom" not in shown["text/latex"] and "<code>momentum</code>" in shown["text/html"]

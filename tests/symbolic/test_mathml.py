@@ -73,5 +73,5 @@ def test_cases_and_text_that_is_escaped() -> None:
     assert tree.attrib["alttext"] == unicode(optimizer)
     assert code.count("{</mo><mtable") == 2 and "&lt;" in code
     words = [x.text for x in tree.iter(f"{NAMESPACE}mtext")]
-    assert words == ["if\u00a0", "\u00a0and\u00a0", "otherwise", "if\u00a0", "otherwise"]
+    assert words == ["if\u00a0", "\u00a0and\u00a0", "otherwise", "if\u00a0", "heavy", "otherwise"]
     assert "otherwise" not in mathml(optimizer, {"heavy": True}).rpartition("<mtr>")[2]

@@ -7,6 +7,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,21 @@ except ImportError as error:
 """
     said = python(code)
     assert message in said and "pip install 'torch" in said
+
+
+def test_notebooks_show_equations_of_classes_and_of_optimizers() -> None:
+    """IPython takes a method of a class for a class, if it is bound to it, and one of an object for an object."""
+    method = optgen.torch.Adam._repr_mimebundle_
+    assert isinstance(method, types.MethodType) and r"\text{if amsgrad}" in method()["text/latex"]
+    net = torch.nn.Linear(3, 2)
+    groups = [{"params": [net.weight], "lr": 0.5}, {"params": [net.bias], "amsgrad": False}]
+    optimizer = optgen.torch.Adam(groups, lr=torch.tensor(0.25), amsgrad=False)
+    shown = optimizer._repr_mimebundle_(include=None, exclude=None)
+    assert "amsgrad" not in shown["text/latex"] and "rescale" not in shown["text/latex"]
+    assert "<td>0.5, 0.25</td>" in shown["text/html"] and "<td>False</td>" in shown["text/html"]
+    optimizer.param_groups[1]["amsgrad"] = True
+    assert r"\text{if amsgrad}" in optimizer._repr_mimebundle_()["text/latex"]
+    assert optgen.torch.SpecOptimizer._repr_mimebundle_() == {}  # of no spec
 
 
 def test_a_name_of_another_library_is_told() -> None:

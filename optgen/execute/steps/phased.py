@@ -68,6 +68,10 @@ class PhasedStep:
     def __repr__(self) -> str:
         return f"{self._steps[self.phases[0]]!r}".removesuffix(">") + f", {self.due} is due>"
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show."""
+        return self.rule.bundle(repr(self))
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in self.__dict__.get("phases", ()):
             return functools.partial(self._phase, name)

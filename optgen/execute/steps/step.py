@@ -45,6 +45,9 @@ class Rule(evaluation.EvaluatingRule, Protocol):
     ) -> Mapping[str, FlagValue]:
         """All flags of a parameter of this shape, given those that are set for it."""
 
+    def bundle(self, line: str) -> dict[str, str]:
+        """What notebooks show of something that updates by this rule, below a line of what it is."""
+
 
 class BoundStep:
     """A step over fixed tensors of one device: calling it updates all of them in place.
@@ -122,9 +125,9 @@ class BoundStep:
         size, n = sum(p.size for p in self._params), len(self._params)
         return f"<optgen step of {rule}: {size:,} elements in {n} tensor{'s' * (n != 1)}, {state.counted(self.state)}>"
 
-    def _repr_markdown_(self) -> str:
-        """A line of what it is and the equations, as notebooks show them."""
-        return f"`{self!r}`\n\n{self.rule.spec._repr_latex_()}"
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What notebooks show."""
+        return self.rule.bundle(repr(self))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
