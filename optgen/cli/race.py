@@ -104,7 +104,8 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     found, refused = [], []
     for line in lines:
         try:
-            found.append(contender.read(line))
+            own = contender.read(line)
+            found += [own] if own.name not in [x.name for x in found] else []
         except contender.CannotRaceError as error:
             refused.append(Refused(line, "", str(error)))
         except ValueError as error:
