@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: help setup train test test-quick lint types stress users arm torch-versions mutants bench gpu format clean
+.PHONY: help setup train test test-quick lint types stress users arm torch-versions mutants bench gpu pages format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
@@ -38,6 +38,7 @@ help:
 	@echo "make torch-versions VERSIONS='2.6.0 2.14.1'   run the tests of optgen.torch with each of these versions of PyTorch"
 	@echo "make mutants  put faults into the code, N=60 of them, FILES=optgen/passes; tell which no test notices (a minute"
 	@echo "              each; the first time, make test is run before)"
+	@echo "make pages    look at pages of the gallery and reports in Chromium, light and dark, narrow and wide"
 	@echo "make format   format the Python sources and the specs"
 	@echo "make clean    remove what was built, except $(VENV)"
 
@@ -139,6 +140,10 @@ mutants: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/step.py
+
+# Screenshots of all kinds of pages are left in .pages/, for people to look at.
+pages: $(READY)
+	$(BIN)/python -m tests.pages.look .pages
 
 gpu: $(READY)
 	$(BIN)/python -m pytest -q -rs tests/gpu

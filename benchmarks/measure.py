@@ -29,7 +29,7 @@ PAUSE_SECONDS = 0.03
 
 CEILING, OWN_CEILING, OURS, FLOAT32, DONATED = "ceiling", "own ceiling", "optgen", "float32", "donated"
 """OWN_CEILING is that of the sweeps of a spec, where it has several. FLOAT32 is ours with everything in float32, beside
-what stores something in fewer bits. DONATED is ours with gradients given away, where a step can use their memory."""
+what stores something in fewer bits. DONATED is ours with donated gradients, where a step can use their memory."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def bind(rule: Rule, tensors: Tensors, *, donate_grads: bool = False) -> optgen.
 
 
 def donated(loaded: optgen.UpdateRule, rule: Rule, shapes: Sequence[Shape]) -> Callable[[], object] | None:
-    """A step whose gradients are given away, None where no kernel uses their memory.
+    """A step whose gradients are donated, None where no kernel uses their memory.
 
     Gradients are given anew before each step, as in training, and the call of `rebind` is part of the time. They are
     then what the last step left in their memory.

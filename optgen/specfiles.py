@@ -119,7 +119,7 @@ def is_name(spec: str) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """The name of the spec in a file: torch/adam for one of a family that comes along, else that of the file."""
+    """The name of the spec in a file: torch/adam for one of a family that comes with optgen, else that of the file."""
     family = path.parent.name
     return f"{family}/{path.stem}" if path.parent == folder() / family and family in FAMILIES else path.stem
 
@@ -131,7 +131,7 @@ def path_of(spec: str) -> Path:
 
 
 def place(name: str) -> Path:
-    """Where the file of a spec that comes along would be."""
+    """Where the file of a spec that comes with optgen would be."""
     path = folder() / f"{name}.opt"
     return path if path.is_file() else folder() / "matrix" / f"{name}.opt"
 

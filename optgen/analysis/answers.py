@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from optgen.analysis.bound import bound
+from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
+from optgen.analysis.cycle import limit_cycle
+from optgen.analysis.rotation import rotation
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
 from optgen.analysis.stability import stability
@@ -20,8 +24,12 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("gradient-scale", gradient_scale),
     ("gradient-sign", gradient_sign),
     ("weight-scale", weight_scale),
+    ("rotation", rotation),
     ("cut", cut),
+    ("bound", bound),
+    ("constant-gradient", constant_gradient),
     ("stability", stability),
+    ("limit-cycle", limit_cycle),
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from optgen.analysis.cut import is_elementwise
-from optgen.analysis.folding import folded
 from optgen.analysis.frozen import measures_of_size
 from optgen.analysis.run import Array, Run
+from optgen.analysis.scale import shrinks_not
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.words import listed, number, shown
@@ -29,17 +29,19 @@ SPAN = (0.05, 20.0)
 
 
 def stability(subject: Subject) -> list[Statement]:
-    """The largest stable curvature: in closed form, else found by running."""
+    """The largest stable curvature: in closed form, else found by running; no answer where steps do not shrink, which
+    `limit-cycle` is about."""
     from optgen.symbolic.algebra import NoClosedForm
     from optgen.symbolic.recurrence import largest_curvature
 
     frozen = measures_of_size(subject)
     try:
-        if subject.spec.timings or any(e.loop is not None for p in subject.programs for e in p.equations):
+        if not subject.is_straight:
             raise NoClosedForm("no closed form: loops, or equations of some updates only")
-        phases = [[(e.target.key, folded(e.value, subject.values)) for e in p.equations] for p in subject.programs]
-        return [_closed(subject, largest_curvature(subject.spec, phases, frozen, subject.values), frozen)]
+        return [_closed(subject, largest_curvature(subject.spec, subject.phases, frozen, subject.values), frozen)]
     except NoClosedForm as error:
+        if shrinks_not(subject):
+            return []
         return [_found(subject) or _undecided(str(error).removeprefix("no closed form").lstrip(":, "))]
 
 

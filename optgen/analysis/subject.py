@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen import api, groups
+from optgen.analysis.folding import folded
 from optgen.execute.rule import UpdateRule
-from optgen.expressions import Name, walk
+from optgen.expressions import Expr, Name, walk
 from optgen.facts import fact
 from optgen.model import PHASE, Flags, Optimizer, Program
 
@@ -46,6 +47,16 @@ class Subject:
         values = [e.value for p in self.programs for e in p.equations]
         names = {e.id for value in values for e in walk(value) if isinstance(e, Name)}
         return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
+
+    @fact
+    def phases(self) -> list[list[tuple[str, Expr]]]:
+        """The targets and values of equations, phase by phase, without params that are 0."""
+        return [[(e.target.key, folded(e.value, self.values)) for e in p.equations] for p in self.programs]
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether every update computes the same equations once each."""
+        return not self.spec.timings and all(e.loop is None for p in self.programs for e in p.equations)
 
     def with_values(self, **values: Any) -> Subject:
         """The subject with other values of some params, for the same shape; ValueError if the spec refuses them."""

@@ -18,11 +18,11 @@ def name(text: str) -> Name:
 
 
 def shown(subject: Subject, expr: Expr | str, *, timeless: bool = False) -> str:
-    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`; `timeless`: states are without t."""
+    """An expression, a name or the text of a number as Unicode text: `ε`, `√vₜ`; `timeless`: values are without t."""
     if isinstance(expr, str):
         expr = name(expr) if expr.removesuffix("'").isidentifier() else Number(float(expr), expr, NOWHERE)
     text = Unicode(subject.spec).render(expr).text
-    return text.replace("ₜ₋₁", "") if timeless else text
+    return text.replace("ₜ₋₁", "").replace("ₜ", "") if timeless else text
 
 
 def listed(words: Iterable[str]) -> str:
@@ -33,11 +33,12 @@ def listed(words: Iterable[str]) -> str:
 
 def number(x: float) -> str:
     """A number with the digits that a sentence needs."""
-    return f"{x:.4g}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", 1 if x < 0 else 0)
+    text = f"{x:.0f}" if 1e4 <= abs(x) < 1e7 else f"{x:.4g}".replace("e-0", "e-").replace("e+0", "e+")
+    return f"−{text[1:]}" if x < 0 else text
 
 
 def power(base: str, exponent: str) -> str:
-    """`c`, `c²`, `c^(1/2)`."""
+    """`c`, `c²`, `c^(1/2)`, `t^(−0.5)`."""
     if exponent == "1":
         return base
     return base + ("²" if exponent == "2" else f"^{exponent}" if exponent.isdigit() else f"^({exponent})")

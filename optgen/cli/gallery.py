@@ -1,4 +1,4 @@
-"""The command gallery: writes a folder of pages about the specs that come along, with an index."""
+"""The command gallery: writes a folder of pages about the specs that come with optgen, with an index."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ def register(commands: Commands) -> None:
         commands,
         "gallery",
         gallery,
-        "write a folder of pages about the specs that come along",
-        "  optgen gallery -o site             all of them, in two minutes; open site/index.html\n"
-        "  optgen gallery adam lion -o site   a few\n",
+        "write a folder of pages about the specs that come with optgen",
+        "  optgen gallery -o site              all of them, in two minutes; open\n"
+        "                                      site/index.html\n"
+        "  optgen gallery adam lion -o site    a few\n",
     )
-    parser.add_argument("spec", nargs="*", metavar="NAME", help="specs that come along (default: all)")
+    parser.add_argument("spec", nargs="*", metavar="NAME", help="specs that come with optgen (default: all)")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="where to write it")
 
 
@@ -42,10 +43,10 @@ def gallery(args: argparse.Namespace) -> int:
 
 
 def _names(given: list[str]) -> tuple[str, ...]:
-    """The names of these specs, each with its folder; Usage for what does not come along."""
+    """The names of these specs, each with its folder; Usage for what does not come with optgen."""
     known = {name: name for name in specfiles.all_available()}
     known |= {name.rpartition("/")[2]: name for name in specfiles.available("matrix")}
     for name in given:
         if name not in known:
-            raise Usage(f"{name!r} is no spec that comes along; {specfiles.hint(name)}")
+            raise Usage(f"{name!r} is no spec that comes with optgen; {specfiles.hint(name)}")
     return tuple(dict.fromkeys(known[name] for name in given))

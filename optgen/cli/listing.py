@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -13,10 +12,8 @@ from optgen import specfiles
 from optgen.cli import terminal
 from optgen.cli.common import Commands, command, path_of, read, source_of
 from optgen.model import Optimizer
+from optgen.pages import families
 
-NO_FAMILY = "general"
-"""The name on the command line of the specs that belong to no family."""
-FAMILIES = (NO_FAMILY, *specfiles.FAMILIES)
 NAMES = 24
 """The columns of names, but for the few that are longer."""
 DERIVED = "a flag in brackets is no argument: it follows from hyper-parameters, other flags or a parameter's rank"
@@ -31,13 +28,15 @@ def register(commands: Commands) -> None:
         list_,
         "list the optimizers that come with optgen",
         "  optgen list                          one line for each\n"
-        "  optgen list --family matrix          those with products of matrices\n"
+        "  optgen list --family memory          those that need less memory\n"
         "  optgen list --search memory adam     those whose name, title, source or\n"
         "                                       hyper-parameters have both words\n"
         "  optgen list --long --search lion     with source, flags and states\n"
         "  optgen list --json                   all of this for other programs\n",
     )
-    parser.add_argument("--family", choices=FAMILIES, help=f"those of a folder of specs: {', '.join(FAMILIES)}")
+    parser.add_argument(
+        "--family", choices=families.titles(), metavar="FAMILY", help=f"one of {', '.join(families.titles())}"
+    )
     parser.add_argument("--search", nargs="+", default=[], metavar="WORD", help="those that have all these words")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--long", action="store_true", help="with source, flags and states")
@@ -45,7 +44,8 @@ def register(commands: Commands) -> None:
 
 
 def list_(args: argparse.Namespace) -> int:
-    found = [(name, read(source_of(path_of(name)))) for name in _names(args.family)]
+    names = [x for x in specfiles.all_available() if args.family in (None, families.of(x))]
+    found = [(name, read(source_of(path_of(name)))) for name in names]
     found = [(name, optimizer) for name, optimizer in found if _has(name, optimizer, args.search)]
     if args.json:
         print(json.dumps([_record(name, optimizer) for name, optimizer in found], indent=1, ensure_ascii=False))
@@ -57,10 +57,6 @@ def list_(args: argparse.Namespace) -> int:
     if not found:
         print("no spec has all that was asked for; 'optgen list' shows all", file=sys.stderr)
     return 0 if found else 1
-
-
-def _names(family: str | None) -> Sequence[str]:
-    return specfiles.all_available() if family is None else specfiles.available(family.replace(NO_FAMILY, ""))
 
 
 def _has(name: str, optimizer: Optimizer, words: Sequence[str]) -> bool:
@@ -111,7 +107,7 @@ def _record(name: str, optimizer: Optimizer) -> dict[str, object]:
         "name": name,
         "optimizer": optimizer.name,
         "aliases": list(optimizer.aliases),
-        "family": os.path.dirname(name) or NO_FAMILY,
+        "family": families.of(name),
         "title": optimizer.title,
         "cite": optimizer.cite,
         "params": {p.name: p.default for p in optimizer.params},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, Usage, command, in_checkout, write
@@ -18,14 +17,14 @@ if TYPE_CHECKING:
     from optgen.races.task import TrainingTask
 
 EXAMPLES = """\
-  optgen race mine.opt --against adamw,lion      your spec beside stored baselines
-  optgen race adamw lion muon                    all of them trained here
-  optgen race "adam(beta2=0.99) with lookahead"  arguments, and transforms
-  optgen race mine.opt --sweep beta2=.9,.99      a contender for each value
-  optgen race mine.opt --tasks char_gpt          one task; --tasks all: every one
-  optgen race mine.opt --task my_model.py        your own: train(make_optimizer,
-                                                 seed, report), in a Python file
-  optgen race adamw lion -o folder               results, table and pictures
+  optgen race mine.opt --against adamw,lion    yours beside stored baselines
+  optgen race adamw lion muon                  all of them trained here
+  optgen race "adam(beta2=.99) with ema"       arguments, and transforms
+  optgen race mine.opt --sweep beta2=.9,.99    a contender for each value
+  optgen race mine.opt --tasks char_gpt        one task; --tasks all: every one
+  optgen race mine.opt --task my_model.py      your own: a Python file with
+                                               train(make_optimizer, seed, report)
+  optgen race adamw lion -o folder             results, table and pictures
 
 The rate of each contender is tuned: 16 trials in each task, by the same rules.
 Trials that were made are kept, so a race that was interrupted goes on where it
@@ -39,7 +38,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("specs", nargs="+", metavar="SPEC", help="a name, a path or a chain, with arguments")
     parser.add_argument("--against", metavar="A,B", help="others, from stored baselines where these are up to date")
-    parser.add_argument("--tasks", metavar="A,B", help="tasks that come along, by name")
+    parser.add_argument("--tasks", metavar="A,B", help="tasks that come with optgen, by name")
     parser.add_argument("--task", action="append", default=[], metavar="FILE", help="a Python file with a task")
     parser.add_argument("--seeds", default="3", metavar="N", help="how many, or which ones: 10,11,12 (default: 3)")
     parser.add_argument("--sweep", metavar="P=X,Y", help="make a contender of each SPEC with each value of a param")
@@ -52,14 +51,18 @@ def run(args: argparse.Namespace) -> int:
     from optgen.races import how, protocol, store
     from optgen.races.results import Race
 
+    plan = protocol.full(_seeds(args.seeds))
     lines = _swept(args.specs, args.sweep)
     others = [x.strip() for x in args.against.split(",")] if args.against else []
     contenders, refused = _contenders(list(dict.fromkeys([*lines, *others])))
     tasks = _tasks(args.tasks, args.task)
-    plan = protocol.full(_seeds(args.seeds))
+    if args.baseline:
+        _check_baseline(contenders, tasks)
     entries, out = _run(contenders, {*others} - {*lines}, tasks, plan)
     versions = store.versions()
-    race = Race(tuple(x.info for x in tasks), entries, how.described(contenders, plan), versions, (*refused, *out))
+    race = Race(
+        tuple(x.info for x in tasks), entries, how.described(contenders, tasks, plan), versions, (*refused, *out)
+    )
     print(race)
     if args.folder is not None:
         for path in race.save(args.folder):
@@ -180,26 +183,28 @@ def _baseline(name: str) -> Baseline | None:
         return None
 
 
-def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan) -> None:
-    """Write a baseline of each contender that is a spec that comes along, by its plain name."""
+def _check_baseline(contenders: Sequence[Contender], tasks: Sequence[TrainingTask]) -> None:
+    """Usage for a contender or a task that does not come with optgen, before anything is trained."""
     from optgen import specfiles
-    from optgen.races import baselines
+    from optgen.races import task
 
-    folder = in_checkout("benchmarks/races", "-o FOLDER")
+    in_checkout("benchmarks/races", "-o FOLDER")
     for own in contenders:
         if own.values or own.name not in (*specfiles.all_available(), *specfiles.without_folder()):
-            raise Usage(f"--baseline: {own.name} is no spec that comes along; baselines are of these, by name")
-        if any(x.place not in _shipped_tasks() for x in tasks):
-            raise Usage("--baseline: baselines are of tasks that come along")
-        path = Path(folder / baselines.file_name(own.name))
+            raise Usage(f"--baseline: {own.name} is no spec that comes with optgen; baselines are of these, by name")
+    for each in tasks:
+        if each.place not in task.available():
+            raise Usage(f"--baseline: {each.place} is no task that comes with optgen; baselines are of these")
+
+
+def _store(race: Race, contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan) -> None:
+    """Write a baseline of each contender."""
+    from optgen.races import baselines
+
+    for own in contenders:
+        path = in_checkout("benchmarks/races", "-o FOLDER") / baselines.file_name(own.name)
         try:
             write(path, baselines.encoded(race, own, tasks, plan))
         except (ValueError, KeyError) as error:
             raise Usage(str(error)) from None
         print(path)
-
-
-def _shipped_tasks() -> Sequence[str]:
-    from optgen.races import task
-
-    return task.available()

@@ -124,7 +124,7 @@ class UpdateRule(KernelChoice):
         tensor there with one float32 or float64, which every step reads; others are in a graph as they were. There is
         no row-sparse gradient and no `exchange`.
 
-        With `donate_grads`, which is for the CPU, the gradients are given away: the step may keep in their memory what
+        With `donate_grads`, which is for the CPU, the gradients are donated: the step may keep in their memory what
         it would otherwise compute twice, as lamb and cautious_adamw do. Their values are undefined after it, and each
         step needs others: call `rebind`, or compute `p.grad` anew. The step raises RuntimeError if that was forgotten.
         They are dense, and of the dtype in which the step computes: float32 or float64.

@@ -16,7 +16,7 @@ from optgen.model import Kind, Optimizer, Program, StateDecl
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
     """In the order in which a step has them; `program` is that of the variant.
 
-    Of a gradient that is given away, `written` says that a kernel may write to it; the others are written.
+    Of a donated gradient, `written` says that a kernel may write to it; the others are written.
     """
     states = [*_states(optimizer, variant, program)]
     states += _entries(program, {b.name: b for b in states})

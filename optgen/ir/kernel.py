@@ -104,7 +104,7 @@ class Variant:
 class Buffer:
     """An array that a step reads or writes.
 
-    A gradient that is `written` was given away: a sweep may store a temporary there, which has no meaning after the
+    A gradient that is `written` was donated: a sweep may store a temporary there, which has no meaning after the
     step, for later sweeps to load.
 
     `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a

@@ -13,14 +13,14 @@ TRIANGLES = (((0, 0), (0, 1), (1, 1)), ((0, 0), (1, 0), (1, 1)))
 """The two halves of a cell: row and column of each corner."""
 
 
-def lines(values: Array, level: float, size: int) -> list[list[Pixel]]:
-    """The lines on which `values` are `level`, in pixels of a square of this size.
+def lines(values: Array, level: float, width: int, height: int) -> list[list[Pixel]]:
+    """The lines on which `values` are `level`, in pixels of a picture of this size.
 
-    `values` are those at the points of a square grid, whose rows go up; pixels go down.
+    `values` are those at the points of a grid, whose rows go up; pixels go down.
     """
-    scale = size / (len(values) - 1)
+    across, up = width / (values.shape[1] - 1), height / (len(values) - 1)
     ends = [p for corners in TRIANGLES for p in _segments(values, corners, level)]
-    pixels = [[(round(x * scale), round(size - y * scale)) for x, y in segment] for segment in ends]
+    pixels = [[(round(x * across), round(height - y * up)) for x, y in segment] for segment in ends]
     return list(_chained([(a, b) for a, b in pixels if a != b]))
 
 

@@ -11,31 +11,33 @@ from optgen.ir.cost import Cost
 from optgen.model import Optimizer
 from optgen.pages import svg, traits
 from optgen.pages.html import Child, Markup, joined, table, tag
-from optgen.pages.topic import Machine, Section, Topic
+from optgen.pages.topic import Machine, PageSection, Topic
 from optgen.tables import UpdateWork
 
 BESIDE = "adamw"
 PARAMETERS = 100_000_000
-HEAD = ("variant", "bytes moved", "bytes of states", "operations", "passes over memory")
+HEAD = ("variant", "bytes moved", "bytes of states", "operations", "sweeps")
 MATRICES = ("matrix", "10⁹ operations", "MB moved", "operations a byte")
 NOTE = (
-    "Of a float32 step, for each parameter. A pass reads or writes each element once; what moves is what the memory "
+    "Of a float32 step, for each parameter. A sweep goes once over memory; bytes that move are those that memory "
     "limits. States are those of a matrix of 1024 × 1024 at the default flags."
 )
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     optimizer, machine = topic.optimizer, topic.machine
     own, work = tables.costs(optimizer), tables.matrix_work(optimizer)
     parts: list[Child] = [_elementwise(topic, own), tag("p", NOTE, class_="note")]
     if own:
-        parts.append(svg.figure(_bars(topic, own), "How much memory does a step move?", machine is not None))
+        picture = _bars(topic, own)
+        parts.append(svg.figure(picture, "How much memory does a step move?", picture if machine else None))
     if work:
         parts += [tag("h3", "Updates of matrices"), _matrices(work, machine)]
     if machine is not None:
-        parts.append(svg.figure(_roofline(topic, own, work, machine), "What limits a step on this machine?", True))
+        picture = _roofline(topic, own, work, machine)
+        parts.append(svg.figure(picture, "What limits a step on this machine?", picture))
         parts.append(_measured(machine))
-    return Section("cost", f"What a step costs, beside {_beside().name}", joined(parts))
+    return PageSection("cost", f"What a step costs, beside {_beside().name}", joined(parts))
 
 
 @functools.cache

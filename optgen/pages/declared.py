@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from optgen import tables
 from optgen.pages.html import Child, Markup, code, joined, table, tag
-from optgen.pages.topic import Section, Topic
+from optgen.pages.topic import PageSection, Topic
 
 TABLES = (
     ("Hyper-parameters", ("name", "default", "values", ""), tables.params),
@@ -18,7 +18,7 @@ TABLES = (
 """The title of each table, its columns, and its rows."""
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     optimizer = topic.optimizer
     parts: list[Child] = []
     for title, head, rows in TABLES:
@@ -26,7 +26,7 @@ def section(topic: Topic) -> Section:
         parts += [tag("h3", title), found] if found else []
     notes = [tag("p", note) for note in optimizer.notes]
     parts += [tag("h3", "Remarks"), *notes] if notes else []
-    return Section("arguments", "Hyper-parameters and states", joined(parts))
+    return PageSection("arguments", "Hyper-parameters and states", joined(parts))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tables.Row]) -> Markup | None:

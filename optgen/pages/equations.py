@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from optgen.pages.html import joined, parsed, tag
-from optgen.pages.topic import Section, Topic
+from optgen.pages.topic import PageSection, Topic
 from optgen.symbolic.mathml import mathml
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     caption = tag(
         "p",
         "A value with index t − 1 is that before the step, and one with index t is that after it. w is the weight, "
@@ -15,4 +15,4 @@ def section(topic: Topic) -> Section:
         class_="note",
     )
     set_ = tag("div", parsed(mathml(topic.optimizer)), class_="wide")
-    return Section("equations", "Equations", joined([set_, caption]))
+    return PageSection("equations", "Equations", joined([set_, caption]))

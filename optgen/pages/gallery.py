@@ -1,4 +1,4 @@
-"""The gallery: a page for each of some specs that come along, and an index with filters, which are CSS alone.
+"""The gallery: a page for each of some specs that come with optgen, and an index with filters, which are CSS alone.
 
 Nothing on its pages depends on the machine that makes them.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import optgen
-from optgen.pages import families, report, traits
+from optgen.pages import choosing, families, report, traits
 from optgen.pages.html import Markup, link, tag, verbatim
 from optgen.pages.page import page
 from optgen.pages.topic import Topic
@@ -24,7 +24,7 @@ MOVED = {"b12": ("12 bytes", 12.5), "b20": ("up to 20", 20.5), "b28": ("up to 28
 
 
 def spec_page(name: str) -> str:
-    """The page of a spec that comes along."""
+    """The page of a spec that comes with optgen."""
     up = "../" * name.count("/")
     above = tag("p", link("← all optimizers", up + INDEX), class_="up")
     note = tag("p", "With what a step costs on your machine: ", tag("code", f"optgen report {name}"), class_="note")
@@ -34,7 +34,7 @@ def spec_page(name: str) -> str:
 
 
 def index_page(names: Sequence[str]) -> str:
-    """The page in front: the filters, and all specs."""
+    """The page in front: the table by use, the filters, and all specs."""
     found = [traits.of(name) for name in names]
     groups = _groups(found)
     body = [
@@ -43,6 +43,7 @@ def index_page(names: Sequence[str]) -> str:
             tag("h1", "Optimizers"),
             tag("p", f"{len(found)} optimizers, each written as its equations and compiled to kernels by optgen."),
         ),
+        choosing.section(names).markup(),
         tag(
             "section",
             tag("h2", "All of them"),

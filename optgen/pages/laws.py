@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optgen.analysis import Statement, Verdict, analyze
 from optgen.pages.html import Markup, items, joined, tag
-from optgen.pages.topic import Section, Topic
+from optgen.pages.topic import PageSection, Topic
 
 KNOWN = {
     Verdict.PROVED: "proved by algebra on the equations",
@@ -13,14 +13,14 @@ KNOWN = {
 }
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     statements = analyze(topic.optimizer).statements
     note = tag(
         "p",
         "Each statement follows from the equations at the default hyper-parameters, and says how it is known.",
         class_="note",
     )
-    return Section("analysis", "What the equations say", joined([items(map(_statement, statements), "laws"), note]))
+    return PageSection("analysis", "What the equations say", joined([items(map(_statement, statements), "laws"), note]))
 
 
 def _statement(statement: Statement) -> Markup:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from optgen.pages import costs, declared, equations, laws, snippets, text
+from optgen.pages import costs, declared, equations, laws, races, snippets, text, trajectories
 from optgen.pages.html import Child, Markup, code, joined, tag
 from optgen.pages.page import contents, page
-from optgen.pages.topic import Machine, Section, Topic
+from optgen.pages.topic import Machine, PageSection, Topic
 
-SECTIONS: Sequence[Callable[[Topic], Section]] = (
+SECTIONS: Sequence[Callable[[Topic], PageSection | None]] = (
     equations.section,
     declared.section,
     costs.section,
     laws.section,
+    trajectories.section,
+    races.section,
     snippets.section,
     text.section,
 )
-"""The sections of a page, in order. One more is one more file, and its function here."""
+"""The sections of a page, in order; None is one that a spec has not. One more is a file, and its function here."""
 
 
 def page_of(topic: Topic, *, command: str, above: Child = None, below: Child = None) -> str:
     """The text of the page of a spec; `above` stands over its title, and `below` under it."""
     optimizer = topic.optimizer
-    sections = [section(topic) for section in SECTIONS]
+    sections = [found for section in SECTIONS if (found := section(topic)) is not None]
     entries = [(x.slug, x.title) for x in sections]
     body = [above, _title(topic), below, contents(entries), *(x.markup() for x in sections)]
     return page(f"{optimizer.name}, an optimizer", body, command=command, script="slider.js")

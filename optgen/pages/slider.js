@@ -3,9 +3,9 @@ document.documentElement.classList.add("js");
 for (const input of document.querySelectorAll(".rate input")) {
   const output = input.parentElement.querySelector("output");
   const rates = input.dataset.rates.split(" ");
-  const section = input.closest("section");
+  const shown = input.closest(".rates");
   input.addEventListener("input", () => {
-    section.dataset.rate = input.value;
+    shown.dataset.rate = input.value;
     output.textContent = rates[input.value];
   });
 }

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from optgen.library.specs import library_spec
 from optgen.pages import traits
 from optgen.pages.html import Child, code, joined, tag
-from optgen.pages.topic import Section, Topic, first_rate
+from optgen.pages.topic import PageSection, Topic, first_rate
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     parts: list[Child] = []
     for title, snippet in SNIPPETS:
         text = snippet(topic)
         parts += [tag("h3", title), tag("pre", code(text)) if text else tag("p", NOT[title])]
-    return Section("use", "How to use it", joined(parts))
+    return PageSection("use", "How to use it", joined(parts))
 
 
 NOT = {

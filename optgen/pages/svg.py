@@ -33,11 +33,14 @@ def svg(title: str, height: float, *children: Markup | None) -> Markup:
     )
 
 
-def figure(picture: Markup, question: str, download: bool) -> Markup:
-    """A picture with the question that it answers; with `download`, a link to it as a file is below."""
+def figure(picture: Markup, question: str, file: Markup | None) -> Markup:
+    """A picture with the question that it answers, and a link to a picture as a file, if there is one."""
+    return tag("figure", picture, tag("figcaption", question, *([" ", _file(file, question)] if file else [])))
+
+
+def _file(picture: Markup, name: str) -> Markup:
     href = "data:image/svg+xml," + quote(picture, safe="/:;=(),+-.!*")
-    file = tag("a", "SVG", href=href, download=f"{slug(question)}.svg") if download else None
-    return tag("figure", picture, tag("figcaption", question, " " if file else None, file))
+    return tag("a", "SVG", href=href, download=f"{slug(name)}.svg")
 
 
 def slug(text: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from optgen.pages.html import code, joined, tag
-from optgen.pages.topic import Section, Topic
+from optgen.pages.topic import PageSection, Topic
 
 
-def section(topic: Topic) -> Section:
+def section(topic: Topic) -> PageSection:
     own = tag("pre", code(topic.optimizer.source.text.rstrip()))
     note = tag(
         "p",
@@ -14,4 +14,4 @@ def section(topic: Topic) -> Section:
         "ends in .opt to change it.",
         class_="note",
     )
-    return Section("spec", "The spec", joined([own, note]))
+    return PageSection("spec", "The spec", joined([own, note]))

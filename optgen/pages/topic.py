@@ -42,7 +42,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of a page; `slug` is its anchor."""
 
     slug: str

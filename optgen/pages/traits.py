@@ -29,7 +29,7 @@ class Traits:
 
 
 NEEDS = {
-    "no-rate": "no rate to choose",
+    "no-rate": "no rate to tune",
     "own-schedule": "no schedule",
     "rest": "another optimizer for what is no matrix",
     "products": "products of matrices",
@@ -42,7 +42,7 @@ NEEDS = {
 
 @functools.cache
 def of(name: str) -> Traits:
-    """The traits of a spec that comes along."""
+    """The traits of a spec that comes with optgen."""
     optimizer = optgen.load(name).spec
     costs = tables.costs(optimizer)
     products = optgen.load(optimizer).flops(SHAPE) > 0
@@ -77,5 +77,5 @@ def only_matrices(optimizer: Optimizer) -> bool:
 
 
 def all_names() -> tuple[str, ...]:
-    """The names of all specs that come along, in the order of the gallery."""
+    """The names of all specs that come with optgen, in the order of the gallery."""
     return tuple(name for family in ("", *families.FOLDERS) for name in specfiles.available(family))

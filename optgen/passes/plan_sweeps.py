@@ -156,7 +156,7 @@ class _Schedule:
         return [Phase("sweep", _with_own_names(body, k)) for k, body in enumerate(bodies)]
 
     def with_temporary(self, bodies: list[tuple[Instr, ...]], buffer: ir.Buffer) -> list[tuple[Instr, ...]]:
-        """The sweeps with a value kept in the place of a gradient that the caller has given away, if that pays."""
+        """The sweeps with a value kept in the place of a donated gradient, if that pays."""
         computable = [self.computable(body, k) for k, body in enumerate(bodies)]
         kept = choose_temporary(bodies, computable, buffer, partial(read_bytes, self.kernel))
         if kept is None:

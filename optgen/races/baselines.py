@@ -1,4 +1,4 @@
-"""Stored baselines: what specs that come along did in the default tasks, one JSON file of at most 4 kB each.
+"""Stored baselines: what specs that come with optgen did in the default tasks, one JSON file of at most 4 kB each.
 
 A race against a spec takes its entry from there if neither spec, task nor protocol has changed since. Losses have six
 digits, and curves are kept at the best rates alone, of one seed.
@@ -61,7 +61,7 @@ def names() -> tuple[str, ...]:
 
 
 def read(name: str) -> Baseline | None:
-    """The baseline of a spec that comes along; None if there is none. Raises ValueError for a damaged file."""
+    """The baseline of a spec that comes with optgen; None if there is none. Raises ValueError for a damaged file."""
     if not specfiles.is_name(name):
         return None
     path = specfiles.races() / file_name(name)

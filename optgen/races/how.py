@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from optgen.races.contender import OTHERS, Contender
 from optgen.races.protocol import TrialPlan
+from optgen.races.task import TrainingTask
 from optgen.races.trials import WARM_UP
 
 
-def described(contenders: Sequence[Contender], plan: TrialPlan, cut: str = "") -> str:
+def described(contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan, cut: str = "") -> str:
     """A sentence or two for each thing that a reader has to know. `cut` says what a budget took away."""
     tuned = [x for x in contenders if x.has_rate]
     known = [x.name for x in tuned if x.lr_hint is not None]
@@ -22,6 +23,7 @@ def described(contenders: Sequence[Contender], plan: TrialPlan, cut: str = "") -
         f"of the square root of 10 apart, {plan.more} lie beyond or beside the best of them.",
         _line(known, "The centre is the rate that a source recommends (lr_hint)"),
         _line(unknown, "No source is known, so five short runs, counted as one trial, found the centre"),
+        _line([x.name for x in tasks if not x.is_network], "No network, so short runs found the centre for all"),
         _line([x.name for x in contenders if not x.has_rate], "No rate, so nothing was tuned"),
         f"Warm-up over {WARM_UP:.0%} of the steps, then linear decay to 0"
         + (f"; a constant rate, as is their own schedule: {', '.join(own)}." if own else "."),

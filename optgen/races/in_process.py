@@ -58,7 +58,7 @@ def race(
         pairing.plan = plan
     racing.run_here(pairings)
     entries, out = racing.entries_of(pairings)
-    words = how.described(contenders, plan, cut)
+    words = how.described(contenders, [task], plan, cut)
     return Race((task.info,), entries, words, store.versions(), (*refused, *out))
 
 

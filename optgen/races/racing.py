@@ -32,12 +32,17 @@ class Pairing:
         """The plan of this contender: one without a rate has nothing to tune."""
         return self.plan if self.contender.has_rate else protocol.without_rate(self.plan)
 
+    @property
+    def hint(self) -> float | None:
+        """The centre of its rates; None where short runs are to find it."""
+        return self.contender.lr_hint if self.task.is_network or not self.contender.has_rate else None
+
     def due(self) -> list[Attempt]:
         """The attempts to begin now."""
         if self.refused:
             return []
         losses = {attempt: outcome.trial.value for attempt, outcome in self.outcomes.items()}
-        return [x for x in protocol.due(self.own_plan, self.contender.lr_hint, losses) if x not in self.running]
+        return [x for x in protocol.due(self.own_plan, self.hint, losses) if x not in self.running]
 
     @property
     def left(self) -> float:
@@ -131,7 +136,7 @@ def _progress(pairings: Sequence[Pairing]) -> Iterator[Callable[[Pairing, int], 
     from tqdm import tqdm
 
     total = sum(pairing.left for pairing in pairings)
-    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} trials, {postfix}"
+    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} trials{postfix}"
     with tqdm(total=total, bar_format=layout, leave=False, disable=None) as bar:
 
         def show(pairing: Pairing, processes: int) -> None:

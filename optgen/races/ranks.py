@@ -47,8 +47,7 @@ def half_width(values: Sequence[float]) -> float:
     if n < 2:
         return math.inf
     mean = math.fsum(values) / n
-    variance = math.fsum((x - mean) ** 2 for x in values) / (n - 1)
-    return quantile(n - 1) * math.sqrt(variance / n)
+    return quantile(n - 1) * math.hypot(*(x - mean for x in values)) / math.sqrt(n * (n - 1))
 
 
 @functools.cache

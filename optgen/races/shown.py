@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from optgen import files
@@ -12,22 +13,46 @@ from optgen.races.results import Race
 
 
 def as_html(race: Race) -> str:
-    """The table, as notebooks show it."""
-    return f"<pre>{html.escape(table.text(race))}</pre>"
+    """The table and a picture, as notebooks show them; the table alone without matplotlib."""
+    text = f"<pre>{html.escape(table.text(race))}</pre>"
+    try:
+        _, picture = next(pictures(race))
+    except (ImportError, StopIteration):
+        return text
+    return f"{text}\n{picture}"
 
 
 def save(race: Race, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write results.json and table.txt into a folder, which is made if it is missing. The paths are returned.
+    """Write results.json, table.txt and pictures into a folder, which is made if it is missing. The paths are returned.
 
-    Raises OSError.
+    Raises OSError; and ImportError that says what to install for pictures, once the others are written.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    texts = {"results.json": race.to_json(), "table.txt": f"{table.text(race)}\n"}
-    for name, text in texts.items():
-        with files.replacing(place / name) as file:
-            file.write(text.encode())
-    return [place / name for name in texts]
+    written = [
+        _write(place / "results.json", race.to_json()),
+        _write(place / "table.txt", f"{table.text(race)}\n"),
+    ]
+    return written + [_write(place / f"{name}.svg", picture) for name, picture in pictures(race)]
+
+
+def pictures(race: Race) -> Iterator[tuple[str, str]]:
+    """The name and the SVG of each picture: of each task, loss over rate and over steps; then the ranks, if there are
+    several tasks."""
+    from optgen.races.pictures import curves, ranking, sensitivity
+
+    for task in race.tasks:
+        if race.of(task.name):
+            yield f"{task.name}-rate", sensitivity(race, task.name)
+            yield f"{task.name}-steps", curves(race, task.name)
+    if len(race.tasks) > 1:
+        yield "ranks", ranking(race)
+
+
+def _write(path: Path, text: str) -> Path:
+    with files.replacing(path) as file:
+        file.write(text.encode())
+    return path
 
 
 Race.__str__ = table.text

@@ -25,12 +25,14 @@ HERE = Path(__file__).resolve().parent
 @dataclass(frozen=True)
 class TrainingTask:
     """A function that trains something, and what is said of it. `place` is what `load` found it by, or empty.
-    `source` is a hash of the code that it is made of."""
+    `source` is a hash of the code that it is made of. `is_network`: what is trained is one, for which rates that
+    sources recommend are meant."""
 
     info: results.TaskInfo
     train: Train = field(compare=False)
     place: str = ""
     source: str = ""
+    is_network: bool = True
 
     @property
     def name(self) -> str:
@@ -61,16 +63,19 @@ def load(task: str) -> TrainingTask:
     target = getattr(module, "TARGET", None)
     if target is not None and not isinstance(target, int | float):
         raise ValueError(f"{path}: TARGET is a held-out loss, or None, not {target!r}")
+    is_network = getattr(module, "IS_NETWORK", True)
+    if not isinstance(is_network, bool):
+        raise ValueError(f"{path}: IS_NETWORK is True or False, not {is_network!r}")
     words = {name: getattr(module, name, usual) for name, usual in _words(path.stem).items()}
     for name, word in words.items():
         if not (isinstance(word, str) and word.strip()):
             raise ValueError(f"{path}: {name} is a text, not {word!r}")
     info = results.TaskInfo(words["NAME"], words["TITLE"], words["LOSS"], None if target is None else float(target))
-    return TrainingTask(info, train, task, _hash_of(path.resolve()))
+    return TrainingTask(info, train, task, _hash_of(path.resolve()), is_network)
 
 
 def source_of(name: str) -> str | None:
-    """The hash of a task that comes along, which is not imported; None if there is none of this name."""
+    """The hash of a task that comes with optgen, which is not imported; None if there is none of this name."""
     path = FOLDER / f"{name}.py"
     return _hash_of(path) if path.is_file() else None
 

@@ -9,7 +9,7 @@ stability can change.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ LARGEST_ORDER = 3
 NEAR = 1e-6
 Equations = Sequence[tuple[str, Expr]]
 """Keys and values of the equations of a phase."""
+_GRADIENT = sp.Symbol("g", real=True, nonzero=True)
 _H = sp.Symbol("curvature h", positive=True)  # no name of a spec has a space
 
 
@@ -51,9 +52,11 @@ def largest_curvature(
     Raises NoClosedForm where the update is no linear map, or has too many states, or is stable nowhere.
     """
     algebra = Algebra(optimizer)
-    names = _follow(algebra, phases, frozen)
+    names = follow(algebra, phases, lambda weight: _H * weight, frozen)
     matrix = _matrix(algebra, names)
-    numbers = {x: sp.Float(_number(x, algebra, frozen, values)) for x in matrix.free_symbols - {_H}}
+    numbers = {
+        x: sp.Float(1.0 if x.name in frozen else number_of(x, algebra, values)) for x in matrix.free_symbols - {_H}
+    }
     candidates = [x for condition in _conditions(matrix) for x in _solutions(condition)]
     known = [(complex(x.xreplace(numbers).evalf()), x) for x in candidates]
     real = [(x.real, of) for x, of in known if abs(x.imag) < NEAR * abs(x) and x.real > 0]
@@ -65,8 +68,12 @@ def largest_curvature(
     return _bound(algebra, next(x for value, x in real if value == end), frozen, numbers)
 
 
-def _follow(algebra: Algebra, phases: Sequence[Equations], frozen: Sequence[str]) -> list[str]:
-    """Compute the equations of an update, and return the names that it carries: the weight and states."""
+def follow(
+    algebra: Algebra, phases: Sequence[Equations], gradient: Callable[[sp.Expr], sp.Expr], frozen: Sequence[str] = ()
+) -> list[str]:
+    """Compute the equations of an update after many updates, with the gradient at a weight, and return the names that
+    it carries: the weight and the states on which that depends. `algebra.values` then has their values after it, as
+    functions of the symbols that are called like them."""
     symbols = dict(algebra.values)
     for name in frozen:
         algebra.values[name] = algebra.values[f"{name}'"] = sp.Symbol(name, positive=True) ** 2  # its roots are simple
@@ -74,8 +81,7 @@ def _follow(algebra: Algebra, phases: Sequence[Equations], frozen: Sequence[str]
     for name in kept:
         algebra.values[name] = symbols.get(name, sp.Symbol(name, real=True))
     for equations in phases:
-        gradient = _H * algebra.values["w"]
-        algebra.values |= {"g": gradient, "grad": gradient}
+        algebra.values |= dict.fromkeys(("g", "grad"), gradient(algebra.values["w"]))
         for key, value in equations:
             if key.removesuffix("'") not in frozen:
                 algebra.values[key] = algebra.expr(after_long(value, algebra.units))
@@ -171,10 +177,8 @@ def _radius(matrix: sp.Matrix, numbers: Mapping[sp.Symbol, sp.Float], h: float) 
     return float(np.abs(np.linalg.eigvals(found)).max())
 
 
-def _number(symbol: sp.Symbol, algebra: Algebra, frozen: Sequence[str], values: Mapping[str, float | None]) -> float:
-    """The value of a symbol: of a param, of what a param is less than 1, or 1 for a frozen state."""
-    if symbol.name in frozen:
-        return 1.0
+def number_of(symbol: sp.Symbol, algebra: Algebra, values: Mapping[str, float | None]) -> float:
+    """The value of a symbol: of a param, or of what a param is less than 1. NoClosedForm for other symbols."""
     if symbol in algebra.complements:
         return 1 - float(values[symbol.name.removeprefix("1-")] or 0.0)
     found = values.get(symbol.name)
@@ -190,16 +194,16 @@ def _bound(
     own = {x for x in curvature.free_symbols if x.name in frozen}
     found = sp.factor(curvature)
     bound, scale = found.as_independent(*own, as_Add=False) if own else (found, sp.Integer(1))
-    params = _as_params(algebra, numbers)
+    params = as_params(algebra, numbers)
     rate = sp.simplify(bound * algebra.values["lr"])
     has_rate = algebra.values["lr"] in rate.free_symbols
     shown = {**algebra.complements, **{x: sp.sqrt(x) for x in own}}
-    trees = [_fraction(x.xreplace(shown), params) for x in (bound, rate, scale)]
+    trees = [fraction(x.xreplace(shown), params) for x in (bound, rate, scale)]
     value = float(bound.xreplace(numbers).evalf())
     return LargestCurvature(trees[0], None if has_rate else trees[1], trees[2], value, bool(own))
 
 
-def _as_params(algebra: Algebra, numbers: Mapping[sp.Symbol, sp.Float]) -> dict[sp.Symbol, sp.Float]:
+def as_params(algebra: Algebra, numbers: Mapping[sp.Symbol, sp.Float]) -> dict[sp.Symbol, sp.Float]:
     """The values of symbols, of params in the place of what these are less than 1."""
     return {
         sp.Symbol(x.name.removeprefix("1-"), real=True) if x in algebra.complements else x: (
@@ -209,8 +213,8 @@ def _as_params(algebra: Algebra, numbers: Mapping[sp.Symbol, sp.Float]) -> dict[
     }
 
 
-def _fraction(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> Expr:
-    """A positive fraction, as factors that are positive at the given values."""
+def fraction(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> Expr:
+    """The size of a fraction, as factors that are positive at the given values."""
     above, below = sp.fraction(sp.together(expr))
     trees = [_factors(x, numbers) for x in (above, below)]
     return trees[0] if below == 1 else Binary("/", trees[0], trees[1], NOWHERE)
@@ -225,8 +229,7 @@ def _factors(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> Expr:
         return to_tree(expr if expr.xreplace(numbers).evalf() > 0 else -expr)
     number = abs(number)
     trees = [to_tree(number)] if number != 1 or not factors else []
-    for base, exponent in sorted(factors, key=lambda f: (f[0].is_Add, str(f[0]))):
+    for base, exponent in sorted(factors, key=lambda f: (f[0].has(_GRADIENT), f[0].is_Add, str(f[0]))):
         positive = base if base.xreplace(numbers).evalf() > 0 else -base
-        tree = to_tree(positive)
-        trees.append(tree if exponent == 1 else Binary("^", tree, to_tree(sp.Integer(exponent)), NOWHERE))
+        trees.append(to_tree(positive if exponent == 1 else positive ** sp.sympify(exponent)))
     return functools.reduce(lambda a, b: Binary("*", a, b, NOWHERE), trees)

@@ -1,6 +1,6 @@
 """Optimizers for PyTorch: each spec is a subclass of `torch.optim.Optimizer`.
 
-`optgen.torch.Lion` is the class of the spec that comes along; `optgen.torch.optimizer` makes one of any spec. Names of
+`optgen.torch.Lion` is the class of a spec of optgen's; `optgen.torch.optimizer` makes one of any spec. Names of
 PyTorch's own optimizers (`optgen.torch.Adam`) are these, with PyTorch's arguments, numbers and state dicts.
 `dir(optgen.torch)` lists all classes. They are made on first use, so `help(optgen.torch)` does not show them, but
 `help(optgen.torch.Lion)` does. `optgen.torch.SpecOptimizer` is the base class of all of them.

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 
-from optgen import api, names_elsewhere, pipeline, specfiles
+from optgen import api, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.torch import torch_classes
@@ -60,7 +60,7 @@ def _available() -> tuple[str, ...]:
 
 @functools.cache
 def _names() -> Mapping[str, str]:
-    """The names of the specs that come along, by their texts."""
+    """The names of the specs that come with optgen, by their texts."""
     return {api.read(name).text: name for name in _available()}
 
 
@@ -116,6 +116,8 @@ def named(name: str) -> type[SpecOptimizer]:
     names = class_names()
     if name in names:
         return _of_name(names[name])
+    from optgen import names_elsewhere  # for a wrong name only
+
     hint = names_elsewhere.hint(name) or suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 

@@ -210,7 +210,7 @@ def decode_uncoded(
             decode_states(optimizer, [p], state, values.arguments, values.options)
 
 
-# ---------------------------------------------------------------- gradients that are given away
+# ---------------------------------------------------------------- donated gradients
 
 
 def check_donation(optimizer: Owner, group: Mapping[str, Any]) -> None:

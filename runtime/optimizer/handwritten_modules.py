@@ -32,7 +32,7 @@ def defining(script: Path) -> list[str]:
     """The modules that `script` imports, itself or through others, and that define subclasses of Optimizer.
 
     They are of the script's folder, or of another folder of `sys.path` that is no place of installed packages. A class
-    counts whose base is called as Optimizer, as SpecOptimizer, as a spec that comes along, or as another such class.
+    counts whose base is called as Optimizer, as SpecOptimizer, as a spec of optgen's, or as another such class.
     """
     folders = [script.resolve().parent, *_folders()]
     sources: dict[str, _Source] = {}

@@ -18,7 +18,7 @@ Columns = tuple[Sequence[Index], Sequence[NDArray], Sequence[NDArray], Sequence[
 class Updater:
     """Applies an optimizer: `updater(index, grad, weight)`, or lists of the three. `states` are by index.
 
-    With `donate_grads`, gradients are given away: an optimizer made of a spec may use their memory.
+    With `donate_grads`, gradients are donated: an optimizer made of a spec may use their memory.
     """
 
     def __init__(self, optimizer: Optimizer, *, donate_grads: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Specs that come along, as what is analyzed."""
+"""Specs that come with optgen, as what is analyzed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that read all specs that come along share what the first one of them has checked."""
+"""Commands that read all specs that come with optgen share what the first one of them has checked."""
 
 from __future__ import annotations
 

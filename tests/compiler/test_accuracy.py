@@ -298,6 +298,9 @@ def errors(case: Case, variant: Variant, *, history: int) -> dict[str, tuple[flo
 HEAD = """\
 # Accuracy of a step
 
+In short: a step in float32 changes weights as the exact equations do, up to errors of at most {limit:g} units in the
+last place of the largest term, in its seventh digit. The rest of this page says how that is measured.
+
 This page compares one float32 step of specs, in every variant, with the same equations in float64, whose own errors
 are negligible here. Specs are left out whose operations all occur in others. Each figure is the largest error over a
 parameter of 20,000 elements: a matrix, unless the variant is for vectors. It is also the largest over three settings,

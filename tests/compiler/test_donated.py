@@ -1,4 +1,4 @@
-"""Gradients that are given away: a temporary in their place changes no bit, and a used gradient is not used again."""
+"""Donated gradients: a temporary in their place changes no bit, and a used gradient is not used again."""
 
 from __future__ import annotations
 

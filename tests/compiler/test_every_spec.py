@@ -1,4 +1,4 @@
-"""Every spec that comes along: its kernels against the interpreter, and against the interpreter on another machine.
+"""Every spec that comes with optgen: its kernels against the interpreter, here and on another machine.
 
 `make arm` runs this file twice. On the host the interpreter writes the bits of some updates into the folder that the
 environment variable OPTGEN_BITS names; on the emulated machine kernels must lead to the same ones.

@@ -159,7 +159,7 @@ def test_no_plan_reads_less(spec: tuple[str, dict[str, str]], dtype: str) -> Non
 
 
 def test_the_search_finds_the_same_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all specs that come along, where few choices are not searched but all tried."""
+    """For all specs that come with optgen, where few choices are not searched but all tried."""
     built = [pipeline.build(case.spec, variant) for case, variant in KERNELS.values()]
     expected = [to_text(pipeline.plan(kernel)) for kernel in built]
     monkeypatch.setattr(place_stores, "MAX_EXHAUSTIVE", -1)
@@ -188,7 +188,7 @@ update:
 
 def sweeps_of(name: str) -> Iterator[str]:
     """The sweeps of a kernel, and the bytes of an element that they move: with states in float32, in codes, in codes by
-    row, and with gradients given away."""
+    row, and with donated gradients."""
     case, variant = KERNELS[f"optgen_{name}_f32"]
     states = [s.name for s in case.spec.program(variant.flags).states if s.kind is Kind.ELEM and not s.entries]
     codes = dict.fromkeys(states, "int8_linear")

@@ -39,7 +39,7 @@ def values(net: nn.HybridSequential) -> list[Any]:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["lamb", "cautious_adamw", "sgd"])
 def test_the_same_bits(name: str, dtype: str) -> None:
-    """With an optimizer that two trainers share, of which one gives gradients away."""
+    """With an optimizer that two trainers share, of which one donates gradients."""
     shared = mx.optimizer.create(name, learning_rate=0.01)
     results = []
     for optimizer in (name, shared):

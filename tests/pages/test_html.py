@@ -48,8 +48,8 @@ def test_tables_without_rows_are_nothing() -> None:
 def test_lines_of_equal_value_are_where_the_function_has_it() -> None:
     grid = np.linspace(-1, 1, 41)
     values = grid[:, None] ** 2 + grid[None, :] ** 2
-    (circle,) = contours.lines(values, 0.5, 400)
+    (circle,) = contours.lines(values, 0.5, 400, 400)
     x, y = np.array(circle).T / 200 - 1
     np.testing.assert_allclose(np.hypot(x, y), np.sqrt(0.5), atol=0.01)
     assert circle[0] == circle[-1] and len(circle) > 100
-    assert contours.lines(values, 3.0, 400) == []
+    assert contours.lines(values, 3.0, 400, 400) == []

@@ -12,7 +12,7 @@ from optgen.ir.storage import STORAGES
 
 
 def check_donated(dtype: str, platform: str) -> None:
-    """ValueError if gradients of that dtype cannot be given away on that platform."""
+    """ValueError if gradients of that dtype cannot be donated on that platform."""
     if platform != "cpu":
         raise ValueError(f"donate_grads: a step on {platform} gains nothing by it; leave it out")
     if not STORAGES[dtype].is_exact(COMPUTE[dtype]):
@@ -23,7 +23,7 @@ def check_donated(dtype: str, platform: str) -> None:
 
 
 class Donation:
-    """The gradients that were given away, and those that steps have used."""
+    """The gradients that were donated, and those that steps have used."""
 
     def __init__(self) -> None:
         self._is_given = False

@@ -17,8 +17,8 @@ from tests.compiler.fingerprints.lines import lines
 
 HELP = """\
 A file has a line for each variant of a spec: all flags in float32 (of more than 16 combinations, those in which a flag
-has a value for the first time), and the default flags in other dtypes and storages, and as boxes or with gradients
-given away. It has hashes of the texts
+has a value for the first time), and the default flags in other dtypes and storages, and as boxes or with donated
+gradients. It has hashes of the texts
   avx2, avx512, arm     LLVM IR for these CPUs, before LLVM's passes
   gpu                   LLVM IR for GPUs, and the launches of a step
   ptx                   what LLVM makes of that, for the oldest GPU      (of default variants)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("output", type=Path, metavar="FILE", help="where to write them")
-    parser.add_argument("spec", nargs="*", metavar="SPEC", help="the specs (default: all that come along)")
+    parser.add_argument("spec", nargs="*", metavar="SPEC", help="the specs (default: all that come with optgen)")
     parser.add_argument("--compare", type=Path, metavar="OLD", help="a file made before; say what differs")
     args = parser.parse_args(arguments)
     known = all_specs()

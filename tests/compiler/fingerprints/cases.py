@@ -71,7 +71,7 @@ class Case:
 
 
 def all_specs() -> tuple[str, ...]:
-    """The specs that come along, and sgd with each of the transforms."""
+    """The specs that come with optgen, and sgd with each of the transforms."""
     return (*specfiles.all_available(), *(f"sgd with {name}" for name in specfiles.transforms()))
 
 

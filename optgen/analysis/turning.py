@@ -1,0 +1,262 @@
+"""Which values of a spec turn with weight and gradient, where these are rotated, as its equations prove it.
+
+A rotation of the rows makes Q@X of a weight X, one of the columns X@R^T. Along each of its two axes a value turns by
+the rotation of the rows or of the columns, or does not turn. Sums are of values that turn alike, products of one that
+turns with one that is the same all along the axis, and contractions of two that turn alike: they no longer turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from optgen.analysis.subject import Subject
+from optgen.expressions import REDUCTIONS, Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.model import AXES, Kind, Program, StateDecl
+
+ROWS, COLS = "rows", "cols"
+LINEAR = ("float32", "bfloat16", "stored")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a value. `length`: along which dimension it has several numbers, None for one. `turns`: it turns by
+    the rotation of this dimension."""
+
+    length: str | None = None
+    turns: bool = False
+
+
+@dataclass(frozen=True)
+class Turning:
+    """How a value turns. `is_zero`: it is 0, which turns as anything. `is_known` is false where no rule tells."""
+
+    rows: Axis = Axis()
+    cols: Axis = Axis()
+    is_zero: bool = False
+    is_known: bool = True
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it does not turn at all."""
+        return self.is_known and not (self.rows.turns or self.cols.turns)
+
+
+STILL, ZERO, UNKNOWN = Turning(), Turning(is_zero=True), Turning(is_known=False)
+
+
+def turns_with_weight(subject: Subject, rotated: Collection[str], *, as_vector: bool = False) -> bool:
+    """Whether the new weight turns with weights and gradients, where `rotated` dimensions are; `as_vector`: where all
+    elements are one vector, which is rotated in any way."""
+    if subject.spec.last_two or subject.spec.inputs:
+        return False
+    found = _Turnings(subject, rotated, as_vector=as_vector)
+    return found.of_new_weight() == found.weight
+
+
+class _Turnings:
+    """How all names turn, found anew until that of states and of loops no longer changes."""
+
+    def __init__(self, subject: Subject, rotated: Collection[str], *, as_vector: bool) -> None:
+        self.subject, self.rotated, self.as_vector = subject, rotated, as_vector
+        self.weight = Turning(Axis(ROWS, ROWS in rotated), Axis(COLS, COLS in rotated))
+        self.kept: dict[str, Turning] = {"w": self.weight}
+        self.known: dict[str, Turning] = {}
+        for program in subject.programs:
+            self.kept |= {state.name: self._made(state) for state in program.states}
+
+    def of_new_weight(self) -> Turning:
+        while True:
+            before = dict(self.kept)
+            for program in self.subject.programs:
+                self._run(program)
+            if self.kept == before:
+                return self.kept["w"]
+
+    def _made(self, state: StateDecl) -> Turning:
+        match state.init:
+            case Name(id="w"):
+                return self.weight
+            case Number(value=0):
+                return ZERO
+            case Number() | Name():
+                axes = state.dims or AXES.get(state.kind, ())
+                return self._spread(axes) if state.kind in (*AXES, Kind.MATRIX) else STILL
+        return ZERO
+
+    def _spread(self, axes: tuple[str, ...]) -> Turning:
+        """A value that does not turn, with numbers along these dimensions."""
+        if len(axes) == 2:
+            return Turning(Axis(axes[0]), Axis(axes[1]))
+        return Turning(Axis(ROWS)) if axes == (ROWS,) else Turning(Axis(), Axis(COLS)) if axes == (COLS,) else UNKNOWN
+
+    def _run(self, program: Program) -> None:
+        self.known = {}
+        for state in program.states:
+            start = self.subject.spec.start(state)
+            if start is not None:
+                self.kept[state.name] = self.join(self.kept[state.name], self.of(start))
+        for equation, (_, value) in zip(program.equations, self._folded(program), strict=True):
+            target, found = equation.target, self.of(value)
+            key = target.array_key
+            if equation.loop is not None or target.at is not None:
+                found = self.join(self.known.get(key, ZERO), found)
+            self.known[key] = found
+            if equation.loop is not None and target.primed:
+                table = self.kept if target.id in self.kept else self.known
+                table[target.id] = self.join(table.get(target.id, ZERO), found)
+        for name in self.kept:
+            if f"{name}'" in self.known:
+                self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])
+
+    def _folded(self, program: Program) -> list[tuple[str, Expr]]:
+        return self.subject.phases[self.subject.programs.index(program)]
+
+    # ------------------------------------------------------------ several values
+
+    def join(self, a: Turning, b: Turning) -> Turning:
+        """How a sum of two turns, or one of the two."""
+        if a.is_zero or b.is_zero:
+            return b if a.is_zero else a
+        if not (a.is_known and b.is_known):
+            return UNKNOWN
+        axes = []
+        for x, y in ((a.rows, b.rows), (a.cols, b.cols)):
+            if x.turns != y.turns or (x.turns and x.length != y.length):
+                return UNKNOWN
+            axes.append(Axis(x.length or y.length, x.turns))
+        return Turning(axes[0], axes[1])
+
+    def _product(self, a: Turning, b: Turning) -> Turning:
+        if a.is_zero or b.is_zero:
+            return ZERO
+        if not (a.is_known and b.is_known):
+            return UNKNOWN
+        axes = []
+        for x, y in ((a.rows, b.rows), (a.cols, b.cols)):
+            if (x.turns and y.length is not None) or (y.turns and x.length is not None):
+                return UNKNOWN
+            axes.append(Axis(x.length or y.length, x.turns or y.turns))
+        return Turning(axes[0], axes[1])
+
+    def _contracted(self, a: Turning, b: Turning) -> Turning:
+        """The product of matrices."""
+        if a.is_zero or b.is_zero:
+            return ZERO
+        if not (a.is_known and b.is_known) or self.as_vector:
+            return UNKNOWN
+        same = a.cols.turns == b.rows.turns and (not a.cols.turns or a.cols.length == b.rows.length)
+        return Turning(a.rows, b.cols) if same else UNKNOWN
+
+    def _reduced(self, scope: str | None, a: Turning, b: Turning | None) -> Turning:
+        """A sum over elements, of a rows or columns: of a value, or of the products of two."""
+        if a.is_zero or (b is not None and b.is_zero):
+            return ZERO
+        if not a.is_known or (b is not None and not b.is_known) or scope not in (None, "row", "col", "params"):
+            return UNKNOWN
+        if self.as_vector and scope in ("row", "col") and not (a.is_still and (b is None or b.is_still)):
+            return UNKNOWN
+        gone = {"row": (False, True), "col": (True, False)}.get(scope or "", (True, True))
+        others = (None, None) if b is None else (b.rows, b.cols)
+        axes = [_left(x, y, is_gone=x_gone) for x_gone, x, y in zip(gone, (a.rows, a.cols), others, strict=True)]
+        rows, cols = axes
+        return UNKNOWN if rows is None or cols is None else Turning(rows, cols)
+
+    # ------------------------------------------------------------ expressions
+
+    def of(self, expr: Expr) -> Turning:
+        match expr:
+            case Number(value=x):
+                return ZERO if x == 0 else STILL
+            case Name():
+                return self._name(expr)
+            case Unary(op="-", operand=x):
+                return self.of(x)
+            case Transpose(operand=x):
+                found = self.of(x)
+                return UNKNOWN if self.as_vector else Turning(found.cols, found.rows, found.is_zero, found.is_known)
+            case Binary(op="+" | "-", left=a, right=b):
+                return self.join(self.of(a), self.of(b))
+            case Binary(op="*", left=a, right=b):
+                return self._product(self.of(a), self.of(b))
+            case Binary(op="/", left=a, right=b):
+                below = self.of(b)
+                return self._product(self.of(a), below) if below.is_still else UNKNOWN
+            case Binary(op="@", left=a, right=b):
+                return self._contracted(self.of(a), self.of(b))
+            case Call(function="where", args=(condition, a, b)):
+                return self._product(self.of(condition), self.join(self.of(a), self.of(b)))
+            case Call():
+                return self._call(expr)
+            case Unary(operand=x):
+                return self.of(x) if self.of(x).is_still else UNKNOWN
+            case Binary(left=a, right=b):
+                return self._of_still([self.of(a), self.of(b)])
+        return STILL
+
+    def _name(self, name: Name) -> Turning:
+        key = name.array_key
+        if key in ("g", "grad"):
+            return self.weight if key == "grad" or self.subject.values["clip_gradient"] is None else UNKNOWN
+        for table in (self.known, self.kept):
+            if key in table:
+                return table[key]
+        return UNKNOWN if name.primed else STILL
+
+    def _of_still(self, values: list[Turning]) -> Turning:
+        """What any function makes of values: it does not turn if they do not."""
+        found = STILL
+        for value in values:
+            if not (value.is_still or value.is_zero):
+                return UNKNOWN
+            found = self.join(found, value)
+        return found
+
+    def _call(self, expr: Call) -> Turning:
+        function, args = expr.function, expr.args
+        if function in ("norm", "rms") and len(args) == 1:
+            return self._reduced(expr.scope, self.of(args[0]), self.of(args[0]))
+        if function == "dot":
+            return self._reduced(expr.scope, self.of(args[0]), self.of(args[1]))
+        if function in REDUCTIONS and len(args) == 1:
+            if function in ("sum", "mean"):
+                match args[0]:
+                    case Binary(op="*", left=a, right=b):
+                        return self._reduced(expr.scope, self.of(a), self.of(b))
+                    case Binary(op="^", left=a, right=Number(value=2)):
+                        return self._reduced(expr.scope, self.of(a), self.of(a))
+                return self._reduced(expr.scope, self.of(args[0]), None)
+            value = self.of(args[0])
+            return self._reduced(expr.scope, value, None) if value.is_still else UNKNOWN
+        if function in LINEAR:
+            return self.of(args[0])
+        if function == "identity" and len(args) == 1 and isinstance(args[0], Name):
+            axis = Axis(args[0].id, args[0].id in self.rotated)
+            return UNKNOWN if self.as_vector else Turning(axis, axis)
+        if function == "trace":
+            found = self.of(args[0])
+            return STILL if found.is_known and found.rows == found.cols else UNKNOWN
+        if function == "inverse_root":
+            found = self.of(args[0])
+            return found if found.is_known and found.rows == found.cols else UNKNOWN
+        if not args:  # a draw
+            return UNKNOWN
+        return self._of_still([self.of(x) for x in args]) if function not in MATRICES else UNKNOWN
+
+
+MATRICES = (
+    "diag", "orthonormal", "eigenvectors", "eigenvalues", "solve", "singular_values", "left_singular_vectors",
+    "right_singular_vectors", "triu", "tril",
+)  # fmt: skip
+"""Functions of matrices for which there is no rule."""
+
+
+def _left(x: Axis, y: Axis | None, *, is_gone: bool) -> Axis | None:
+    """The axis of a sum over it, if it `is_gone`, of a value or of products; None where it would turn otherwise."""
+    if y is None:
+        return None if is_gone and x.turns else Axis() if is_gone else x
+    if is_gone:
+        return Axis() if x.turns == y.turns and (not x.turns or x.length == y.length) else None
+    if x.turns or y.turns:
+        return (x if x.turns else y) if None in (x.length, y.length) else None
+    return Axis(x.length or y.length)

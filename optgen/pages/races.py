@@ -1,0 +1,93 @@
+"""The section of a spec's race: its stored baseline in the tasks that come with optgen, beside AdamW's."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+
+from optgen.pages import svg
+from optgen.pages.html import Child, code, joined, parsed, table, tag
+from optgen.pages.topic import PageSection, Topic
+from optgen.races import baselines, pictures, ranks, task
+from optgen.races.baselines import Baseline
+from optgen.races.results import Entry, Race, TaskInfo
+
+BESIDE = "adamw"
+HEAD = ("task", "best rate", "held-out loss", "over seeds", "rank")
+
+
+def section(topic: Topic) -> PageSection | None:
+    """None for a spec without a baseline."""
+    own = baselines.read(topic.name) if topic.comes_along else None
+    if own is None:
+        return None
+    race = _race(own)
+    stale = "These results are stale: the spec, a task or how races are run has changed since. " if own.is_stale else ""
+    versions = ", ".join(f"{name} {version}" for name, version in own.versions.items())
+    parts: list[Child] = [
+        table([*HEAD, f"loss of {BESIDE}"], (list(_row(entry, race)) for entry in own.entries), "numbers"),
+        tag(
+            "p",
+            f"{stale}The rate was tuned, and nothing else. Ranks are among the {len(_all())} stored baselines; those "
+            f"whose difference over paired seeds {own.seeds} may be none share a rank. Effects in tasks of this size "
+            f"say nothing of larger ones. Raced with {versions}; again: ",
+            code(f"optgen race {topic.name} --against {BESIDE}"),
+            class_="note",
+        ),
+        *_pictures(race, download=topic.machine is not None),
+    ]
+    return PageSection("race", "Its race", joined(parts))
+
+
+@functools.cache
+def _all() -> Mapping[str, Baseline]:
+    """All stored baselines."""
+    found = {name: baselines.read(name) for name in baselines.names()}
+    return {name: baseline for name, baseline in found.items() if baseline is not None}
+
+
+def _race(own: Baseline) -> Race:
+    """The entries of a spec, and of what it is compared with, as a race."""
+    other = _all().get(BESIDE) if own.name != BESIDE else None
+    names = [entry.task for entry in own.entries]
+    beside = [entry for entry in other.entries if entry.task in names] if other else []
+    return Race(tuple(map(_task, names)), (*own.entries, *beside), "")
+
+
+@functools.cache
+def _task(name: str) -> TaskInfo:
+    """What is said of a task; where a library is missing that it imports, its name."""
+    try:
+        return task.load(name).info
+    except ImportError:
+        return TaskInfo(name, name, "held-out loss", None)
+
+
+def _row(entry: Entry, race: Race) -> Iterator[str]:
+    others = [x.entries for x in _all().values()]
+    of_task = [x for entries in others for x in entries if x.task == entry.task]
+    shared = ranks.shared([x.loss_of_seed for x in of_task])
+    rank = next((rank for rank, x in zip(shared, of_task, strict=True) if x.contender == entry.contender), None)
+    beside = next((x for x in race.of(entry.task) if x.contender == BESIDE), None)
+    yield race.task(entry.task).title
+    yield "none" if entry.best_rate is None else f"{entry.best_rate:.2g}"
+    yield _loss(entry.mean_loss)
+    yield f"{_loss(min(entry.losses))} to {_loss(max(entry.losses))}" if entry.losses else ""
+    yield "" if rank is None else str(rank)
+    yield _loss(beside.mean_loss) if beside else ""
+
+
+def _loss(loss: float) -> str:
+    return f"{loss:.4g}" if math.isfinite(loss) else "diverged"
+
+
+def _pictures(race: Race, *, download: bool) -> Iterator[Child]:
+    """How much the loss depends on the rate, in each task; a sentence where there is no matplotlib."""
+    try:
+        for info in race.tasks:
+            picture = parsed(pictures.sensitivity(race, info.name))
+            question = f"{info.title}. How much does the loss depend on the rate?"
+            yield svg.figure(picture, question, picture if download else None)
+    except ImportError as error:
+        yield tag("p", str(error), class_="note")

@@ -1,0 +1,60 @@
+"""Steps under a constant gradient: limits that are known, and every limit that is proved beside a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgen import specfiles
+from optgen.analysis import Verdict
+from optgen.analysis.constant import constant_gradient, followed, gradient_of
+from optgen.polynomials import FUNCTIONS
+from optgen.symbolic.written import expression
+from tests.analysis.subjects import subject
+from tests.sweeps import swept
+
+KNOWN = [
+    ("sgd", {"momentum": 0.9}, "-(lr*g/(1 - momentum))"),
+    ("rmsprop", {}, "-(lr*g/sqrt(epsilon + g^2))"),
+    ("adam", {}, "-(lr*g/(epsilon + abs(g)))"),
+    ("lion", {}, "-(lr*sign(g))"),
+    ("adabelief", {}, None),  # its variance keeps epsilon alone
+    ("adagrad", {}, "0"),
+    ("adamax", {}, "-(lr*sign(g))"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "limit"), KNOWN)
+def test_known_limits_are_found(name: str, values: dict[str, Any], limit: str | None) -> None:
+    found = constant_gradient(subject(name, **values))[0]
+    assert found.verdict is Verdict.PROVED and found.formula is not None
+    assert limit is None or expression(found.formula) == limit
+
+
+@pytest.mark.parametrize("name", swept(specfiles.all_available(), ("adam", "rmsprop", "qhm", "adabelief", "ftml")))
+def test_proved_limits_are_those_of_a_run(name: str) -> None:
+    one = subject(name)
+    slow = [x for x, value in one.values.items() if value and 0.99 < value < 1 and not name.startswith("accsgd")]
+    one = one.with_values(**dict.fromkeys(slow, 0.97))
+    found = constant_gradient(one)[0]
+    if found.verdict is not Verdict.PROVED or found.claim == "zero":
+        return
+    assert found.formula is not None
+    names = {**one.values, **FUNCTIONS, "atan": np.arctan, "g": gradient_of(one)}
+    limit = eval(expression(found.formula).replace("^", "**"), {}, names)  # of our own tree
+    last = followed(one)[-1]
+    assert np.abs(last - limit).max() <= 0.03 * np.abs(limit).max(), (found.text, last, limit)
+
+
+def test_how_soon_and_how_fast() -> None:
+    heavy, adagrad = constant_gradient(subject("sgd", momentum=0.9)), constant_gradient(subject("adagrad"))
+    assert [s.claim for s in heavy] == ["limit", "updates 44"]  # 0.9^44 < 1 % < 0.9^43
+    assert [s.claim for s in adagrad] == ["zero", "power -0.5"]
+
+
+def test_a_limit_without_a_closed_form_is_what_a_run_shows() -> None:
+    found = constant_gradient(subject("lars"))[0]
+    assert found.verdict is not Verdict.PROVED
+    assert "in a run of 4096 updates" in found.text or "a run of 4096 updates" in found.text
