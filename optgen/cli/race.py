@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from optgen.races.task import TrainingTask
 
 EXAMPLES = """\
-  optgen race mine.opt --against adamw,lion    your spec beside stored baselines
+  optgen race mine.opt --against adamw,lion    yours beside stored baselines
   optgen race adamw lion muon                  all of them trained here
-  optgen race "adam(beta2=0.99) with ema"      arguments, and transforms
+  optgen race "adam(beta2=.99) with ema"       arguments, and transforms
   optgen race mine.opt --sweep beta2=.9,.99    a contender for each value
   optgen race mine.opt --tasks char_gpt        one task; --tasks all: every one
-  optgen race mine.opt --task my_model.py      your own: train(make_optimizer,
-                                               seed, report), in a Python file
+  optgen race mine.opt --task my_model.py      your own: a Python file with
+                                               train(make_optimizer, seed, report)
   optgen race adamw lion -o folder             results, table and pictures
 
 The rate of each contender is tuned: 16 trials in each task, by the same rules.
@@ -104,7 +104,8 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     found, refused = [], []
     for line in lines:
         try:
-            found.append(contender.read(line))
+            own = contender.read(line)
+            found += [own] if own.name not in [x.name for x in found] else []
         except contender.CannotRaceError as error:
             refused.append(Refused(line, "", str(error)))
         except ValueError as error:
