@@ -9,6 +9,7 @@ from typing import Any
 
 from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
+from optgen.analysis.equal import equals
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
 from optgen.analysis.stability import stability
@@ -24,6 +25,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("cut", cut),
     ("constant-gradient", constant_gradient),
     ("stability", stability),
+    ("equals", lambda subject: equals(subject.spec)),
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80
