@@ -158,11 +158,11 @@ class _Sizes:
     def _weights(self, terms: Terms, of: tuple[str, ...]) -> tuple[Numbers, Numbers, float]:
         """The weights of powers of gradients in a value: of the last update but one, of the last one, and by which
         factor those before fall. UnknownError for other values."""
-        states = [key for key in terms if key not in ((), of)]
+        states = [key for key in terms if key != of]
         own = terms.get(of, 0.0)
         if not states:
             return np.float64(0.0), np.asarray(own), 1.0
-        if len(states) > 1 or len(states[0]) != 1 or () in terms:
+        if len(states) > 1 or len(states[0]) != 1:
             raise UnknownError
         name = states[0][0].removeprefix("state ")
         change = self.polynomials.of(f"{name}'") if name in self.states else {}

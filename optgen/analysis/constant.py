@@ -77,7 +77,7 @@ def _mean(steps: Array, end: int) -> Array:
     return found
 
 
-def _soon(steps: Array) -> list[Statement]:
+def _soon(steps: Array, what: str = "this limit") -> list[Statement]:
     """After how many updates steps stay near their limit, if the run has come to it."""
     limit = _mean(steps, len(steps))
     far = np.abs(steps - limit).reshape(len(steps), -1).max(axis=1) > CLOSE * np.abs(limit).max()
@@ -85,9 +85,7 @@ def _soon(steps: Array) -> list[Statement]:
     if count > len(steps) // 2:
         return []
     after = "from the first update on" if count == 1 else f"from update {count} on"
-    text = (
-        f"steps are within 1 % of this limit {after}: counted in a run of {len(steps)} updates with |g| from 0.5 to 2"
-    )
+    text = f"steps are within 1 % of {what} {after}: counted in a run of {len(steps)} updates with |g| from 0.5 to 2"
     return [_statement(f"updates {count}", text, Verdict.RUN)]
 
 
@@ -122,7 +120,7 @@ def _seen(subject: Subject, steps: Array) -> list[Statement]:
     if size > 0 and np.abs(last - half).max() < SETTLED * np.abs(last).max():
         of = f", of RMS {number(size / rate)}·lr" if rate else ""
         text = f"steps hardly change after update {count // 2}, by less than 0.1 %{of}: {in_run}"
-        return [_statement("settled", text, Verdict.RUN), *_soon(steps)]
+        return [_statement("settled", text, Verdict.RUN), *_soon(steps, "the last ones")]
     now, before = _powers(steps)
     if math.isfinite(now) and abs(now - before) < SAME_POWER and abs(now) > LEAST_POWER:
         claim, word = ("grows", "grow") if now > 0 else ("falls", "fall")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgen.analysis.frozen import measures_of_size
 from optgen.analysis.run import Run
-from optgen.analysis.scale import gradient_scale
+from optgen.analysis.scale import shrinks_not
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.trial import RandomRun
@@ -30,8 +29,7 @@ GONE = 1e-3
 def limit_cycle(subject: Subject) -> list[Statement]:
     """How far from 0 weights stay; no answer where the question does not arise."""
     rate = subject.values["lr"]
-    is_invariant = gradient_scale(subject)[0].claim in ("invariant", "limit-invariant")
-    if not (is_invariant and rate and "lr" in subject.reads) or subject.spec.given or measures_of_size(subject):
+    if not rate or "lr" not in subject.reads or subject.spec.given or not shrinks_not(subject):
         return []
     updates = STAGED_UPDATES if subject.spec.has_stages else UPDATES
     sizes = amplitudes(subject, rate, updates)

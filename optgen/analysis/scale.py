@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from optgen.analysis.characters import NEUTRAL, ONE, Multiplied, Scaling
+from optgen.analysis.frozen import measures_of_size
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.symmetry import FACTOR, Symmetry, symmetry
@@ -28,6 +29,12 @@ def gradient_scale(subject: Subject) -> list[Statement]:
         f"No law of scale: gradients times {FACTOR:g} in a random run give steps that are times no power of {FACTOR:g}."
     )
     return [Statement(QUESTION, "none", text, Verdict.RUN)]
+
+
+def shrinks_not(subject: Subject) -> bool:
+    """Whether steps are as large for small gradients as for large ones, and no state measures their size: signs, and
+    normalized steps. They have a limit cycle, and no largest stable rate."""
+    return gradient_scale(subject)[0].claim in ("invariant", "limit-invariant") and not measures_of_size(subject)
 
 
 def _claim(k: Fraction) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from optgen.analysis.cut import is_elementwise
 from optgen.analysis.frozen import measures_of_size
 from optgen.analysis.run import Array, Run
+from optgen.analysis.scale import shrinks_not
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
 from optgen.analysis.words import listed, number, shown
@@ -28,7 +29,8 @@ SPAN = (0.05, 20.0)
 
 
 def stability(subject: Subject) -> list[Statement]:
-    """The largest stable curvature: in closed form, else found by running."""
+    """The largest stable curvature: in closed form, else found by running; no answer where steps do not shrink, which
+    `limit-cycle` is about."""
     from optgen.symbolic.algebra import NoClosedForm
     from optgen.symbolic.recurrence import largest_curvature
 
@@ -38,6 +40,8 @@ def stability(subject: Subject) -> list[Statement]:
             raise NoClosedForm("no closed form: loops, or equations of some updates only")
         return [_closed(subject, largest_curvature(subject.spec, subject.phases, frozen, subject.values), frozen)]
     except NoClosedForm as error:
+        if shrinks_not(subject):
+            return []
         return [_found(subject) or _undecided(str(error).removeprefix("no closed form").lstrip(":, "))]
 
 

@@ -33,7 +33,8 @@ def listed(words: Iterable[str]) -> str:
 
 def number(x: float) -> str:
     """A number with the digits that a sentence needs."""
-    return f"{x:.4g}".replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", 1 if x < 0 else 0)
+    text = f"{x:.0f}" if 1e4 <= abs(x) < 1e7 else f"{x:.4g}".replace("e-0", "e-").replace("e+0", "e+")
+    return f"−{text[1:]}" if x < 0 else text
 
 
 def power(base: str, exponent: str) -> str:

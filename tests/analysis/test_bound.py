@@ -58,7 +58,7 @@ def test_the_worst_gradients_reach_the_bound(name: str) -> None:
     assert 0.98 * size < _largest(name, WORST[name]) <= size * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", swept(specfiles.all_available(), ("adam", "qhadam", "adam_atan2")))
+@pytest.mark.parametrize("name", swept(specfiles.all_available(), ("adam", "qhadam", "adabound")))
 def test_no_run_exceeds_a_proved_bound(name: str) -> None:
     one = subject(name)
     size = largest_step(one.with_values(wd=0.0) if one.values["wd"] and "wd" in one.reads else one).size
