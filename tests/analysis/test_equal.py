@@ -24,8 +24,8 @@ KNOWN = [
     ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
     ("lion", "optax/sign_sgd", "lion(beta1=0, wd=0) is optax/sign_sgd"),
     ("adamod", "adamw", "adamod(beta3=0) is adamw"),
-    pytest.param("nadam", "torch/nadam",
-     "nadam is torch/nadam(weight_decay=wd, eps=epsilon, momentum_decay=schedule_decay, single=false)", marks=pytest.mark.stress),
+    pytest.param("nadam", "torch/nadam", "nadam is torch/nadam(weight_decay=wd, eps=epsilon, "
+      "momentum_decay=schedule_decay, single=false)", marks=pytest.mark.stress),
 ]  # fmt: skip
 
 
