@@ -78,7 +78,7 @@ FROZEN = [("adam", "beta2", "v"), ("adabelief", "beta2", "s"), ("adan", "beta3",
 
 @pytest.mark.parametrize(("name", "decay", "state"), FROZEN)
 def test_bounds_with_frozen_states_hold_where_these_hardly_change(name: str, decay: str, state: str) -> None:
-    """A state of 4 that forgets next to nothing, long after the start: what is divided by is 2. Weights begin at 1e-6."""
+    """A state of 4 that forgets next to nothing, long after the start: what is divided by is 2. Weights start small."""
     one = subject(name, **{decay: 1 - 1e-9}, lr=0.01)
     frozen = measures_of_size(one)
     found = largest_curvature(one.spec, one.phases, frozen, one.values)
