@@ -42,7 +42,7 @@ EXAMPLES = """\
 examples:
   optgen list --search lion    optimizers whose name or title has this word
   optgen explain lion          its equations, and what a step costs here
-  optgen analyze lion          what the equations say: scale, bounds, stable rates
+  optgen analyze lion          scale, bounds and stability, from the equations
   optgen race lion adamw       which of them trains better, with tuned rates
   optgen report lion           a page with all of this: report.html
   optgen new mine.opt          a commented spec to start from

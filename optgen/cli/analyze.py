@@ -15,7 +15,8 @@ def register(commands: Commands) -> None:
         analyze,
         "print what the equations say of the steps: laws of scale, bounds, limits, stable rates",
         "  optgen analyze adam                       each statement with how it is known:\n"
-        "                                            proved, run (by the interpreter), undecided\n"
+        "                                            proved, run by the interpreter, or\n"
+        "                                            undecided\n"
         "  optgen analyze sgd momentum=0.9           with other arguments\n"
         "  optgen analyze 'adam with lookahead'\n"
         "  optgen analyze mine.opt --json            for programs\n",

@@ -16,8 +16,9 @@ def register(commands: Commands) -> None:
         "gallery",
         gallery,
         "write a folder of pages about the specs that come with optgen",
-        "  optgen gallery -o site             all of them, in two minutes; open site/index.html\n"
-        "  optgen gallery adam lion -o site   a few\n",
+        "  optgen gallery -o site              all of them, in two minutes; open\n"
+        "                                      site/index.html\n"
+        "  optgen gallery adam lion -o site    a few\n",
     )
     parser.add_argument("spec", nargs="*", metavar="NAME", help="specs that come with optgen (default: all)")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="where to write it")

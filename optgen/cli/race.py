@@ -101,10 +101,12 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     from optgen.races import contender
     from optgen.races.results import Refused
 
-    found, refused = [], []
+    found: list[Contender] = []
+    refused: list[Refused] = []
     for line in lines:
         try:
-            found.append(contender.read(line))
+            own = contender.read(line)
+            found += [own] if own.name not in [x.name for x in found] else []
         except contender.CannotRaceError as error:
             refused.append(Refused(line, "", str(error)))
         except ValueError as error:

@@ -54,7 +54,11 @@ Variants differ by flags; flags that make no difference to the cost are not show
 bits counts 2 or 1 bytes instead of 4, wherever it is read or written. *Rows alone* says whether a row-sparse gradient
 touches only the rows that are present; if not, the gradient is made dense first.
 
-**PyTorch.** The optimizers of torch.optim are specs of their own, [at the end](#the-optimizers-of-torchoptim).
+**Rates.** "Begin with lr" is the rate that a source recommends for a network of PyTorch's default initialization. It is
+no default: that of `lr` is in the table of arguments. [choosing.md](choosing.md) says what to begin with, by use.
+
+**PyTorch.** The optimizers of torch.optim are specs of their own, [at the end](#the-optimizers-of-torchoptim). So
+`adamw` has an epsilon of 1e-6, as MXNet's master branch, and PyTorch's, with 1e-8, is `torch/adamw`.
 """
 
 FAMILIES = {

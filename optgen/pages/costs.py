@@ -16,10 +16,10 @@ from optgen.tables import UpdateWork
 
 BESIDE = "adamw"
 PARAMETERS = 100_000_000
-HEAD = ("variant", "bytes moved", "bytes of states", "operations", "passes over memory")
+HEAD = ("variant", "bytes moved", "bytes of states", "operations", "sweeps")
 MATRICES = ("matrix", "10⁹ operations", "MB moved", "operations a byte")
 NOTE = (
-    "Of a float32 step, for each parameter. A pass reads or writes each element once; what moves is what the memory "
+    "Of a float32 step, for each parameter. A sweep goes once over memory; bytes that move are those that memory "
     "limits. States are those of a matrix of 1024 × 1024 at the default flags."
 )
 

@@ -21,17 +21,17 @@ GENERAL: Mapping[str, tuple[str, str]] = {
     ),
     "layers": ("norms of layers", "amos fromage lamb lans larc lars novograd"),
     "no-rate": (
-        "without a rate",
+        "no learning rate to tune",
         "cocob dadaptadam dadaptlion dadaptsgd dog dowg ldog prodigy yellowfin",
     ),
-    "no-schedule": ("without a schedule", "schedulefree_adamw schedulefree_radam schedulefree_sgd"),
+    "no-schedule": ("no schedule", "schedulefree_adamw schedulefree_radam schedulefree_sgd"),
     "signs": (
         "signs of gradients",
         "addsign cautious_lion ef_signsgd focus lion powersign rprop signum tiger",
     ),
     "curvature": ("curvature", "adahessian apollodqn lbfgs sophia"),
     "noise": ("noise", "ivon noisysgd psgld sghmc sgld"),
-    "loss": ("steps by the loss", "alig"),
+    "loss": ("a rate that follows from the loss", "alig"),
     "games": ("games", "extra_adam extragradient"),
 }
 """Families of the specs without a folder: a word for it, what it is, and its specs."""

@@ -1,4 +1,4 @@
-"""The section of a spec's race: its stored baseline in the tasks that come along, beside AdamW's."""
+"""The section of a spec's race: its stored baseline in the tasks that come with optgen, beside AdamW's."""
 
 from __future__ import annotations
 

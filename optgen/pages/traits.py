@@ -29,7 +29,7 @@ class Traits:
 
 
 NEEDS = {
-    "no-rate": "no rate to choose",
+    "no-rate": "no rate to tune",
     "own-schedule": "no schedule",
     "rest": "another optimizer for what is no matrix",
     "products": "products of matrices",

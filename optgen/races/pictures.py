@@ -148,7 +148,9 @@ def trajectories(optimizer: Optimizer, function: str, rates: Sequence[float], st
             end.set_gid(f"rate-{k}")
         axes.plot(*chosen.start, "o", color=figures.INK, markersize=7, fillstyle="none", mew=1.5)
         axes.plot(*chosen.minimum, "*", color=figures.INK, markersize=12)
-        axes.annotate("start", chosen.start, (-7, -14), textcoords="offset points", ha="right")
+        uphill = np.array(chosen.gradient(*chosen.start))  # where no path begins
+        at = tuple(18 * uphill / np.linalg.norm(uphill))
+        axes.annotate("start", chosen.start, at, textcoords="offset points", ha="center", va="center")
         _head(fig, f"{optimizer.name} on {chosen.title}, {steps} steps")
         fig.legend(loc="outside lower center", ncols=4)
         return figures.svg(fig, f"{optimizer.name} on {chosen.title}. {chosen.question}")

@@ -136,7 +136,7 @@ def _progress(pairings: Sequence[Pairing]) -> Iterator[Callable[[Pairing, int], 
     from tqdm import tqdm
 
     total = sum(pairing.left for pairing in pairings)
-    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} trials, {postfix}"
+    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} trials{postfix}"
     with tqdm(total=total, bar_format=layout, leave=False, disable=None) as bar:
 
         def show(pairing: Pairing, processes: int) -> None:

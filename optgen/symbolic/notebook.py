@@ -66,12 +66,13 @@ def _table(optimizer: Optimizer, groups: Sequence[Settings]) -> str:
 
 def _rows(optimizer: Optimizer, groups: Sequence[Settings]) -> Iterator[tuple[str, str, str, str]]:
     """Symbol, where that is not the name, then name, value and meaning of each argument that some equation reads."""
+    names = Names(optimizer, evaluate=False)
     for param in optimizer.all_params.values():
         found = _found(param, groups)
         plain = param.name in ("rescale_grad", "clip_gradient") and found == [RESERVED_PARAMS[param.name].default]
         if param.name in optimizer.reads and not param.given and not plain:
             name = Name(param.name, False, param.span)
-            base = Names(optimizer, evaluate=False).of(name)[0].base
+            base = names.of(name)[0].base
             spelled = base == param.name and base not in GREEK
             doc = param.doc or getattr(RESERVED_PARAMS.get(param.name), "doc", "")
             yield "" if spelled else formula(name, optimizer), f"<code>{param.name}</code>", _text(found), escape(doc)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def copied(tree: Path) -> Path:
     """A copy of the sources, so that nothing is left in the checkout."""
-    for name in ("optgen", "runtime", "specs", "docs"):
+    for name in ("optgen", "runtime", "specs", "docs", "benchmarks/races"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
@@ -56,6 +56,7 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     ]
     assert sources and not set(sources) - shipped
     assert {f"optgen/specs/{name}.opt" for name in specfiles.all_available()} <= shipped
+    assert {f"optgen/benchmarks/races/{path.name}" for path in specfiles.races().glob("*.json")} <= shipped
     assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
     assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
 

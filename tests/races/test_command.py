@@ -35,7 +35,22 @@ def test_a_race_against_a_stored_baseline(
     (tmp_path / "sgd.json").write_bytes(data)
     here.ran.clear()
     own_store.rename(tmp_path / "away")
-    assert main(["race", "sgd(rescale_grad=1)", "--against", "sgd", "--task", TINY, "--seeds", "4,7"]) == 0
+    assert (
+        main(
+            [
+                "race",
+                "sgd(rescale_grad=1)",
+                " sgd(rescale_grad=1)",
+                "--against",
+                "sgd",
+                "--task",
+                TINY,
+                "--seeds",
+                "4,7",
+            ]
+        )
+        == 0
+    )
     assert {job.contender for job in here.ran} == {"sgd(rescale_grad=1)"}
     second = capsys.readouterr().out
     assert "sgd*" in second and "*: from a stored baseline" in second

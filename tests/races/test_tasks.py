@@ -1,4 +1,4 @@
-"""The tasks that come along: each trains, and is the same for the same seed."""
+"""The tasks that come with optgen: each trains, and is the same for the same seed."""
 
 from __future__ import annotations
 

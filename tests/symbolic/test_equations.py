@@ -15,6 +15,7 @@ from optgen.diagnostics import Span
 from optgen.expressions import Name
 from optgen.symbolic.latex import latex
 from optgen.symbolic.mathml import mathml
+from optgen.symbolic.symbols import GREEK
 from optgen.symbolic.unicode import Unicode, unicode
 from tests.symbolic.test_mathml import checked
 
@@ -37,6 +38,15 @@ update:
   w'     = w - lr*v_max'*x       if amsgrad
   w'     = w - lr*m_hat*x        otherwise
 """
+
+
+COMMANDS = {f"\\{letter}" for letter in GREEK} | {
+    *(r"\begin", r"\end", r"\frac", r"\left", r"\right", r"\sqrt", r"\text", r"\mathrm", r"\operatorname", r"\quad"),
+    *(r"\hat", r"\bar", r"\tilde", r"\mathcal", r"\lvert", r"\rvert", r"\lVert", r"\rVert", r"\lfloor", r"\rfloor"),
+    *(r"\cdot", r"\odot", r"\times", r"\top", r"\pm", r"\sim", r"\gets", r"\colon", r"\ldots", r"\infty"),
+    *(r"\le", r"\ge", r"\ne", r"\max", r"\min", r"\exp", r"\log", r"\tanh", r"\sin", r"\cos", r"\tan", r"\arctan"),
+}
+"""What amsmath, KaTeX and MathJax all have."""
 
 
 def rendered(expression: str) -> tuple[str, str]:
@@ -277,6 +287,7 @@ def test_variants_of_every_spec(name: str, every: bool) -> None:
         assert re.findall(r"\\(?:begin|left)\b", code).__len__() == re.findall(r"\\(?:end|right)\b", code).__len__()
         if every or flags is None:
             checked(mathml(optimizer, flags))
+        assert set(re.findall(r"\\[a-zA-Z]+", code)) <= COMMANDS
         assert "w_t &=" in code and "wₜ" in unicode(optimizer, flags)
 
 
