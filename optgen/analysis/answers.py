@@ -11,6 +11,7 @@ from optgen.analysis.bound import bound
 from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
 from optgen.analysis.cycle import limit_cycle
+from optgen.analysis.equal import equals
 from optgen.analysis.rotation import rotation
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
@@ -30,6 +31,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("constant-gradient", constant_gradient),
     ("stability", stability),
     ("limit-cycle", limit_cycle),
+    ("equals", lambda subject: equals(subject.spec)),
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80

@@ -34,10 +34,10 @@ class Run:
         self._calls = [getattr(step, phase) for phase in spec.phases] or [step]
         self._count = 0
 
-    def step(self, gradient: Gradient) -> None:
-        """One update, in all of its phases, each with a gradient of its own."""
+    def step(self, gradient: Gradient, **values: Any) -> None:
+        """One update, in all of its phases, each with a gradient of its own. `values` are params from now on."""
         for call in self._calls:
             for own, new in zip(self._grads, gradient(self._count, self.weights), strict=True):
                 own[...] = new
             self._count += 1
-            call(**self._numbers)
+            call(**self._numbers, **values)

@@ -101,7 +101,8 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     from optgen.races import contender
     from optgen.races.results import Refused
 
-    found, refused = [], []
+    found: list[Contender] = []
+    refused: list[Refused] = []
     for line in lines:
         try:
             own = contender.read(line)

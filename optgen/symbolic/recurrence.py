@@ -19,7 +19,7 @@ from optgen.expressions import Binary, Expr, Name, Number, children, with_childr
 from optgen.model import Optimizer
 from optgen.symbolic.algebra import NOWHERE, Algebra, NoClosedForm, to_tree
 
-LARGEST_ORDER = 3
+LARGEST_ORDER = 4
 """The largest number of weights and states of a recurrence that is solved."""
 NEAR = 1e-6
 Equations = Sequence[tuple[str, Expr]]
@@ -57,7 +57,7 @@ def largest_curvature(
     numbers = {
         x: sp.Float(1.0 if x.name in frozen else number_of(x, algebra, values)) for x in matrix.free_symbols - {_H}
     }
-    candidates = [x for condition in _conditions(matrix) for x in _solutions(condition)]
+    candidates = [x for condition in _conditions(matrix) for x in _solutions(condition, numbers)]
     known = [(complex(x.xreplace(numbers).evalf()), x) for x in candidates]
     real = [(x.real, of) for x, of in known if abs(x.imag) < NEAR * abs(x) and x.real > 0]
     ends = [0.0, *sorted(x for x, _ in real)]
@@ -65,7 +65,10 @@ def largest_curvature(
     if not real or not stable[0] or all(stable):
         raise NoClosedForm("no closed form: it is stable at no curvature, or at every one")
     end = ends[stable.index(False)]
-    return _bound(algebra, next(x for value, x in real if value == end), frozen, numbers)
+    found = next(x for value, x in real if value == end)
+    if found.is_Float:
+        raise NoClosedForm("no closed form: the largest curvature is the root of a polynomial of high degree")
+    return _bound(algebra, found, frozen, numbers)
 
 
 def follow(
@@ -160,15 +163,19 @@ def _conditions(matrix: sp.Matrix) -> list[sp.Expr]:
     elif len(rest) == 3:
         a2, a1, a0 = rest
         found.append(1 - a1 + a0 * a2 - a0**2)
+    elif len(rest) == 4:  # the polynomial is z^2 - c*z + 1 times z^2 + (a3 + c)*z + a0, with c*(1 - a0) = a1 - a3
+        a3, a2, a1, a0 = rest
+        found.append((a2 - 1 - a0) * (1 - a0) ** 2 + (a1 - a3) * (a3 * (1 - a0) + a1 - a3))
     return [sp.numer(sp.together(x)) for x in found]
 
 
-def _solutions(condition: sp.Expr) -> list[sp.Expr]:
-    """The curvatures at which a condition is 0."""
+def _solutions(condition: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> list[sp.Expr]:
+    """The curvatures at which a condition is 0; numbers where there is no short formula for them."""
     polynomial = sp.Poly(sp.expand(condition), _H)
-    if polynomial.degree() > 2:
-        raise NoClosedForm("no closed form: a curvature is the root of a polynomial of high degree")
-    return list(sp.roots(polynomial)) if polynomial.degree() > 0 else []
+    if polynomial.degree() <= 2:
+        return list(sp.roots(polynomial)) if polynomial.degree() > 0 else []
+    values = [float(x.xreplace(numbers).evalf()) for x in polynomial.all_coeffs()]
+    return [sp.Float(x.real) for x in np.roots(values) if abs(x.imag) <= NEAR * abs(x)]
 
 
 def _radius(matrix: sp.Matrix, numbers: Mapping[sp.Symbol, sp.Float], h: float) -> float:

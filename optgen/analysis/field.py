@@ -1,0 +1,279 @@
+"""Numbers of a prime field in the place of real ones: whether two formulas are the same is whether they have the same
+value at random numbers (Schwartz 1980, J. ACM 27(4); Zippel 1979, EUROSAM).
+
+The prime p leaves 3 when divided by 4, so that -1 is no square. The sign of x is then its Legendre symbol, which is
+multiplicative and odd; |x| = sign(x) x; and sqrt(x) = x^((p + 1)/4) is multiplicative with sqrt(x^2) = |x|. These are
+laws of real numbers, too, and those of a field are. Small primes are squares modulo p, as they are positive. p leaves 2
+when divided by 3, so that each number has one cube root. Other functions, as exp, are numbers that a hash of the
+arguments makes: only equal arguments have equal values. An order of three numbers has no law here, so that a formula
+that needs one is not found to be the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from optgen.analysis.equations import CannotTellError
+
+Array = np.ndarray[Any, Any]
+
+PRODUCT = 4 * math.prod(
+    (
+        2,
+        3,
+        5,
+        7,
+        11,
+        13,
+        17,
+        19,
+        23,
+        29,
+        31,
+        37,
+        41,
+        43,
+        47,
+        53,
+        59,
+        61,
+        67,
+        71,
+        73,
+        79,
+        83,
+        89,
+        97,
+        101,
+        103,
+        107,
+        109,
+        113,
+    )
+)
+"""One less than a multiple of it has all these primes among its squares, by the law of quadratic reciprocity."""
+PRIMES = tuple(k * PRODUCT - 1 for k in (10, 25, 31, 49, 53, 55, 84, 88))
+"""Primes of 160 bits and more."""
+
+
+@dataclass(frozen=True)
+class FieldNumber:
+    """Numbers of the field. `real` are the real ones that they stand for, where no weight and no gradient, but only
+    params and counts, decide them; None else. `real` decides comparisons, `numbers` equality. `positive`: they are
+    roots, squares, absolute values, or sums and products of these, and so not negative."""
+
+    numbers: Array
+    real: Array | None = None
+    positive: bool = False
+
+    @property
+    def is_positive(self) -> bool:
+        return self.positive or (self.real is not None and bool(np.all(self.real >= 0)))
+
+    @property
+    def is_nought(self) -> bool:
+        return self.real is not None and not np.any(self.real)
+
+
+def _elementwise(function: Callable[..., int], count: int = 1) -> Callable[..., Array]:
+    made: Callable[..., Array] = np.frompyfunc(function, count, 1)
+    return made
+
+
+class Field:
+    """NumberSystem modulo the prime `p`. Division by 0 is a CannotTellError."""
+
+    def __init__(self, p: int) -> None:
+        self.p = p
+        self._sign = _elementwise(self.sign)
+        self._inverse = _elementwise(self._inverse_of)
+
+    # ------------------------------------------------------------ of one number
+
+    def sign(self, x: int) -> int:
+        """1 for squares, p - 1 for other numbers, 0 for 0."""
+        return pow(x, (self.p - 1) // 2, self.p)
+
+    def fraction(self, x: Fraction) -> int:
+        """The number that stands for a fraction."""
+        return x.numerator * self._inverse_of(x.denominator % self.p) % self.p
+
+    def _inverse_of(self, x: int) -> int:
+        if x == 0:
+            raise CannotTellError("a division by 0")
+        return pow(x, -1, self.p)
+
+    def hashed(self, *words: object) -> int:
+        """A number that depends on some words alone."""
+        digest = hashlib.blake2b("\0".join(map(str, (self.p, *words))).encode(), digest_size=32).digest()
+        return int.from_bytes(digest, "big") % self.p
+
+    # ------------------------------------------------------------ arrays
+
+    def constant(self, text: str) -> FieldNumber:
+        try:
+            number = self.fraction(Fraction(text))
+        except ValueError:
+            number = self.hashed(text)
+        return FieldNumber(np.full((1, 1, 1), number, object), np.full((1, 1, 1), float(text)))
+
+    def binary(self, op: str, a: FieldNumber, b: FieldNumber) -> Any:  # an FieldNumber, or an array of truths
+        real = None if a.real is None or b.real is None else _real_binary(op, a.real, b.real)
+        x, y, positive = a.numbers, b.numbers, a.is_positive and b.is_positive
+        match op:
+            case "+":
+                return FieldNumber((x + y) % self.p, real, positive)
+            case "-":
+                return FieldNumber((x - y) % self.p, real)
+            case "*":
+                return FieldNumber(x * y % self.p, real, positive or np.array_equal(x, y))
+            case "/":
+                return FieldNumber(x * self._inverse(y) % self.p, real, positive)
+            case "^":
+                is_even = b.real is not None and bool(np.all(b.real % 2 == 0))
+                return FieldNumber(self._power(a, b), real, a.is_positive or is_even)
+        if real is not None:
+            return real
+        if op in ("<", ">") and ((a.is_nought and b.is_positive) or (b.is_nought and a.is_positive)):
+            return np.full((1, 1, 1), (op == "<") == a.is_nought)
+        difference = (x - y) % self.p
+        if op in ("==", "!="):
+            return (difference == 0) == (op == "==")
+        sign = self._sign(difference)
+        found = {"<": sign == self.p - 1, ">": sign == 1, "<=": sign != 1, ">=": sign != self.p - 1}[op]
+        return np.asarray(found, bool)
+
+    def _power(self, a: FieldNumber, b: FieldNumber) -> Array:
+        """Whole powers and roots, where the exponent is the same for all; else a hash, but for the powers of 1 and the
+        power 0."""
+        exponent = b.real
+        if exponent is not None and np.all(exponent == exponent.flat[0]):
+            y = float(exponent.flat[0])
+            for root in (1, 2, 3):
+                if (y * root).is_integer() and np.all(b.numbers * root % self.p == int(y * root) % self.p):
+                    base = a.numbers if root == 1 else self.function("sqrt" if root == 2 else "cbrt", a).numbers
+                    return self._whole_power(base, int(y * root))
+
+        def hashed(x: int, y: int) -> int:
+            return 1 if x == 1 or y == 0 else self.hashed("power", x, y)
+
+        return np.asarray(_elementwise(hashed, 2)(a.numbers, b.numbers), object)
+
+    def _whole_power(self, x: Array, n: int) -> Array:
+        base = self._inverse(x) if n < 0 else x
+        return np.asarray(_elementwise(lambda v: pow(v, abs(n), self.p))(base), object)
+
+    def function(self, name: str, *args: FieldNumber) -> FieldNumber:
+        x = args[0]
+        match name:
+            case "float32" | "bfloat16" | "stored":
+                return x
+            case "sqrt":
+                return FieldNumber(self._whole_power(x.numbers, (self.p + 1) // 4), _real(np.sqrt, x), True)
+            case "cbrt":
+                return FieldNumber(self._whole_power(x.numbers, (2 * self.p - 1) // 3), _real(np.cbrt, x))
+            case "sign":
+                sign = _real(np.sign, x)
+                if sign is None and x.positive:
+                    return self.constant("1")
+                numbers = self._sign(x.numbers) if sign is None else sign.astype(int).astype(object) % self.p
+                return FieldNumber(numbers, sign)
+            case "abs":
+                found: FieldNumber = self.binary("*", self.function("sign", x), x)
+                return replace(found, positive=True)
+            case "max" | "min":
+                return reduce(lambda a, b: self._larger(a, b, name), args)
+            case "pow":
+                found = self.binary("^", *args)
+                return found
+            case "expm1":
+                found = self.binary("-", self.function("exp", x), self.constant("1"))
+                return found
+            case "log1p":
+                return self.function("log", self.binary("+", self.constant("1"), x))
+            case "floor" | "ceil" | "round" if x.real is not None:
+                real = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}[name](x.real)
+                return FieldNumber(_elementwise(lambda v: int(v) % self.p)(real), real)
+            case "mod":
+                whole = self.function("floor", self.binary("/", *args))
+                found = self.binary("-", x, self.binary("*", whole, args[1]))
+                return found
+
+        def hashed(*numbers: int) -> int:
+            return self.hashed(name, *numbers)
+
+        known = [a.real for a in args if a.real is not None]
+        reals = self._real_function(name, known) if len(known) == len(args) else None
+        return FieldNumber(_elementwise(hashed, len(args))(*(a.numbers for a in args)), reals)
+
+    def _real_function(self, name: str, real: Sequence[Any]) -> Any:
+        from optgen.analysis.reals import Reals
+
+        with np.errstate(all="ignore"):
+            return Reals().function(name, *real)
+
+    def _larger(self, a: FieldNumber, b: FieldNumber, name: str) -> FieldNumber:
+        condition = self.binary("<" if name == "max" else ">", a, b)
+        return self.where(condition, b, a)
+
+    def where(self, condition: Any, a: FieldNumber, b: FieldNumber) -> FieldNumber:
+        real = None if a.real is None or b.real is None else np.where(condition, a.real, b.real)
+        return FieldNumber(np.where(condition, a.numbers, b.numbers), real, a.is_positive and b.is_positive)
+
+    def fold(self, how: str, x: FieldNumber, axes: tuple[int, ...]) -> FieldNumber:
+        if how == "sum":
+            return FieldNumber(np.add.reduce(x.numbers, axis=axes, keepdims=True) % self.p, positive=x.is_positive)
+        moved = np.moveaxis(x.numbers, axes, range(len(axes)))
+        count = int(np.prod(moved.shape[: len(axes)]))
+        each = [FieldNumber(v, positive=x.is_positive) for v in moved.reshape(count, *moved.shape[len(axes) :])]
+        found = reduce(lambda a, b: self._larger(a, b, how), each).numbers
+        return FieldNumber(np.expand_dims(found, axes), positive=x.is_positive)
+
+    def expanded(self, x: FieldNumber, shape: tuple[int, int]) -> FieldNumber:
+        full = (len(x.numbers), *shape)
+        return FieldNumber(np.broadcast_to(x.numbers, full), x.real if shape == (1, 1) else None, x.is_positive)
+
+    def shape(self, x: FieldNumber) -> tuple[int, ...]:
+        return tuple(x.numbers.shape)
+
+    def transposed(self, x: FieldNumber) -> FieldNumber:
+        return FieldNumber(np.swapaxes(x.numbers, 1, 2))
+
+    def product(self, a: FieldNumber, b: FieldNumber) -> FieldNumber:
+        return FieldNumber(np.matmul(a.numbers, b.numbers) % self.p)
+
+    def drawn(self, seed: str, shape: tuple[int, int]) -> FieldNumber:
+        """Numbers that depend on the seed alone."""
+        places = np.arange(shape[0] * shape[1]).reshape(1, *shape)
+        return FieldNumber(_elementwise(lambda k: self.hashed("draw", seed, k))(places))
+
+    def mixed(self, name: str, x: FieldNumber, *numbers: FieldNumber) -> FieldNumber:
+        """What stands for a function of a matrix: a hash of all elements for each element of the result."""
+        count = max(len(e.numbers) for e in (x, *numbers))
+        whole = [np.broadcast_to(e.numbers, (count, *e.numbers.shape[1:])) for e in (x, *numbers)]
+        found = np.empty((count, *x.numbers.shape[1:]), object)
+        for k in range(count):
+            words = [v for e in whole for v in e[k].flat]
+            for place in np.ndindex(*found.shape[1:]):
+                found[(k, *place)] = self.hashed(name, place, *words)
+        return FieldNumber(found)
+
+
+def _real(function: Callable[[Any], Any], x: FieldNumber) -> Array | None:
+    with np.errstate(all="ignore"):
+        return None if x.real is None else np.asarray(function(x.real))
+
+
+def _real_binary(op: str, a: Array, b: Array) -> Array:
+    from optgen.analysis.reals import Reals
+
+    with np.errstate(all="ignore"):
+        return Reals().binary(op, a, b)

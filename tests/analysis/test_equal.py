@@ -1,0 +1,76 @@
+"""Which spec an optimizer equals: known identities are proved, and near misses are not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import sympy
+
+import optgen
+from optgen import api
+from optgen.analysis import Verdict
+from optgen.analysis.equal import among
+from optgen.analysis.field import PRIMES, PRODUCT, Field
+from optgen.diagnostics import Source
+from optgen.model import Optimizer
+
+KNOWN = [
+    ("adamw", "adam", "adamw(wd=0) is adam"),
+    ("sgdw", "optax/sgd", "sgdw(wd=0) is optax/sgd"),
+    ("sgdw", "sgd", "sgdw(momentum=0) is sgd"),
+    ("qhm", "sgd", "qhm(nu=1) is sgd(momentum=beta, lr=lr*(1 - beta))"),  # Ma & Yarats 2019, table 1
+    ("optax/lion", "lion", "optax/lion is lion(beta1=b1, beta2=b2, wd=weight_decay)"),
+    ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
+    ("lion", "optax/sign_sgd", "lion(beta1=0, wd=0) is optax/sign_sgd"),
+    ("adamod", "adamw", "adamod(beta3=0) is adamw"),
+    pytest.param("nadam", "torch/nadam", "nadam is torch/nadam(weight_decay=wd, eps=epsilon, "
+      "momentum_decay=schedule_decay, single=false)", marks=pytest.mark.stress),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "other", "claim"), KNOWN)
+def test_known_identities_are_proved(name: str, other: str, claim: str) -> None:
+    (found,) = among(api.load(name).spec, [other])
+    assert (found.verdict, found.claim) == (Verdict.PROVED, claim)
+
+
+def planted(name: str, old: str, new: str) -> Optimizer:
+    """A spec that comes along with a change, under another name."""
+    text = api.load(name).spec.source.text
+    assert text.count(old) == 1
+    return optgen.parse(Source("mine.opt", text.replace(old, new)))
+
+
+def test_a_copy_with_other_names_is_the_same() -> None:
+    text = re.sub(r"\bm\b", "memory", api.load("lion").spec.source.text)
+    (found,) = among(optgen.parse(Source("mine.opt", text)), ["lion"])
+    assert (found.verdict, found.text) == (Verdict.PROVED, "mine is lion.")
+
+
+PLANTED = [
+    ("adamw", "rate*m'/(sqrt(v') + epsilon)", "rate*m'/sqrt(v' + epsilon)"),
+    ("lion", "beta2*m + (1 - beta2)*g", "beta2*m + (1 - beta1)*g"),
+    ("sgdw", "mom' = momentum*mom + g", "mom' = momentum*mom + g + 1e-7*w"),
+    ("sgdw", "mom' = momentum*mom + g", "mom' = momentum*where(t > 100, mom, 0.5*mom) + g"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), PLANTED)
+def test_a_planted_difference_is_no_identity(name: str, old: str, new: str) -> None:
+    """Not at any arguments at which the difference matters: what is proved has special ones."""
+    for statement in among(planted(name, old, new), [name]):
+        assert not statement.claim.startswith("mine is ")
+
+
+def test_primes_are_what_the_field_takes_them_for() -> None:
+    for p in PRIMES:
+        assert sympy.isprime(p) and (p + 1) % PRODUCT == 0
+        assert p % 12 == 11 and p.bit_length() >= 160
+        assert all(Field(p).sign(q) == 1 for q in sympy.primerange(114))
+        assert Field(p).sign(p - 1) == p - 1
+
+
+def test_what_cannot_be_compared_is_undecided() -> None:
+    (found,) = among(api.load("adashift").spec, ["adam"])  # a history
+    assert found.verdict is Verdict.UNDECIDED
