@@ -17,7 +17,7 @@ import numpy as np
 from optgen.analysis.equations import SHAPE, CannotTellError, Steps
 from optgen.analysis.reals import Array, Reals
 from optgen.analysis.settings import Branch, Setting, branches, plain, whole
-from optgen.expressions import Expr
+from optgen.expressions import Expr, Name
 from optgen.model import Optimizer
 
 UPDATES = 5
@@ -170,25 +170,35 @@ def matching(
 
 
 def _expanded(branch: Branch, problem: Problem, known: KnownRows) -> SettingRows | None:
-    """The rows of a branch that have the weights of known ones after each update; None if there are none."""
+    """The rows of a branch that have the weights of known ones after each update; None if there are none. Where there
+    are too many, a param is the one of its name, if the spec that is asked about has one."""
     places, weights = np.zeros((1, len(branch.options)), int), np.zeros((0, 1))
     tried: set[int] = set()
     most = MOST_PRODUCTS if branch.optimizer.is_staged(branch.flags) else MOST_ROWS
     for update in range(UPDATES):
-        for k in _influential(branch, problem, update + 1) - tried:
-            tried.add(k)
-            count = len([*branch.options.values()][k])
-            many = np.repeat(places, count, axis=0)
-            many[:, k] = np.tile(np.arange(count), len(places))
+        new = sorted(_influential(branch, problem, update + 1) - tried)
+        tried |= set(new)
+        every = list(branch.options.items())
+        chosen: dict[int, Sequence[int]] = {k: range(len(every[k][1])) for k in new}
+        if len(places) * math.prod(map(len, chosen.values())) > most:
+            chosen = {k: _of_its_name(*every[k]) for k in new}
+        if len(places) * math.prod(map(len, chosen.values())) > most:
+            return None
+        for k, own in chosen.items():
+            many = np.repeat(places, len(own), axis=0)
+            many[:, k] = np.tile(own, len(places))
             places = many
-            if len(places) > most:
-                return None
         weights = _run(branch, _columns(branch, places, problem), problem, update + 1)
         kept = known.has(update, weights[-1])
         if not kept.any():
             return None
         places, weights = places[kept], weights[:, kept]
     return SettingRows(branch, places, weights)
+
+
+def _of_its_name(p: str, options: Sequence[Expr]) -> Sequence[int]:
+    """The place of the param of the same name among options; all places, if it is not among them."""
+    return [k for k, x in enumerate(options) if isinstance(x, Name) and x.id == p] or range(len(options))
 
 
 def _influential(branch: Branch, problem: Problem, updates: int) -> set[int]:
