@@ -46,7 +46,7 @@ def test_known_identities_are_proved(name: str, other: str, claim: str) -> None:
 
 
 def planted(name: str, old: str, new: str) -> Optimizer:
-    """A spec that comes along with a change, under another name."""
+    """A spec of optgen with a change, under another name."""
     text = api.load(name).spec.source.text
     assert text.count(old) == 1
     return optgen.parse(Source("mine.opt", text.replace(old, new)))
