@@ -11,8 +11,8 @@ from optgen.analysis.bound import bound
 from optgen.analysis.constant import constant_gradient
 from optgen.analysis.cut import cut
 from optgen.analysis.cycle import limit_cycle
-from optgen.analysis.rotation import rotation
 from optgen.analysis.equal import equals
+from optgen.analysis.rotation import rotation
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
 from optgen.analysis.stability import stability
