@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds
+from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds, rounding
 from optgen.expressions import Call, Expr, Name, is_draw, is_grouped, is_of_matrices, walk
 from optgen.lang.builtins import is_reduction
 from optgen.model import DIMENSIONS, Kind
@@ -75,7 +75,8 @@ def _is_same(subject: Subject, axis: int) -> bool:
     at = max(subject.shape[axis] // 2, 1)
 
     def agrees(one: RandomRun, updates: int) -> bool:
-        return agree(changes(one.follow(updates)), changes(one.follow(updates, cut=(axis, at))))
+        whole = one.follow(updates)
+        return agree(changes(whole), changes(one.follow(updates, cut=(axis, at))), floor=rounding(whole))
 
     try:
         return holds(subject, agrees)

@@ -46,7 +46,7 @@ TRIED = 10
 
 
 def equals(optimizer: Optimizer) -> list[Statement]:
-    """The specs that come along which make the same updates as this one: at any arguments, or at special ones, of one
+    """The specs of optgen which make the same updates as this one: at any arguments, or at special ones, of one
     of the two, or of both; from the cache where they were looked for before.
 
     The claim of a statement is `SPEC(arguments) is OTHER(arguments)`. Arguments that are not named are free, and the
@@ -81,7 +81,7 @@ def among(optimizer: Optimizer, names: Sequence[str]) -> list[Statement]:
             statement = _statement(pairs, title, name)
             found += [] if statement is None else [statement]
     if not found:
-        return [_undecided(f"No spec that comes along was found to make the same updates as {title}.")]
+        return [_undecided(f"No spec that comes with optgen was found to make the same updates as {title}.")]
     return [x for _, x in sorted(found, key=lambda x: (x[1].verdict is Verdict.RUN, x[0]))]
 
 
@@ -96,7 +96,7 @@ def title_of(optimizer: Optimizer) -> str:
 
 
 def _other(optimizer: Optimizer, name: str) -> Optimizer | None:
-    """A spec that comes along; None if it cannot make the same updates, or is the one that is asked about."""
+    """A spec that comes with optgen; None if it cannot make the same updates, or is the one that is asked about."""
     source = specfiles.source(specfiles.spec_path(name))
     if source.text == optimizer.source.text:
         return None

@@ -19,7 +19,7 @@ import numpy as np
 
 from optgen.analysis.equations import CannotTellError, Steps, shape_of
 from optgen.analysis.field import PRIMES, Array, Field, FieldNumber
-from optgen.analysis.settings import RATE, Setting, computed, is_decay, params_of, variant, whole
+from optgen.analysis.settings import RATE, Setting, computed, is_decay, params_of, sampled, variant, whole
 from optgen.expressions import Number, walk
 from optgen.model import Optimizer
 
@@ -76,21 +76,32 @@ class _Proof:
 
     def _any(self, shape: tuple[int, int] = (1, 1)) -> FieldNumber:
         numbers = np.empty((POINTS, *shape), object)
-        numbers.flat[:] = [self.random.randrange(1, self.field.p) for _ in range(numbers.size)]
+        numbers.flat[:] = [self._nonzero() for _ in range(numbers.size)]
         return FieldNumber(numbers)
 
     def _params(self) -> dict[str, FieldNumber]:
-        """Free params: squares, as they are positive; of a decay, what is left of 1 is one, too."""
-        found = {}
+        """Free params. Those that are not negative are squares; of a decay, what is left of 1 is one, too. The real
+        numbers that they stand for differ from point to point, as conditions on params may."""
+        real, found = [self._real() for _ in range(POINTS)], {}
         for p in params_of(self.pair.first).values():
-            x = self.pair.sample[p.name]
             if p.is_int:
-                found[p.name] = self.field.constant(repr(x))
+                found[p.name] = self.field.constant(repr(self.pair.sample[p.name]))
                 continue
-            numbers = [self._positive(is_decay(p)) for _ in range(POINTS)]
-            near = [x * (1 + 0.001 * self.random.random()) for _ in range(POINTS)]
-            found[p.name] = FieldNumber(np.array(numbers, object)[:, None, None], np.array(near)[:, None, None])
+            has_sign = p.name != RATE and (p.interval is None or p.interval.low < 0)
+            numbers = [self._nonzero() if has_sign else self._positive(is_decay(p)) for _ in range(POINTS)]
+            own = np.array([x[p.name] for x in real])[:, None, None]
+            found[p.name] = FieldNumber(np.array(numbers, object)[:, None, None], own)
         return found
+
+    def _real(self) -> Mapping[str, float]:
+        """Random real values, with which both specs run the equations that are compared."""
+        real = sampled(params_of(self.pair.first), self.random)
+        both = zip(self.pair.specs, self.pair.settings, strict=True)
+        same = all(variant(x, setting, real) == variant(x, setting, self.pair.sample) for x, setting in both)
+        return real if same else self.pair.sample
+
+    def _nonzero(self) -> int:
+        return self.random.randrange(1, self.field.p)
 
     def _positive(self, decay: bool) -> int:
         while True:

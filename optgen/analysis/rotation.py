@@ -13,7 +13,7 @@ import numpy as np
 from optgen.analysis.run import Array
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import RUNS, UPDATES, RandomRun, agree, changes, holds
+from optgen.analysis.trial import RUNS, UPDATES, RandomRun, agree, changes, holds, rounding
 from optgen.analysis.turning import COLS, ROWS, turns_with_weight
 
 QUESTION = "rotation"
@@ -35,9 +35,10 @@ def rotation(subject: Subject) -> list[Statement]:
         turn = _turn(claim, subject.shape)
 
         def turns(run: RandomRun, updates: int, turn: Turn = turn) -> bool:
-            steps = changes(run.follow(updates))
+            weights = run.follow(updates)
+            steps = changes(weights)
             turned = changes(run.follow(updates, gradient=turn, weight=turn))
-            return agree(np.array([turn(step) for step in steps]), turned, TOLERANCE)
+            return agree(np.array([turn(step) for step in steps]), turned, TOLERANCE, rounding(weights))
 
         if not turns(RandomRun(subject, 0), 3):
             continue

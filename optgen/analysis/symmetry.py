@@ -14,7 +14,7 @@ from optgen.analysis.epsilons import epsilons
 from optgen.analysis.run import Array
 from optgen.analysis.statement import Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import SAID, RandomRun, agree, changes, holds
+from optgen.analysis.trial import SAID, TOLERANCE, RandomRun, agree, changes, holds, rounding
 from optgen.analysis.words import listed, shown
 from optgen.expressions import Expr
 
@@ -22,6 +22,8 @@ FACTOR = 4.0
 """The factor of runs; a power of 2, which rounds nothing."""
 NEARLY_ZERO = 1e-200
 """What epsilons are in runs for their limit."""
+LARGE = 1e8
+"""Gradients beside which numbers such as 1e-8 in equations are nothing."""
 VANISHED = 1e-3
 """Steps that the limit makes so much smaller have no limit that is worth a statement."""
 
@@ -53,7 +55,25 @@ class Symmetry:
 
 def symmetry(subject: Subject, what: Multiplied) -> Symmetry | None:
     """The law for what is multiplied; None if there is none, as a run shows."""
-    return _proved(subject, what) or _run(subject, what, subject) or _run(subject, what, _near_limit(subject))
+    law = _proved(subject, what)
+    if law is not None and (not law.zeros or is_seen(subject, what, law, RandomRun(subject, 0), 3)):
+        return law
+    return _run(subject, what, subject) or _run(subject, what, _near_limit(subject))
+
+
+def is_seen(subject: Subject, what: Multiplied, law: Symmetry, one: RandomRun, updates: int) -> bool:
+    """Whether a law holds in a run. A limit may not be one where the equations with 0 divide by what is 0 always."""
+    params = [x for x in law.zeros if x in subject.values]
+    if params:
+        one = RandomRun(subject.with_values(**dict.fromkeys(params, NEARLY_ZERO)), one.seed)
+    size, tolerance = (LARGE, 1e-5) if len(params) < len(law.zeros) else (1.0, TOLERANCE)
+    factor = -1.0 if isinstance(what.factors, SignFlip) else 2 * FACTOR
+    before = one.follow(updates, gradient=_times(size))
+    after = one.follow(
+        updates, gradient=_times(size * factor**what.gradient), weight=_times(factor**what.weight),
+        inputs=float(factor**what.inputs),
+    )  # fmt: skip
+    return agree(float(factor**law.k) * changes(before), changes(after), tolerance, rounding(after))
 
 
 def _proved(subject: Subject, what: Multiplied) -> Symmetry | None:
@@ -89,11 +109,11 @@ def _run(subject: Subject, what: Multiplied, used: Subject | None) -> Symmetry |
     by_gradient, by_weight = _times(factor**what.gradient), _times(factor**what.weight)
     by_inputs = float(factor**what.inputs)
 
-    def both(one: RandomRun, updates: int) -> tuple[Array, Array]:
+    def both(one: RandomRun, updates: int) -> tuple[Array, Array, float]:
         changed = one.follow(updates, gradient=by_gradient, weight=by_weight, inputs=by_inputs)
-        return changes(one.follow(updates)), changes(changed)
+        return changes(one.follow(updates)), changes(changed), rounding(changed)
 
-    before, after = both(RandomRun(used, 0), 3)
+    before, after, _ = both(RandomRun(used, 0), 3)
     sizes = [float(np.abs(x[0]).max()) for x in (before, after)]
     if not all(0 < x < math.inf for x in sizes):
         return None
@@ -107,8 +127,8 @@ def _run(subject: Subject, what: Multiplied, used: Subject | None) -> Symmetry |
     for k in dict.fromkeys(candidates):
 
         def is_law(one: RandomRun, updates: int, k: Fraction = k) -> bool:
-            a, b = both(one, updates)
-            return agree(float(factor**k) * a, b)
+            a, b, floor = both(one, updates)
+            return agree(float(factor**k) * a, b, floor=floor)
 
         if holds(used, is_law):
             zeros = tuple(x for x in epsilons(subject) if used.values.get(x) != subject.values.get(x))
@@ -116,5 +136,5 @@ def _run(subject: Subject, what: Multiplied, used: Subject | None) -> Symmetry |
     return None
 
 
-def _times(factor: float) -> Callable[[Array], Array]:
-    return lambda x: factor * x
+def _times(factor: float | Fraction) -> Callable[[Array], Array]:
+    return lambda x: float(factor) * x

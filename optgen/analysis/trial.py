@@ -76,10 +76,15 @@ def changes(weights: Array) -> Array:
     return np.diff(weights, axis=0)
 
 
-def agree(a: Array, b: Array, tolerance: float = TOLERANCE) -> bool:
-    """Whether numbers are equal, up to a share of the largest one; not if one of them is not finite."""
+def agree(a: Array, b: Array, tolerance: float = TOLERANCE, floor: float = 0.0) -> bool:
+    """Whether numbers are equal, up to a share of the largest one and a `floor`; not if one of them is not finite."""
     largest = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
-    return bool(np.isfinite(largest) and np.abs(a - b).max(initial=0.0) <= tolerance * largest)
+    return bool(np.isfinite(largest) and np.abs(a - b).max(initial=0.0) <= tolerance * largest + floor)
+
+
+def rounding(weights: Array) -> float:
+    """How much rounding the weights may change a difference of them."""
+    return 1e-14 * float(np.abs(weights).max())
 
 
 def holds(subject: Subject, claim: Callable[[RandomRun, int], bool]) -> bool:

@@ -130,7 +130,7 @@ def _kernels(args: argparse.Namespace) -> int:
             if products:
                 _write(optimizer, target, products, folder)
             left_out = sum(optimizer.is_staged(flags) for flags in _chosen(optimizer, args.all))
-            note = f"; {left_out} variants multiply matrices and run from Python only" if left_out else ""
+            note = f"; left out, as they multiply matrices and run from Python only: {left_out}" if left_out else ""
             tqdm.write(f"{shown(folder)}: {len(products)} kernels{note}")
             empty += [path] * (not products)
     if args.spec and empty:

@@ -22,8 +22,8 @@ EXAMPLES = """\
   optgen race "adam(beta2=.99) with ema"       arguments, and transforms
   optgen race mine.opt --sweep beta2=.9,.99    a contender for each value
   optgen race mine.opt --tasks char_gpt        one task; --tasks all: every one
-  optgen race mine.opt --task my_model.py      your own: a Python file with
-                                               train(make_optimizer, seed, report)
+  optgen race mine.opt --task my_model.py      your own: train(make_optimizer,
+                                               seed, report), in a Python file
   optgen race adamw lion -o folder             results, table and pictures
 
 The rate of each contender is tuned: 16 trials in each task, by the same rules.
@@ -101,7 +101,8 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
     from optgen.races import contender
     from optgen.races.results import Refused
 
-    found, refused = [], []
+    found: list[Contender] = []
+    refused: list[Refused] = []
     for line in lines:
         try:
             own = contender.read(line)

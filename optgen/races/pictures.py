@@ -28,7 +28,7 @@ STEPS = 200
 def sensitivity(race: Race, task: str) -> str:
     """How much does the loss depend on the learning rate? Mean loss over the rate, with bands over seeds.
 
-    Losses above the edge, and runs that diverged, are crosses at the upper edge.
+    A cross at the upper edge is a rate at which a run diverged. A line that leaves the picture has higher losses there.
     """
     info, entries = race.task(task), race.of(task)
     with figures.figure(7, 3.8) as (fig, axes):
@@ -40,11 +40,12 @@ def sensitivity(race: Race, task: str) -> str:
             mean, low, high = ([min(row[j], 2 * top if top > 0 else top + 1) for row in points] for j in (1, 2, 3))
             axes.plot(rates, mean, label=entry.contender, **style)
             axes.fill_between(rates, low, high, color=style["color"], alpha=0.18, lw=0)
-            beyond = [rate for rate, x, *_ in points if x > top]
-            axes.plot(beyond, [top] * len(beyond), "x", color=style["color"], markersize=7, mew=2, clip_on=False)
+            diverged = [rate for rate, x, *_ in points if math.isinf(x)]
+            axes.plot(diverged, [top] * len(diverged), "x", color=style["color"], markersize=7, mew=2, clip_on=False)
+        axes.plot([], [], "x", color=figures.INK, markersize=7, mew=2, label="diverged")
         axes.set(xscale="log", xlabel="largest learning rate", ylabel=info.loss_label)
         _head(fig, info.title)
-        fig.legend(loc="outside right upper")
+        fig.legend(loc="outside right center")
         return figures.svg(fig, f"Loss over the learning rate. {info.title}")
 
 
@@ -68,7 +69,7 @@ def curves(race: Race, task: str) -> str:
             axes.text(1, info.target, "target", va="bottom", ha="right", transform=axes.get_yaxis_transform())
         axes.set(xlabel="step", ylabel=info.loss_label)
         _head(fig, f"{info.title}, at the best rates")
-        fig.legend(loc="outside right upper")
+        fig.legend(loc="outside right center")
         return figures.svg(fig, f"Loss over the steps. {info.title}")
 
 

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 import optgen
-from optgen import api
+from optgen import api, specfiles
 from optgen.analysis import Verdict
 from optgen.analysis.equal import among
 from optgen.analysis.field import PRIMES, PRODUCT, Field
@@ -17,26 +17,35 @@ from optgen.model import Optimizer
 
 KNOWN = [
     ("adamw", "adam", "adamw(wd=0) is adam"),
-    ("sgdw", "optax/sgd", "sgdw(wd=0) is optax/sgd"),
     ("sgdw", "sgd", "sgdw(momentum=0) is sgd"),
-    ("qhm", "sgd", "qhm(nu=1) is sgd(momentum=beta, lr=lr*(1 - beta))"),  # Ma & Yarats 2019, table 1
+    ("qhm", "sgd", "qhm(nu=1) is sgd(momentum=beta, lr=lr*(1 - beta))"),  # Ma & Yarats 2019, arXiv:1810.06801
     ("optax/lion", "lion", "optax/lion is lion(beta1=b1, beta2=b2, wd=weight_decay)"),
-    ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
     ("lion", "optax/sign_sgd", "lion(beta1=0, wd=0) is optax/sign_sgd"),
+]
+MORE = [
+    ("sgdw", "optax/sgd", "sgdw(wd=0) is optax/sgd"),
+    ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
     ("adamod", "adamw", "adamod(beta3=0) is adamw"),
-    pytest.param("nadam", "torch/nadam",
-     "nadam is torch/nadam(weight_decay=wd, eps=epsilon, momentum_decay=schedule_decay, single=false)", marks=pytest.mark.stress),
-]  # fmt: skip
+    ("signum", "lion", "signum(wd=0) is lion(beta1=momentum, beta2=momentum, wd=wd_lh)"),
+    ("adam with lookahead(k=1)", "adam", "Adam_with_Lookahead(alpha=1) is adam"),
+    (
+        "nadam",
+        "torch/nadam",
+        "nadam is torch/nadam(weight_decay=wd, eps=epsilon, momentum_decay=schedule_decay, single=false)",
+    ),
+]
 
 
-@pytest.mark.parametrize(("name", "other", "claim"), KNOWN)
+@pytest.mark.parametrize(
+    ("name", "other", "claim"), [*KNOWN, *(pytest.param(*x, marks=pytest.mark.stress) for x in MORE)]
+)
 def test_known_identities_are_proved(name: str, other: str, claim: str) -> None:
     (found,) = among(api.load(name).spec, [other])
     assert (found.verdict, found.claim) == (Verdict.PROVED, claim)
 
 
 def planted(name: str, old: str, new: str) -> Optimizer:
-    """A spec that comes along with a change, under another name."""
+    """A spec of optgen with a change, under another name."""
     text = api.load(name).spec.source.text
     assert text.count(old) == 1
     return optgen.parse(Source("mine.opt", text.replace(old, new)))
@@ -73,4 +82,11 @@ def test_primes_are_what_the_field_takes_them_for() -> None:
 
 def test_what_cannot_be_compared_is_undecided() -> None:
     (found,) = among(api.load("adashift").spec, ["adam"])  # a history
-    assert found.verdict is Verdict.UNDECIDED
+    assert (found.claim, found.verdict) == ("none", Verdict.UNDECIDED)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("name", specfiles.all_available())
+def test_every_spec_is_compared(name: str) -> None:
+    for statement in among(api.load(name).spec, ["adam", "sgd", "torch/sgd", "lion", "matrix/muon"]):
+        assert statement.text.endswith(".") and (statement.claim == "none") == (statement.verdict is Verdict.UNDECIDED)

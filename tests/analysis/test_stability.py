@@ -78,7 +78,7 @@ FROZEN = [("adam", "beta2", "v"), ("adabelief", "beta2", "s"), ("adan", "beta3",
 
 @pytest.mark.parametrize(("name", "decay", "state"), FROZEN)
 def test_bounds_with_frozen_states_hold_where_these_hardly_change(name: str, decay: str, state: str) -> None:
-    """A state of 4 that forgets next to nothing, long after the start: what is divided by is 2."""
+    """A state of 4 that forgets next to nothing, long after the start: what is divided by is 2. Weights start small."""
     one = subject(name, **{decay: 1 - 1e-9}, lr=0.01)
     frozen = measures_of_size(one)
     found = largest_curvature(one.spec, one.phases, frozen, one.values)
@@ -92,7 +92,8 @@ def test_bounds_with_frozen_states_hold_where_these_hardly_change(name: str, dec
             g[...] = 2 * factor * found.value * w
             step()
             sizes.append(abs(float(w[0])))
-        assert (max(sizes[-300:]) > max(sizes[600:900])) == (factor > 1), factor
+        largest = max(sizes)  # weights that grow make the state grow, which ends it
+        assert largest > 1e-2 if factor > 1 else largest < 1e-5
 
 
 def test_a_rate_without_a_closed_form_is_found_by_running() -> None:

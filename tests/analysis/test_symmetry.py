@@ -11,15 +11,12 @@ from optgen.analysis import Statement, Verdict, analyze
 from optgen.analysis.characters import ONE, Multiplied, Scaling, SignFlip
 from optgen.analysis.scale import gradient_scale
 from optgen.analysis.sign import gradient_sign
-from optgen.analysis.subject import Subject
-from optgen.analysis.symmetry import NEARLY_ZERO, Symmetry, symmetry
-from optgen.analysis.trial import RandomRun, agree, changes
+from optgen.analysis.symmetry import is_seen, symmetry
+from optgen.analysis.trial import RandomRun
 from optgen.analysis.weights import weight_scale
 from tests.analysis.subjects import subject
 from tests.sweeps import swept
 
-LARGE = 1e8
-"""Gradients beside which numbers such as 1e-8 in equations are nothing."""
 WHAT = {
     "gradient scaled": Multiplied(Scaling(), gradient=ONE),
     "gradient flipped": Multiplied(SignFlip(), gradient=ONE),
@@ -35,20 +32,7 @@ def test_proved_laws_hold_in_runs(name: str) -> None:
     for what in WHAT.values():
         law = symmetry(one, what)
         if law is not None and law.tried is None:
-            assert _holds(one, what, law), f"{name}: {law}"
-
-
-def _holds(one: Subject, what: Multiplied, law: Symmetry) -> bool:
-    params = [x for x in law.zeros if x in one.values]
-    near = one.with_values(**dict.fromkeys(params, NEARLY_ZERO)) if params else one
-    size, tolerance = (LARGE, 1e-5) if len(params) < len(law.zeros) else (1.0, 1e-9)
-    factor = -1.0 if isinstance(what.factors, SignFlip) else 8.0
-    run = RandomRun(near, 5)
-    before = run.follow(8, gradient=lambda g: size * g)
-    after = run.follow(
-        8, gradient=lambda g: float(factor**what.gradient) * size * g, weight=lambda w: float(factor**what.weight) * w
-    )
-    return agree(float(factor**law.k) * changes(before), changes(after), tolerance)
+            assert is_seen(one, what, law, RandomRun(one, 5), 8), f"{name}: {law}"
 
 
 FACTS: list[tuple[Any, str, dict[str, Any], str]] = [

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = [x for x in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL) if "optgen.race" in x]
+    (code,) = [x for x in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL) if "optgen.race(" in x]
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     shorter = code.replace("STEPS = 200", "STEPS = 10").replace('budget="2min"', "seeds=1")

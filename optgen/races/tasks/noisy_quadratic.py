@@ -14,6 +14,7 @@ import torch
 TITLE = "Linear regression on a stream of noisy samples"
 LOSS = "expected loss beyond that of the noise"
 TARGET = 0.1
+IS_NETWORK = False
 
 STEPS, BATCH, INPUTS, OUTPUTS, NOISE = 400, 8, 32, 16, 0.5
 LOOKS = 20

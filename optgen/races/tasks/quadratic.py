@@ -15,6 +15,7 @@ import torch
 TITLE = "A quadratic of condition 10,000, without noise"
 LOSS = "log10 of the loss over that at the start"
 TARGET = -2.5
+IS_NETWORK = False
 
 STEPS, ROWS, COLUMNS = 400, 24, 16
 LOOKS = 20

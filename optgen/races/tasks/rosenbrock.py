@@ -13,6 +13,7 @@ import torch
 TITLE = "Rosenbrock's function of two variables"
 LOSS = "log10 of the loss"
 TARGET = -1.0
+IS_NETWORK = False
 
 STEPS = 500
 LOOKS = 20

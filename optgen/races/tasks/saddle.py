@@ -15,6 +15,7 @@ import torch
 TITLE = "A saddle, left along directions of little curvature"
 LOSS = "log10 of the loss above the minimum"
 TARGET = -2.0
+IS_NETWORK = False
 
 STEPS = 400
 LOOKS = 20
