@@ -34,7 +34,7 @@ from optgen.analysis.settings import (
     special_count,
 )
 from optgen.analysis.statement import Statement, Verdict
-from optgen.expressions import Name, walk
+from optgen.expressions import Expr, Name, walk
 from optgen.model import Optimizer
 from optgen.objectcode import cache
 
@@ -115,7 +115,7 @@ def _pairs(
     """The settings of both that have the same weights, where one is a special case of the other, or a single argument
     of each is special: those with the fewest special arguments."""
     some = literals(optimizer)
-    params, options = params_of(optimizer), {}
+    params, options = params_of(optimizer), dict[str, Sequence[Expr | None]]()
     for p in params_of(other).values():
         options[p.name] = other_options(p, params, problem.sample, some)
     starts = np.cumsum([0, *(len(r.places) for r in rows)])
@@ -127,7 +127,21 @@ def _pairs(
         if own * theirs <= 1 and theirs <= MOST:
             found.append((rank, pair))
     found.sort(key=lambda x: x[0])
-    return [pair for _, pair in found[:TRIED]]
+    return [own for _, pair in found[:TRIED] for own in (pair, *_completed(pair, options))]
+
+
+def _completed(pair: Pair, options: Mapping[str, Sequence[Expr | None]]) -> list[Pair]:
+    """The pair with a param of the first spec that no argument of the other one is, in the place of a default: one that
+    showed no influence, as the least norm that is divided by."""
+    own, theirs = pair.settings
+    names = {p for p, x in own.values.items() if isinstance(x, Name)}
+    unused = names - {e.id for x in theirs.values.values() if x is not None for e in walk(x) if isinstance(e, Name)}
+    found = []
+    for p, x in theirs.values.items():
+        if x == number(pair.second.all_params[p].default or 0.0) and p not in pair.second.deciding:
+            some = [e for e in options[p] if isinstance(e, Name) and e.id in unused]
+            found += [replace(pair, settings=(own, replace(theirs, values={**theirs.values, p: e}))) for e in some]
+    return found
 
 
 def _rank(pair: Pair) -> tuple[int, int, int, int]:

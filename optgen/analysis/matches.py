@@ -6,8 +6,10 @@ that change the weights of an update are tried, and only rows go on whose weight
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice, product
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,14 @@ import numpy as np
 from optgen.analysis.equations import SHAPE, CannotTellError, Steps
 from optgen.analysis.reals import Array, Reals
 from optgen.analysis.settings import Branch, Setting, branches, plain, whole
-from optgen.expressions import Expr
+from optgen.expressions import Expr, Name
 from optgen.model import Optimizer
 
 UPDATES = 5
-MOST_ROWS = 12_000
-"""How many settings of a spec are tried at once; a branch with more is left out."""
+MOST_OWN, MOST_ROWS, MOST_PRODUCTS = 1000, 12_000, 1500
+"""How many settings of a branch are tried at once: of the spec that is asked about, of another one, and of another one
+with products of matrices, which take longer. Of the first, those with many special values are left out."""
+MOST_BRANCHES = 60
 CLOSE = 1e-9
 FACTORS = np.sqrt(np.arange(2.0, 8.0)).reshape(SHAPE)
 """The factors on the elements of a weight in what is compared."""
@@ -92,11 +96,8 @@ def all_rows(
     optimizer: Optimizer, options: Mapping[str, Sequence[Expr | None]], problem: Problem
 ) -> Iterator[SettingRows]:  # fmt: skip
     """All settings of a spec whose weights depend on the gradient and stay finite, with their weights."""
-    for branch in branches(optimizer, options, problem.sample):
-        sizes = [len(x) for x in branch.options.values()]
-        if np.prod(sizes) > MOST_ROWS:
-            continue
-        places = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
+    for branch in islice(branches(optimizer, options, problem.sample), MOST_BRANCHES):
+        places = _few_special([len(x) for x in branch.options.values()])
         columns = _columns(branch, places, problem)
         try:
             found, others = (_run(branch, columns, problem, UPDATES, other=x) for x in (False, True))
@@ -105,6 +106,19 @@ def all_rows(
         kept = np.isfinite(found[-1]) & (np.abs(found[-1] - others[-1]) > CLOSE)
         if kept.any():
             yield SettingRows(branch, places[kept], found[:, kept])
+
+
+def _few_special(counts: Sequence[int]) -> Array:
+    """The places of all choices of options, of which there are so many for each param; if these are too many, of those
+    choices in which few params have another one than the first."""
+    found = [(0,) * len(counts)]
+    for special in range(1, len(counts) + 1):
+        changed = list(combinations(range(len(counts)), special))
+        if special > 1 and len(found) + sum(math.prod(counts[p] - 1 for p in c) for c in changed) > MOST_OWN:
+            break
+        for c in changed:
+            found += product(*(range(1, n) if p in c else (0,) for p, n in enumerate(counts)))
+    return np.array(found, int).reshape(-1, len(counts))
 
 
 # ---------------------------------------------------------------- the rows of another spec
@@ -141,7 +155,7 @@ def matching(
 ) -> Iterator[tuple[int, Setting]]:  # fmt: skip
     """The settings of another spec that have the weights of a row, by its number. Without `products`, variants that
     have products of matrices are left out."""
-    for branch in branches(optimizer, options, problem.sample):
+    for branch in islice(branches(optimizer, options, problem.sample), MOST_BRANCHES):
         if not products and optimizer.has_products and optimizer.is_staged(branch.flags):
             continue
         try:
@@ -156,24 +170,35 @@ def matching(
 
 
 def _expanded(branch: Branch, problem: Problem, known: KnownRows) -> SettingRows | None:
-    """The rows of a branch that have the weights of known ones after each update; None if there are none."""
+    """The rows of a branch that have the weights of known ones after each update; None if there are none. Where there
+    are too many, a param is the one of its name, if the spec that is asked about has one."""
     places, weights = np.zeros((1, len(branch.options)), int), np.zeros((0, 1))
     tried: set[int] = set()
+    most = MOST_PRODUCTS if branch.optimizer.is_staged(branch.flags) else MOST_ROWS
     for update in range(UPDATES):
-        for k in _influential(branch, problem, update + 1) - tried:
-            tried.add(k)
-            count = len([*branch.options.values()][k])
-            many = np.repeat(places, count, axis=0)
-            many[:, k] = np.tile(np.arange(count), len(places))
+        new = sorted(_influential(branch, problem, update + 1) - tried)
+        tried |= set(new)
+        every = list(branch.options.items())
+        chosen: dict[int, Sequence[int]] = {k: range(len(every[k][1])) for k in new}
+        if len(places) * math.prod(map(len, chosen.values())) > most:
+            chosen = {k: _of_its_name(*every[k]) for k in new}
+        if len(places) * math.prod(map(len, chosen.values())) > most:
+            return None
+        for k, own in chosen.items():
+            many = np.repeat(places, len(own), axis=0)
+            many[:, k] = np.tile(own, len(places))
             places = many
-            if len(places) > MOST_ROWS:
-                return None
         weights = _run(branch, _columns(branch, places, problem), problem, update + 1)
         kept = known.has(update, weights[-1])
         if not kept.any():
             return None
         places, weights = places[kept], weights[:, kept]
     return SettingRows(branch, places, weights)
+
+
+def _of_its_name(p: str, options: Sequence[Expr]) -> Sequence[int]:
+    """The place of the param of the same name among options; all places, if it is not among them."""
+    return [k for k, x in enumerate(options) if isinstance(x, Name) and x.id == p] or range(len(options))
 
 
 def _influential(branch: Branch, problem: Problem, updates: int) -> set[int]:

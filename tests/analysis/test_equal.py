@@ -25,9 +25,10 @@ KNOWN = [
 MORE = [
     ("sgdw", "optax/sgd", "sgdw(wd=0) is optax/sgd"),
     ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
+    ("matrix/muon", "torch/muon", "matrix/muon is torch/muon(weight_decay=wd, eps=epsilon, rounded=false)"),
     ("adamod", "adamw", "adamod(beta3=0) is adamw"),
     ("signum", "lion", "signum(wd=0) is lion(beta1=momentum, beta2=momentum, wd=wd_lh)"),
-    ("adam with lookahead(k=1)", "adam", "Adam_with_Lookahead(alpha=1) is adam"),
+    ("adam with lookahead(k=1)", "adam", "AdamLookahead(alpha=1) is adam"),
     (
         "nadam",
         "torch/nadam",
