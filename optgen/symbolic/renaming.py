@@ -8,7 +8,7 @@ correspond, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -48,12 +48,12 @@ def corresponding(a: Optimizer, b: Optimizer, of_a: Sequence[Equation], of_b: Se
     something else end with SECOND."""
     kinds_a, kinds_b = _kinds(a), _kinds(b)
     forms_a, forms_b = [_form(e, kinds_a) for e in of_a], [_form(e, kinds_b) for e in of_b]
-    found = _with_near(_Search(forms_a, forms_b).best, forms_a, forms_b)
+    found = _Search(forms_a, forms_b).best
     taken = set(found.values())
-    for name, kind in kinds_b.items():
-        if name not in found:
-            same = name not in kinds_a or (kinds_a[name] == kind and name not in taken)
-            found[name] = name if same else _fresh(name + SECOND, {*kinds_a, *kinds_b})
+    found |= {x: x for x, kind in kinds_b.items() if kinds_a.get(x) == kind and x not in found and x not in taken}
+    found = _with_near(found, forms_a, forms_b)
+    known = {*kinds_a, *kinds_b}
+    found |= {x: _fresh(x + SECOND, known) if x in kinds_a else x for x in kinds_b if x not in found}
     return {name: new for name, new in found.items() if name != new}
 
 
@@ -110,7 +110,7 @@ class _Search:
         (first, *others) = rest
         for i, other in self._options(first, used):
             self.tries -= 1
-            if (more := _joined(names, first, other)) is not None:
+            if (more := _consistent(names, zip(other.names, first.names, strict=True))) is not None:
                 self._try(others, used | {i}, more, pairs + 1)
         self._try(others, used, names, pairs)
 
@@ -120,28 +120,25 @@ class _Search:
         return sorted(found, key=lambda pair: sum(x != y for x, y in zip(form.names, pair[1].names, strict=True)))
 
 
-def _joined(names: dict[str, str], of_a: _Form, of_b: _Form) -> dict[str, str] | None:
-    """The names with those of a pair of equations; None if a name would have two, or two the same."""
+def _consistent(names: Mapping[str, str], pairs: Iterable[tuple[str, str]]) -> dict[str, str] | None:
+    """The names with those of further pairs; None if a name would have two, or two the same."""
     found = dict(names)
-    for a, b in zip(of_a.names, of_b.names, strict=True):
-        if found.setdefault(b, a) != a:
+    for name, new in pairs:
+        if found.setdefault(name, new) != new:
             return None
     return found if len(set(found.values())) == len(found) else None
 
 
 def _with_near(names: dict[str, str], of_a: Sequence[_Form], of_b: Sequence[_Form]) -> dict[str, str]:
-    """The names with those of equations that are nearly the same, the most similar ones first."""
-    open_a = [x for x in of_a if x.target not in names.values()]
-    open_b = [x for x in of_b if x.target not in names]
-    pairs = [(SequenceMatcher(None, a.tokens, b.tokens, autojunk=False), a, b) for a in open_a for b in open_b]
-    for match, a, b in sorted(pairs, key=lambda pair: -pair[0].ratio()):
-        if match.ratio() < NEAR or names.get(b.target, a.target) != a.target:
-            continue
+    """The names with those of equations that are nearly the same, the most similar ones first. Equations in which a
+    name has another one already are none of these."""
+    pairs = [(SequenceMatcher(None, a.tokens, b.tokens, autojunk=False), a, b) for a in of_a for b in of_b]
+    near = [x for x in pairs if x[0].real_quick_ratio() >= NEAR <= x[0].quick_ratio() and x[0].ratio() >= NEAR]
+    for match, a, b in sorted(near, key=lambda x: -x[0].ratio()):
         same = {j + k: i + k for i, j, size in match.get_matching_blocks() for k in range(size)}
         in_a = dict(a.places)
-        for place, name in b.places:
-            if place in same and name not in names and in_a[same[place]] not in names.values():
-                names = {**names, name: in_a[same[place]]}
+        found = [(name, in_a[same[place]]) for place, name in b.places if place in same]
+        names = _consistent(names, found) or names
     return names
 
 
