@@ -34,7 +34,7 @@ def parts(found: Comparison, width: int = WIDTH) -> Iterator[ComparisonPart]:
     room = width - len(MARGIN)
     yield _equations(found, room)
     yield _of_table("Arguments and first rates that differ", ("", LESS, MORE), _arguments(found), room)
-    yield _of_table("States that differ", ("", "name", "values", "start"), found.states, room)
+    yield _states(found, room)
     yield _of_table("Cost of a float32 step, for each element", ("", LESS, MORE), list(_costs(found)), room)
     yield _analysis(found, room)
     yield _equal(found, room)
@@ -110,6 +110,14 @@ def _equations(found: Comparison, room: int) -> ComparisonPart:
 
 def _arguments(found: Comparison) -> list[tuple[str, ...]]:
     return [(name, first or "", second or "") for name, first, second in found.arguments]
+
+
+def _states(found: Comparison, room: int) -> ComparisonPart:
+    title = "States that differ"
+    if not found.states:
+        return ComparisonPart(title, (NONE,), note=NONE)
+    lines = [part for sign, *words in found.states for part in _wrapped(f"{sign} {', '.join(words)}", room)]
+    return ComparisonPart(title, tuple(lines), ("", "name", "values", "start"), found.states)
 
 
 def _costs(found: Comparison) -> Iterator[tuple[str, ...]]:

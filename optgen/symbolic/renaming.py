@@ -1,14 +1,16 @@
 """The names of one optimizer as another has them: which states, params and values of the two correspond.
 
 Names correspond if equations are the same with them in each other's place. Of all ways to pair equations, one with many
-pairs is searched for, from the new weight back.
+pairs is searched for, from the new weight back. Then names in the same places of equations that are nearly the same
+correspond, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from optgen.expressions import Call, Expr, Index, IsSet, Name, Number, children, with_children
 from optgen.model import Equation, Loop, Optimizer
@@ -19,27 +21,39 @@ Renames = Mapping[str, str]
 """Other names, by the names that are replaced."""
 TRIES = 20_000
 """So many pairs of equations are tried; specs with many equal ones would take too long."""
+NEAR = 0.8
+"""Equations are nearly the same if so large a share of their tokens is (`difflib.SequenceMatcher.ratio`)."""
+SECOND = "_B"
+"""What a name of the second optimizer ends with that the first one has for something else."""
+_NAME = "a "
 _TOKEN = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\S")
 
 
 @dataclass(frozen=True)
 class _Form:
-    """An equation as tokens, where names are left out, and these names in order."""
+    """An equation as tokens, where names are left out, these names in order, and the name on its left."""
 
     tokens: tuple[str, ...]
     names: tuple[str, ...]
+    target: str
+
+    @property
+    def places(self) -> Iterator[tuple[int, str]]:
+        """The names with the places of their tokens."""
+        return zip((i for i, x in enumerate(self.tokens) if x.startswith(_NAME)), self.names, strict=True)
 
 
 def corresponding(a: Optimizer, b: Optimizer, of_a: Sequence[Equation], of_b: Sequence[Equation]) -> dict[str, str]:
     """The names of `b` that have another one among those of `a`, by equations of the two. Names of `b` that `a` has for
-    something else get the name of `b` at their end."""
+    something else end with SECOND."""
     kinds_a, kinds_b = _kinds(a), _kinds(b)
-    found = _Search([_form(e, kinds_a) for e in of_a], [_form(e, kinds_b) for e in of_b]).best
+    forms_a, forms_b = [_form(e, kinds_a) for e in of_a], [_form(e, kinds_b) for e in of_b]
+    found = _with_near(_Search(forms_a, forms_b).best, forms_a, forms_b)
     taken = set(found.values())
     for name, kind in kinds_b.items():
         if name not in found:
             same = name not in kinds_a or (kinds_a[name] == kind and name not in taken)
-            found[name] = name if same else _fresh(f"{name}_{b.name}", {*kinds_a, *kinds_b})
+            found[name] = name if same else _fresh(name + SECOND, {*kinds_a, *kinds_b})
     return {name: new for name, new in found.items() if name != new}
 
 
@@ -62,7 +76,7 @@ def _kinds(optimizer: Optimizer) -> dict[str, str]:
 def _form(equation: Equation, kinds: Mapping[str, str]) -> _Form:
     words = list(_TOKEN.findall(_text(equation)))
     names = tuple(x for x in words if x in kinds)
-    return _Form(tuple(f"a {kinds[x]}" if x in kinds else _number(x) for x in words), names)
+    return _Form(tuple(f"{_NAME}{kinds[x]}" if x in kinds else _number(x) for x in words), names, equation.target.id)
 
 
 def _number(token: str) -> str:
@@ -113,6 +127,22 @@ def _joined(names: dict[str, str], of_a: _Form, of_b: _Form) -> dict[str, str] |
         if found.setdefault(b, a) != a:
             return None
     return found if len(set(found.values())) == len(found) else None
+
+
+def _with_near(names: dict[str, str], of_a: Sequence[_Form], of_b: Sequence[_Form]) -> dict[str, str]:
+    """The names with those of equations that are nearly the same, the most similar ones first."""
+    open_a = [x for x in of_a if x.target not in names.values()]
+    open_b = [x for x in of_b if x.target not in names]
+    pairs = [(SequenceMatcher(None, a.tokens, b.tokens, autojunk=False), a, b) for a in open_a for b in open_b]
+    for match, a, b in sorted(pairs, key=lambda pair: -pair[0].ratio()):
+        if match.ratio() < NEAR or names.get(b.target, a.target) != a.target:
+            continue
+        same = {j + k: i + k for i, j, size in match.get_matching_blocks() for k in range(size)}
+        in_a = dict(a.places)
+        for place, name in b.places:
+            if place in same and name not in names and in_a[same[place]] not in names.values():
+                names = {**names, name: in_a[same[place]]}
+    return names
 
 
 # ---------------------------------------------------------------- an optimizer with other names

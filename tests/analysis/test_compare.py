@@ -13,7 +13,10 @@ from optgen import specfiles
 from optgen.cli import main
 from optgen.comparing import compare
 from optgen.comparing.comparison import Compared
+from optgen.races import baselines
+from optgen.races.baselines import Baseline
 from optgen.races.contender import called
+from optgen.races.results import Entry, Trial
 from optgen.symbolic.difference import Difference, SpecVariant, difference
 from optgen.symbolic.unicode import unicode
 from tests.sweeps import swept
@@ -83,15 +86,22 @@ def test_an_equation_that_differs_stands_below_the_other_one() -> None:
     text = ADAM.replace("(sqrt(square') + eps)", "sqrt(square' + eps)")
     assert difference(_variant("adam"), _of_text(text)).rows()[-2:] == [
         ("-", "wₜ  = wₜ₋₁ − lrₜ·mₜ/(√vₜ + ε)"),
-        ("+", "wₜ  = wₜ₋₁ − lrₜ·mₜ/√(vₜ + eps)"),
+        ("+", "wₜ  = wₜ₋₁ − lrₜ·mₜ/√(vₜ + ε)"),
     ]
+
+
+def test_names_in_nearly_equal_equations_correspond() -> None:
+    text = ADAM.replace("(1 - decay)*whole", "(1 - decay)*g").replace("rate*", "2*lr*")
+    found = difference(_variant("adam"), _of_text(text))
+    assert found.names.items() >= {"avg": "m", "square": "v", "slow": "beta2", "decay": "beta1"}.items()
+    assert ("+", "mₜ  = β₁·mₜ₋₁ + (1 − β₁)·gₜ") in found.rows()
 
 
 def test_a_name_for_something_else_gets_the_name_of_its_optimizer() -> None:
     """`m` is a state of Adam, and a value here."""
     text = "optimizer Other\nupdate:\n  m = 2*g\n  w' = w - lr*m\n"
     found = difference(_variant("adam"), _of_text(text))
-    assert found.names == {"m": "m_Other"}
+    assert found.names == {"m": "m_B"}
 
 
 @pytest.mark.parametrize(("a", "b"), swept(itertools.combinations(SAMPLE, 2), lambda pair: "adam" in pair))
@@ -131,6 +141,25 @@ def test_json_and_html_have_the_same() -> None:
     html = ElementTree.fromstring(found._repr_html_())
     cells = {"".join(x.itertext()) for x in html.iter("td")}
     assert {"momentum", "wₜ   = (1 − lr·wd)·wₜ₋₁ − lr·gₜ"} <= cells
+
+
+def test_their_race_is_that_of_stored_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the tasks that both have; one of the two is out of date."""
+
+    def read(name: str) -> Baseline:
+        loss = 2.0 if name == "sgd" else 1.0
+        trials = tuple(Trial(0.1, seed, loss + seed / 100, (), 1.0, 9, 0.1) for seed in (0, 1, 2))
+        tasks = ("rosenbrock", "saddle") if name == "sgd" else ("rosenbrock",)
+        entries = tuple(Entry(name, task, trials, 8, 2, stored=True) for task in tasks)
+        return Baseline(name, "", {} if name == "sgd" else {"rosenbrock": "other"}, (0, 1, 2), {}, entries)
+
+    monkeypatch.setattr(baselines, "read", read)
+    found = compare("sgd", "sgdw")
+    assert found.race is not None and found.stale == ("sgdw",)
+    own = [(x["contender"], x["rank"]) for x in found.to_json()["race"]]
+    assert own == [("sgdw", 1), ("sgd", 2)]
+    assert "Out of date" in str(found) and "saddle" not in str(found)
+    assert compare("sgd(momentum=0.9)", "sgdw").race is None
 
 
 def test_wrong_arguments_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
