@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from optgen.analysis.equations import CannotTellError, Steps, shape_of
+from optgen.analysis.equations import CannotTellError, Steps
 from optgen.analysis.field import PRIMES, Array, Field, FieldNumber
 from optgen.analysis.settings import RATE, Setting, computed, is_decay, params_of, sampled, variant, whole
 from optgen.expressions import Number, walk
-from optgen.model import Optimizer
+from optgen.model import Optimizer, Program
 
 POINTS = 4
 """How many random numbers each param, weight, gradient and state has at once."""
@@ -33,12 +33,15 @@ COUNTS = (7, 55440, 1000003)
 
 @dataclass(frozen=True)
 class Pair:
-    """Two specs with their settings. `sample` has the free params of the first one."""
+    """Two specs with their settings, for a parameter of this shape. `sample` has the free params of the first one, and
+    `programs` what variants of both need, which pairs of the same specs share."""
 
     first: Optimizer
     second: Optimizer
     settings: tuple[Setting, Setting]
     sample: Mapping[str, float]
+    shape: tuple[int, int]
+    programs: tuple[dict[Any, Program], dict[Any, Program]]
 
     @property
     def specs(self) -> tuple[Optimizer, Optimizer]:
@@ -69,8 +72,6 @@ class _Proof:
         self.pair, self.field, self.changing = pair, field, changing
         self.random = random.Random(f"{seed} {field.p}")
         self.free = self._params()
-        self.shape = shape_of(*pair.specs)
-        self.programs: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
 
     # ------------------------------------------------------------ random numbers
 
@@ -126,15 +127,17 @@ class _Proof:
         fixed = whole(spec, setting.values, self.pair.sample)
         flags = variant(spec, setting, self.pair.sample)
         assert flags is not None
-        return Steps(spec, flags, self.field, self.shape, self._values(side), fixed, w, t, states, self.programs[side])
+        return Steps(
+            spec, flags, self.field, self.pair.shape, self._values(side), fixed, w, t, states, self.pair.programs[side]
+        )
 
     def _update(self, both: tuple[Steps, Steps]) -> bool:
         """One update of both with the same gradients; whether their weights are the same."""
         if self.changing:
             self.free |= {RATE: self._new_rate()}
         phases = len(self.pair.first.phases) or 1
-        gradients = [self._any(self.shape) for _ in range(phases)]
-        inputs = [self._any(self.shape) for _ in self.pair.first.inputs]
+        gradients = [self._any(self.pair.shape) for _ in range(phases)]
+        inputs = [self._any(self.pair.shape) for _ in self.pair.first.inputs]
         for side, steps in enumerate(both):
             steps.values = self._values(side)
             steps.step(gradients, {x.name: e for x, e in zip(steps.optimizer.inputs, inputs, strict=True)})
@@ -151,7 +154,7 @@ class _Proof:
     def holds(self) -> bool:
         if RATE not in self.free and self.changing:
             return False
-        w = self._any(self.shape)
+        w = self._any(self.pair.shape)
         both = self._steps(0, w, 0, {}), self._steps(1, w, 0, {})
         ratios: dict[tuple[str, str], Array] = {}
         for update in range(STARTS):
@@ -182,7 +185,7 @@ class _Proof:
         """Whether an update from states in these ratios leaves equal weights, and states in them. A ratio that does
         not stay is given up, as far as weights stay equal without it."""
         while True:
-            w = self._any(self.shape)
+            w = self._any(self.pair.shape)
             states = [self._random_states(steps) for steps in both]
             used: dict[str, str] = {}
             for (a, b), ratio in ratios.items():
