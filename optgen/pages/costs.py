@@ -55,9 +55,14 @@ def _cost_beside() -> tuple[str, Cost]:
 
 def _all(topic: Topic, own: Sequence[tuple[str, Cost]]) -> list[tuple[str, Cost]]:
     """The variants of the spec, and AdamW."""
-    name = topic.optimizer.name
-    rows = [(name if label == "all variants" else f"{name} {label}", c) for label, c in own]
+    rows = [(_label(topic, label), c) for label, c in own]
     return rows if topic.optimizer == _beside() else [*rows, _cost_beside()]
+
+
+def _label(topic: Topic, variants: str) -> str:
+    """The name of a spec with some variants, alone where they are all."""
+    name = topic.optimizer.name
+    return name if variants == "all variants" else f"{name} {variants}"
 
 
 def _elementwise(topic: Topic, own: Sequence[tuple[str, Cost]]) -> Markup | None:
@@ -98,7 +103,7 @@ def _matrix_row(work: UpdateWork, machine: Machine | None) -> Iterator[str]:
 
 def _roofline(topic: Topic, own: Sequence[tuple[str, Cost]], work: Sequence[UpdateWork], machine: Machine) -> Markup:
     """Operations a second that the machine can do, over the operations for each byte; a point for each update."""
-    rows = [(label, c.flops / c.bytes, False) for label, c in own if c.bytes and c.flops]
+    rows = [(_label(topic, label), c.flops / c.bytes, False) for label, c in own if c.bytes and c.flops]
     rows += [(" × ".join(map(str, x.shape)), x.flops / x.moved, False) for x in work]
     if topic.optimizer != _beside():
         label, c = _cost_beside()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optgen.analysis import Statement, Verdict
-from optgen.analysis.answers import QUESTIONS
+from optgen.analysis.answers import QUESTIONS, Analysis
 from optgen.analysis.subject import subject_of
 from optgen.pages.html import Markup, code, items, joined, tag
 from optgen.pages.topic import PageSection, Topic
@@ -17,17 +17,33 @@ SLOW = "equals"
 """The question that takes ten seconds, as it compares a spec with all that come with optgen: reports alone ask it."""
 
 
+NOTE = (
+    "At the default hyper-parameters, but for those that a statement names. What is proved follows from the equations. "
+    "What is found by running them was seen in runs, and may fail elsewhere."
+)
+FREE = (
+    "An argument that is not named is free: it has the same value in both, where both have one of that name. One that "
+    "only the other optimizer has is at its default."
+)
+
+
 def section(topic: Topic) -> PageSection:
     subject, is_report = subject_of(topic.optimizer, {}), topic.machine is not None
-    found = {name: answer(subject) for name, answer in QUESTIONS if is_report or name != SLOW}
-    same = found.pop(SLOW, [])
+    found = [s for name, answer in QUESTIONS if is_report or name != SLOW for s in answer(subject)]
+    analysis = Analysis(topic.optimizer, subject.shape, tuple(found))
+    same, left = analysis.of(SLOW), len(found) - len(analysis.leading)
     others = [] if is_report else [" Which other optimizers it is: ", code(f"optgen analyze {topic.name}")]
-    note = ["Each statement is about the default hyper-parameters, and says how it is known.", *others]
+    more = [f" {left} more need more special arguments: ", code(f"optgen analyze {topic.name} --json")] if left else []
     body = [
-        items((_statement(x) for statements in found.values() for x in statements), "laws"),
-        *([tag("h3", "Which other optimizers it is"), items(map(_statement, same), "laws")] if same else []),
-        tag("p", *note, class_="note"),
+        items((_statement(s) for s in analysis.leading if s.question != SLOW), "laws"),
+        tag("p", NOTE, *others, class_="note"),
     ]
+    if same:
+        body += [
+            tag("h3", "Which other optimizers it is"),
+            items((_statement(s) for s in analysis.leading if s.question == SLOW), "laws"),
+            tag("p", FREE, *more, class_="note"),
+        ]
     return PageSection("analysis", "What the equations say", joined(body))
 
 

@@ -106,17 +106,22 @@ def log_plot(title: str, axes: tuple[str, str], line: Sequence[Point], points: S
 
 
 def _points(points: Sequence[Named]) -> list[Markup]:
-    """Points, each with its label below it; one that would lie on another label is a line lower."""
+    """Points, each with its label in its colour: below it, or a line lower where another label is. The label of what
+    others are compared with is above its point, to the left, as both may be nearly at the same place."""
     marks: list[Markup] = []
     taken: list[Point] = []
     for label, x, y, other in sorted(points, key=lambda p: p[1]):
+        colour = OTHER if other else OWN
+        marks.append(tag("circle", cx=round(x, 1), cy=round(y, 1), r=6, fill=colour))
+        if other:
+            marks.append(text(x - 10, y - 10, label, text_anchor="end", fill=colour))
+            continue
         low = y + 22
         while any(abs(low - b) < 17 and x - a < 190 for a, b in taken):
             low += 18
         taken.append((x, low))
         end = x > WIDTH - 200
-        marks.append(tag("circle", cx=round(x, 1), cy=round(y, 1), r=6, fill=OTHER if other else OWN))
-        marks.append(text(x - 8 if end else x + 8, low, label, text_anchor="end" if end else None))
+        marks.append(text(x - 8 if end else x + 8, low, label, text_anchor="end" if end else None, fill=colour))
     return marks
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -12,8 +14,9 @@ import pytest
 
 import optgen
 from optgen import specfiles
+from optgen.analysis import Statement, Verdict
 from optgen.cli import main
-from optgen.pages import costs, families, gallery, report, snippets, traits
+from optgen.pages import costs, families, gallery, laws, report, snippets, svg, traits, trajectories
 from optgen.pages.topic import Machine, Topic
 from optgen.races import baselines
 
@@ -55,8 +58,47 @@ def check(root: ElementTree.Element) -> None:
     headings = [x.tag for x in root.iter() if x.tag in ("h1", "h2", "h3")]
     assert headings.count("h1") == 1 and headings[0] == "h1"
     assert root.find("head/meta[@name='viewport']") is not None
-    for svg in root.iter("{http://www.w3.org/2000/svg}svg"):
-        assert svg.find("{http://www.w3.org/2000/svg}title") is not None
+    for picture in root.iter("{http://www.w3.org/2000/svg}svg"):
+        assert picture.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_the_roofline_names_a_spec_of_ones_own(tmp_path: Path) -> None:
+    """Its point has its name, below and to the right; AdamW's is above, to the left, of a point at the same place."""
+    file = tmp_path / "mine.opt"
+    file.write_text("optimizer Mine\nparam lr = 0.1\nstate m = 0\nupdate:\n  m' = m + g*g\n  w' = w - lr*g/sqrt(m')\n")
+    own = optgen.load(file)
+    root = ElementTree.fromstring(costs.section(Topic(own.spec, "mine.opt", FAST)).markup())
+    texts = {x.text: x for x in root.findall("figure")[-1].iter("{http://www.w3.org/2000/svg}text")}
+    assert texts["AdamW"].get("text-anchor") == "end" and texts["AdamW"].get("fill") == svg.OTHER
+    assert texts["Mine"].get("text-anchor") is None and texts["Mine"].get("fill") == svg.OWN
+    assert "all variants" not in texts
+
+
+def test_rates_go_on_until_the_best_is_none_of_the_last() -> None:
+    """AdamW's best on Rosenbrock's function is beyond the nine around its hint; one with a hint that is far too small
+    has four rates more, and the page says that higher ones may come lower."""
+    adamw, far = optgen.load("adamw").spec, replace(optgen.load("sgd").spec, lr_hint=1e-9)
+    for optimizer, powers in ((adamw, 12), (far, 13)):
+        rates = trajectories.rates_of(optimizer)
+        assert rates == sorted(rates) and len(rates) == powers
+        assert rates[0] == pytest.approx(optimizer.lr_hint / 100)
+        body = trajectories.section(Topic(optimizer, "x")).markup()
+        assert ("higher ones may come lower still" in body) == (optimizer is far)
+        assert f".at{powers - 1}" in (resources.files("optgen.pages") / "style.css").read_text("utf-8")
+
+
+def test_few_of_many_equalities_are_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [Statement("equals", f"is s{k}", f"is s{k}.", Verdict.PROVED) for k in range(11)]
+    scale = Statement("gradient-scale", "none", "No law.", Verdict.RUN)
+    questions = (("gradient-scale", lambda _: [scale]), ("equals", lambda _: many))
+    monkeypatch.setattr(laws, "QUESTIONS", questions)
+    rule = optgen.load("sgd")
+    root = ElementTree.fromstring(laws.section(Topic(rule.spec, "sgd", FAST)).markup())
+    assert len(list(root.iter("li"))) == 1 + 8
+    notes = ["".join(x.itertext()) for x in root.iter("p")]
+    assert "seen in runs" in notes[0] and notes[1].endswith(
+        "3 more need more special arguments: optgen analyze sgd --json"
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
