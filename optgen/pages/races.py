@@ -14,7 +14,7 @@ from optgen.races.baselines import Baseline
 from optgen.races.results import Entry, Race
 
 BESIDE = "adamw"
-HEAD = ("task", "best rate", "held-out loss", "over seeds", "rank")
+HEAD = ("task", "rank", "held-out loss", f"loss of {BESIDE}", "best rate", "over seeds")
 
 
 def section(topic: Topic) -> PageSection | None:
@@ -26,12 +26,12 @@ def section(topic: Topic) -> PageSection | None:
     stale = "These results are stale: the spec, a task or how races are run has changed since. " if own.is_stale else ""
     versions = ", ".join(f"{name} {version}" for name, version in own.versions.items())
     parts: list[Child] = [
-        table([*HEAD, f"loss of {BESIDE}"], (list(_row(entry, race)) for entry in own.entries), "numbers"),
+        table(HEAD, (list(_row(entry, race)) for entry in own.entries), "numbers"),
         tag(
             "p",
-            f"{stale}The rate was tuned, and nothing else. Ranks are among the {len(_all())} stored baselines; those "
-            f"whose difference over paired seeds {own.seeds} may be none share a rank. Effects in tasks of this size "
-            f"say nothing of larger ones. Raced with {versions}; again: ",
+            f"{stale}The rate was tuned, and nothing else. The axes below say what a loss is. Ranks are among the "
+            f"{len(_all())} stored baselines; those whose difference over paired seeds {own.seeds} may be none "
+            f"share a rank. Effects in tasks of this size say nothing of larger ones. Raced with {versions}; again: ",
             code(f"optgen race {topic.name} --against {BESIDE}"),
             class_="note",
         ),
@@ -62,11 +62,11 @@ def _row(entry: Entry, race: Race) -> Iterator[str]:
     rank = next((rank for rank, x in zip(shared, of_task, strict=True) if x.contender == entry.contender), None)
     beside = next((x for x in race.of(entry.task) if x.contender == BESIDE), None)
     yield race.task(entry.task).title
-    yield "none" if entry.best_rate is None else f"{entry.best_rate:.2g}"
-    yield _loss(entry.mean_loss)
-    yield f"{_loss(min(entry.losses))} to {_loss(max(entry.losses))}" if entry.losses else ""
     yield "" if rank is None else str(rank)
+    yield _loss(entry.mean_loss)
     yield _loss(beside.mean_loss) if beside else ""
+    yield "none" if entry.best_rate is None else f"{entry.best_rate:.2g}"
+    yield f"{_loss(min(entry.losses))} to {_loss(max(entry.losses))}" if entry.losses else ""
 
 
 def _loss(loss: float) -> str:

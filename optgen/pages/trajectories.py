@@ -1,4 +1,4 @@
-"""The section of trajectories: the path of a point on functions of two variables, at nine rates.
+"""The section of trajectories: the path of a point on functions of two variables, at nine rates or more.
 
 All paths are on the page, and a slider shows those of one rate. At first, and without JavaScript, that is the rate that
 comes lowest on Rosenbrock's function. Those of all rates stand side by side below.
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from optgen.model import Optimizer
 from optgen.pages import contours, svg
 from optgen.pages.html import Child, Markup, joined, table, tag
 from optgen.pages.topic import PageSection, Topic, first_rate
@@ -24,7 +25,9 @@ JUDGE = "rosenbrock"
 """The function on which the rate is chosen that is seen first."""
 STEPS = 150
 AROUND = range(-4, 5)
-"""Rates are the one to begin with, times the square root of 10 to these powers."""
+"""Rates are the one to begin with, times the square root of 10 to these powers, and more while the last one is best."""
+MORE = 4
+"""How many rates more there are at most; style.css has a line for each rate."""
 LEVELS = 9
 GRID = 60
 """Points of the grid on which lines of equal value are found, on each side."""
@@ -34,8 +37,8 @@ SLUG = "trajectories"
 
 
 def section(topic: Topic) -> PageSection:
-    rates = [float(f"{first_rate(topic.optimizer) * 10 ** (k / 2):.2g}") for k in AROUND]
     try:
+        rates = rates_of(topic.optimizer)
         paths = {name: [path(topic.optimizer, name, rate, STEPS) for rate in rates] for name in SHOWN}
     except ValueError as error:  # it takes no matrix of 2 x 1, or more than gradients and losses
         return PageSection(SLUG, TITLE, tag("p", f"There is no path of a point in a plane: {error}."))
@@ -46,7 +49,7 @@ def section(topic: Topic) -> PageSection:
     parts: list[Child] = [
         _slider(rates, first),
         tag("div", *planes, class_="planes"),
-        tag("p", NOTE, class_="note"),
+        tag("p", NOTE, _where_lowest(rates, first), class_="note"),
         tag("h3", f"The value after {STEPS} steps"),
         table(["rate", *(f.title for f in SHOWN.values())], _rows(rates, ends), "numbers"),
         tag("details", tag("summary", "All rates, side by side"), *_side_by_side(rates)),
@@ -57,9 +60,32 @@ def section(topic: Topic) -> PageSection:
 TITLE = "Where a point goes"
 NOTE = (
     f"{STEPS} steps in float64 with exact gradients, from the circle; the cross is a minimum. Grey lines join points "
-    "of equal value. The point is a matrix of 2 × 1. The first picture is at the rate that comes lowest on "
-    f"{FUNCTIONS[JUDGE].title}; rates are around the one to begin with when a network is trained."
+    "of equal value, and the diamond is the saddle point. The point is a matrix of 2 × 1. Rates are around the one to "
+    "begin with when a network is trained. "
 )
+
+
+def rates_of(optimizer: Optimizer) -> list[float]:
+    """Those around the one to begin with, and up to MORE at either end while the last one there comes lowest."""
+    powers = list(AROUND)
+    rates = [_rate(optimizer, k) for k in powers]
+    ends = [_end(SHOWN[JUDGE], path(optimizer, JUDGE, rate, STEPS)) for rate in rates]
+    while len(powers) < len(AROUND) + MORE and (lowest := int(np.argmin(ends))) in (0, len(powers) - 1):
+        place, power = (0, powers[0] - 1) if lowest == 0 else (len(powers), powers[-1] + 1)
+        powers.insert(place, power)
+        ends.insert(place, _end(SHOWN[JUDGE], path(optimizer, JUDGE, _rate(optimizer, power), STEPS)))
+    return [_rate(optimizer, k) for k in powers]
+
+
+def _rate(optimizer: Optimizer, power: int) -> float:
+    return float(f"{first_rate(optimizer) * 10 ** (power / 2):.2g}")
+
+
+def _where_lowest(rates: Sequence[float], first: int) -> str:
+    """Which rate is seen first, and whether others beyond may come lower."""
+    beyond = {0: "; lower ones may come lower still", len(rates) - 1: "; higher ones may come lower still"}
+    rest = beyond.get(first, "")
+    return f"At first the rate is {rates[first]:g}, which comes lowest on {FUNCTIONS[JUDGE].title}{rest}."
 
 
 def _slider(rates: Sequence[float], first: int) -> Markup:
@@ -112,8 +138,17 @@ def _plane(name: str) -> Markup:
             tag("path", d="".join(map(_steps, found)), fill="none", **grey),
             tag("circle", cx=round(a), cy=round(b), r=7, fill="none", stroke="currentColor", stroke_width=2),
             tag("path", d=f"M{c - 8:.0f} {d:.0f}h16m-8-8v16", stroke="currentColor", stroke_width=3),
+            *_saddle(f),
         ]
     )
+
+
+def _saddle(f: PlaneFunction) -> Iterator[Markup]:
+    """A diamond at the saddle point, if a path is to leave one."""
+    if f.saddle is not None:
+        x, y = _place(f, np.array(f.saddle))
+        shape = f"M{x:.0f} {y - 9:.0f}l9 9l-9 9l-9-9z"
+        yield tag("path", d=shape, fill="none", stroke="currentColor", stroke_width=2)
 
 
 def _line(f: PlaneFunction, points: Points) -> Markup:

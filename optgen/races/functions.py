@@ -20,7 +20,8 @@ class PlaneFunction(NamedTuple):
     """A function of two variables; `value` and `gradient` take arrays of x and y of any shape.
 
     `bounds` are (least x, greatest x, least y, greatest y) of what is drawn. `minimum` is a point of the least value,
-    the one nearest to `start`. `title` is what stands behind "on", `question` what a path on it answers.
+    the one nearest to `start`. `title` is what stands behind "on", `question` what a path on it answers. `saddle` is
+    the saddle point that a path is to leave, if that is the question.
     """
 
     value: Callable[[Any, Any], Any]
@@ -30,6 +31,7 @@ class PlaneFunction(NamedTuple):
     bounds: tuple[float, float, float, float]
     title: str
     question: str
+    saddle: Point | None = None
 
 
 def quadratic(x: Any, y: Any) -> Any:
@@ -104,7 +106,7 @@ FUNCTIONS = {
     ),
     "saddle": PlaneFunction(
         saddle, saddle_gradient, (-1.2, 0.01), (0.0, 1.0), (-1.6, 1.0, -0.8, 1.6),
-        "a saddle", "Does the path leave the saddle, and how soon?",
+        "a saddle", "Does the path leave the saddle, and how soon?", saddle=(0.0, 0.0),
     ),
     "beale": PlaneFunction(
         beale, beale_gradient, (1.0, 1.6), (3.0, 0.5), (-0.5, 4.0, -1.0, 2.0),

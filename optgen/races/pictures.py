@@ -42,7 +42,8 @@ def sensitivity(race: Race, task: str) -> str:
             axes.fill_between(rates, low, high, color=style["color"], alpha=0.18, lw=0)
             diverged = [rate for rate, x, *_ in points if math.isinf(x)]
             axes.plot(diverged, [top] * len(diverged), "x", color=style["color"], markersize=7, mew=2, clip_on=False)
-        axes.plot([], [], "x", color=figures.INK, markersize=7, mew=2, label="diverged")
+        if any(math.isinf(mean) for entry in entries for _, mean, *_ in entry.sensitivity()):
+            axes.plot([], [], "x", color=figures.INK, markersize=7, mew=2, label="diverged")
         axes.set(xscale="log", xlabel="largest learning rate", ylabel=info.loss_label)
         _head(fig, info.title)
         fig.legend(loc="outside right center")
@@ -149,6 +150,8 @@ def trajectories(optimizer: Optimizer, function: str, rates: Sequence[float], st
             end.set_gid(f"rate-{k}")
         axes.plot(*chosen.start, "o", color=figures.INK, markersize=7, fillstyle="none", mew=1.5)
         axes.plot(*chosen.minimum, "*", color=figures.INK, markersize=12)
+        if chosen.saddle is not None:
+            axes.plot(*chosen.saddle, "D", color=figures.INK, markersize=7, fillstyle="none", mew=1.5)
         uphill = np.array(chosen.gradient(*chosen.start))  # where no path begins
         at = tuple(18 * uphill / np.linalg.norm(uphill))
         axes.annotate("start", chosen.start, at, textcoords="offset points", ha="center", va="center")

@@ -36,6 +36,10 @@ def test_the_minimum_is_one_and_the_start_is_in_the_picture(name: str) -> None:
     x, y = np.meshgrid(np.linspace(x0, x1, 201), np.linspace(y0, y1, 201))
     assert f.value(*f.minimum) <= f.value(x, y).min() + 1e-9
     np.testing.assert_allclose(f.gradient(*f.minimum), 0, atol=1e-12)
+    if f.saddle is not None:
+        np.testing.assert_allclose(f.gradient(*f.saddle), 0, atol=1e-12)
+        beside = [f.value(f.saddle[0] + a, f.saddle[1] + b) for a, b in ((1e-3, 0), (0, 1e-3))]
+        assert min(beside) < f.value(*f.saddle) < max(beside)
     assert x0 < f.start[0] < x1 and y0 < f.start[1] < y1
     assert f.value(*f.start) > f.value(*f.minimum) + 0.1
 
