@@ -33,7 +33,7 @@ def section(topic: Topic) -> PageSection:
     analysis = Analysis(topic.optimizer, subject.shape, tuple(found))
     same, left = analysis.of(SLOW), len(found) - len(analysis.leading)
     others = [] if is_report else [" Which other optimizers it is: ", code(f"optgen analyze {topic.name}")]
-    more = [f" {left} more need more special arguments: ", code(f"optgen analyze {topic.name} --json")] if left else []
+    more = [f" {left} more at special arguments: ", code(f"optgen analyze {topic.name} --json")] if left else []
     body = [
         items((_statement(s) for s in analysis.leading if s.question != SLOW), "laws"),
         tag("p", NOTE, *others, class_="note"),

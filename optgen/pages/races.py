@@ -14,7 +14,7 @@ from optgen.races.baselines import Baseline
 from optgen.races.results import Entry, Race
 
 BESIDE = "adamw"
-HEAD = ("task", "rank", "held-out loss", f"loss of {BESIDE}", "best rate", "over seeds")
+HEAD = ("task", "rank", "held-out loss", "best rate", "over seeds")
 
 
 def section(topic: Topic) -> PageSection | None:
@@ -25,14 +25,16 @@ def section(topic: Topic) -> PageSection | None:
     race = _race(own)
     stale = "These results are stale: the spec, a task or how races are run has changed since. " if own.is_stale else ""
     versions = ", ".join(f"{name} {version}" for name, version in own.versions.items())
+    head = HEAD if own.name == BESIDE else (*HEAD[:3], f"loss of {BESIDE}", *HEAD[3:])
+    against = "" if own.name == BESIDE else f" --against {BESIDE}"
     parts: list[Child] = [
-        table(HEAD, (list(_row(entry, race)) for entry in own.entries), "numbers"),
+        table(head, (list(_row(entry, race)) for entry in own.entries), "numbers"),
         tag(
             "p",
             f"{stale}The rate was tuned, and nothing else. The axes below say what a loss is. Ranks are among the "
             f"{len(_all())} stored baselines; those whose difference over paired seeds {own.seeds} may be none "
             f"share a rank. Effects in tasks of this size say nothing of larger ones. Raced with {versions}; again: ",
-            code(f"optgen race {topic.name} --against {BESIDE}"),
+            code(f"optgen race {topic.name}{against}"),
             class_="note",
         ),
         *_pictures(race, download=topic.machine is not None),
@@ -64,7 +66,8 @@ def _row(entry: Entry, race: Race) -> Iterator[str]:
     yield race.task(entry.task).title
     yield "" if rank is None else str(rank)
     yield _loss(entry.mean_loss)
-    yield _loss(beside.mean_loss) if beside else ""
+    if entry.contender != BESIDE:
+        yield _loss(beside.mean_loss) if beside else ""
     yield "none" if entry.best_rate is None else f"{entry.best_rate:.2g}"
     yield f"{_loss(min(entry.losses))} to {_loss(max(entry.losses))}" if entry.losses else ""
 

@@ -16,7 +16,7 @@ import optgen
 from optgen import specfiles
 from optgen.analysis import Statement, Verdict
 from optgen.cli import main
-from optgen.pages import costs, families, gallery, laws, report, snippets, svg, traits, trajectories
+from optgen.pages import costs, families, gallery, laws, races, report, snippets, svg, traits, trajectories
 from optgen.pages.topic import Machine, Topic
 from optgen.races import baselines
 
@@ -87,6 +87,16 @@ def test_rates_go_on_until_the_best_is_none_of_the_last() -> None:
         assert f".at{powers - 1}" in (resources.files("optgen.pages") / "style.css").read_text("utf-8")
 
 
+def test_adamw_is_not_raced_beside_itself() -> None:
+    for name, columns in (("lion", 6), ("adamw", 5)):
+        section = races.section(Topic(optgen.load(name).spec, name))
+        assert section is not None
+        root = ElementTree.fromstring(section.markup())
+        rows = [["".join(x.itertext()) for x in row] for row in root.iter("tr")]
+        assert {len(row) for row in rows} == {columns} and rows[0][:3] == ["task", "rank", "held-out loss"]
+        assert ("--against adamw" in "".join(root.itertext())) == (name == "lion")
+
+
 def test_few_of_many_equalities_are_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [Statement("equals", f"is s{k}", f"is s{k}.", Verdict.PROVED) for k in range(11)]
     scale = Statement("gradient-scale", "none", "No law.", Verdict.RUN)
@@ -96,18 +106,16 @@ def test_few_of_many_equalities_are_on_a_page(monkeypatch: pytest.MonkeyPatch) -
     root = ElementTree.fromstring(laws.section(Topic(rule.spec, "sgd", FAST)).markup())
     assert len(list(root.iter("li"))) == 1 + 8
     notes = ["".join(x.itertext()) for x in root.iter("p")]
-    assert "seen in runs" in notes[0] and notes[1].endswith(
-        "3 more need more special arguments: optgen analyze sgd --json"
-    )
+    assert "seen in runs" in notes[0] and notes[1].endswith("3 more at special arguments: optgen analyze sgd --json")
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_pages_of_specs(name: str) -> None:
     root = page(name)
     check(root)
-    races = ["race"] if baselines.read(name) else []
+    raced = ["race"] if baselines.read(name) else []
     sections = [x.attrib["id"] for x in root.iter("section")]
-    assert sections == ["equations", "arguments", "cost", "analysis", "trajectories", *races, "use", "spec"]
+    assert sections == ["equations", "arguments", "cost", "analysis", "trajectories", *raced, "use", "spec"]
     assert root.find(f".//section[@id='equations']//{MATH}") is not None
     text = " ".join(root.itertext())
     optimizer = optgen.load(name).spec
