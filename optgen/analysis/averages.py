@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgen.analysis.counts import Counts
+from optgen.analysis.counts import CountDependence
 from optgen.analysis.subject import Subject
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
@@ -54,7 +54,7 @@ def largest_step(subject: Subject) -> LargestStep:
     sizes = _Sizes(subject)
     with np.errstate(all="ignore"):
         size = float(sizes.of_step(subject.phases[0]).max())
-    counts = Counts(sizes.equations, subject.values, sizes.bounds)
+    counts = CountDependence(sizes.equations, subject.values, sizes.bounds)
     if not (counts.is_read() or sizes.has_averages):
         return LargestStep(size)
     if counts.is_forgotten_after(LAST):

@@ -13,7 +13,7 @@ FORGOTTEN = 1e-6
 Values = Mapping[str, float | None]
 
 
-class Counts:
+class CountDependence:
     """What the equations of an update make of the count. `names` has the bounds of all names."""
 
     def __init__(self, equations: Mapping[str, Expr], values: Values, names: Mapping[str, Bounds]) -> None:
