@@ -14,6 +14,7 @@ from typing import Protocol
 
 from optgen.analysis.folding import folded
 from optgen.analysis.subject import Subject
+from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.expressions import REDUCTIONS, Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary, walk
 from optgen.model import Equation, Program, StateDecl
 from optgen.symbolic.written import expression
@@ -154,6 +155,7 @@ class _Characters:
         self.carried: dict[str, Character] = {}
         self.known: dict[str, Character] = {}
         self.driven = _driven(subject)
+        self.bounds: dict[str, Bounds] = {}
         self.unless: dict[str, Expr] = {}
 
     def of_new_weight(self) -> Character:
@@ -181,6 +183,8 @@ class _Characters:
         return ZERO
 
     def _run(self, program: Program, but: Collection[str]) -> None:
+        params = {name: Bounds(x, x) for name, x in self.subject.values.items() if x is not None}
+        self.bounds = bounds(program, self.subject.spec) | params
         self.known = dict(self.carried)
         for state in program.states:
             start = self.subject.spec.start(state)
@@ -349,7 +353,7 @@ class _Characters:
                 found = self.join(*args)
                 return found if self._is_ordered(found) else UNKNOWN
             case "clip", [x, *bounds]:
-                return self._clip(x, bounds)
+                return self._clip(x, bounds, expr)
             case "atan2", [y, x]:
                 return self._angle(y, x)
         if function in SAME:
@@ -370,10 +374,11 @@ class _Characters:
             return x if self._is_ordered(x) else UNKNOWN
         return Character(self.factors.magnitude(x.k))
 
-    def _clip(self, x: Character, bounds: list[Character]) -> Character:
-        """A clip: by one bound, from -bound to bound."""
+    def _clip(self, x: Character, bounds: list[Character], expr: Call) -> Character:
+        """A clip: by one bound, from -bound to bound, which is the bound for all values if that is below 0."""
         if len(bounds) == 1 and x.k is not None and bounds[0].k is not None:
-            return x if self.factors.magnitude(x.k) == bounds[0].k else UNKNOWN
+            is_centred = self.factors.keeps_order(x.k) or bounds_of(expr.args[1], self.bounds).low >= 0
+            return x if is_centred and self.factors.magnitude(x.k) == bounds[0].k else UNKNOWN
         found = self.join(x, *bounds)
         return found if self._is_ordered(found) else UNKNOWN
 

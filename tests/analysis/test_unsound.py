@@ -14,6 +14,7 @@ from optgen.analysis.bound import bound
 from optgen.analysis.constant import constant_gradient
 from optgen.analysis.rotation import rotation
 from optgen.analysis.scale import gradient_scale
+from optgen.analysis.sign import gradient_sign
 from optgen.analysis.stability import stability
 from optgen.analysis.subject import Subject, subject_of
 from optgen.symbolic.algebra import NoClosedForm
@@ -64,6 +65,9 @@ UNSOUND: dict[str, tuple[Question, str, str]] = {
     ),
     "a value that is 0 always": (
         gradient_scale, "invariant", "w' = w - lr*where(floor(sign(g)^2/2) == 0, g, sign(g))",
+    ),
+    "a clip by what is below 0": (
+        gradient_sign, "odd", "param p = -0.5\nupdate:\n  w' = w - lr*clip(g, p)",
     ),
     "a sign that a loop carries": (gradient_scale, "linear", """update:
   x = 0*g
