@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,14 @@ from optgen.symbolic.written import expression
 
 if TYPE_CHECKING:
     from optgen.emit.settings import Setting
+    from optgen.execute.rule import UpdateRule
     from optgen.ir import Kernel
     from optgen.ir.cost import Cost
 
 EXAMPLES = ((768, 768), (768, 3072), (4096, 4096))
 """The matrices whose updates are explained: two of GPT-2 small, and a large one."""
+LARGE = (1024, 1024)
+"""The matrix whose memory is computed: large, so that values for each row or column are next to nothing."""
 Row = tuple[str, ...]
 
 
@@ -102,6 +105,14 @@ def costs(optimizer: Optimizer) -> list[tuple[str, Cost]]:
 
     found = by_setting((flags, cost(kernel)) for flags, kernel in planned(optimizer))
     return [(setting_text(setting) if setting else "all variants", c) for setting, c in found]
+
+
+def state_bytes(rule: UpdateRule, shape: Sequence[int] = LARGE) -> float:
+    """Bytes of states for each element of a parameter, on a CPU."""
+    from optgen.execute.planned import PlannedParam, planned
+
+    row = planned(rule, PlannedParam("w", tuple(shape), rule.dtype, "cpu"), shape, {})
+    return row.state_bytes / row.elements
 
 
 @dataclass(frozen=True)

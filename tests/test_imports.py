@@ -39,7 +39,7 @@ LAYERS: dict[str, list[str]] = {
         "bandwidth figures tables",
         "analysis library pycuda tune torch uses",
         "races",
-        "pages",
+        "comparing pages",
         "cli",
         "__main__",
     ],
@@ -61,6 +61,7 @@ LAYERS: dict[str, list[str]] = {
         "answers",
         "__init__",
     ],
+    "optgen.comparing": ["comparison", "shown", "__init__"],
     "optgen.library": [
         "c_text cpus systems gpus stages",
         "specs",

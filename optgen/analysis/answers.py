@@ -35,6 +35,8 @@ QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
 )
 """The questions in the order of the answers, each with the function that answers it."""
 WIDTH = 80
+MOST_EQUAL = 8
+"""How many of the specs that are equal are for people to read."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,21 @@ class Analysis:
         return [s for s in self.statements if s.question == question]
 
     def __str__(self) -> str:
-        """A paragraph for each statement, of at most 80 columns: how it is known, then what it says."""
+        """A paragraph for each statement of `leading`, of at most 80 columns: how it is known, then what it says."""
         rows = []
-        for s in self.statements:
+        for s in self.leading:
             indent = " " * 11
             rows.append(textwrap.fill(s.text, WIDTH, initial_indent=f"{s.verdict.value:11}", subsequent_indent=indent))
-        return "\n".join(rows)
+        left = len(self.statements) - len(self.leading)
+        return "\n".join(
+            [*rows, *([f"and {left} more specs that it equals at special arguments: --json"] * bool(left))]
+        )
+
+    @property
+    def leading(self) -> tuple[Statement, ...]:
+        """The statements but for those of `equals` behind the first few, which have the fewest special arguments."""
+        left = {id(s) for s in self.of("equals")[MOST_EQUAL:]}
+        return tuple(s for s in self.statements if id(s) not in left)
 
     def to_json(self) -> dict[str, Any]:
         """The statements as JSON's types."""

@@ -31,6 +31,9 @@ def limit_cycle(subject: Subject) -> list[Statement]:
     rate = subject.values["lr"]
     if not rate or "lr" not in subject.reads or subject.spec.given or not shrinks_not(subject):
         return []
+    if subject.is_large:
+        text = f"Where weights end is not decided: a run with a matrix of {subject.shape[0]} rows takes too long."
+        return [Statement(QUESTION, "undecided", text, Verdict.UNDECIDED)]
     updates = STAGED_UPDATES if subject.spec.has_stages else UPDATES
     sizes = amplitudes(subject, rate, updates)
     where = f"on hw²/2, for any h, with lr = {number(rate)}"

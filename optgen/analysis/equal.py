@@ -12,11 +12,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from optgen import pipeline, specfiles
 from optgen.analysis import matches, together
+from optgen.analysis.equations import shape_of
 from optgen.analysis.matches import KnownRows, Problem, SettingRows
 from optgen.analysis.proof import Pair, proved
 from optgen.analysis.settings import (
@@ -36,7 +38,7 @@ from optgen.analysis.settings import (
 )
 from optgen.analysis.statement import Statement, Verdict
 from optgen.expressions import Expr, Name, walk
-from optgen.model import Optimizer
+from optgen.model import Optimizer, Program
 from optgen.objectcode import cache
 
 QUESTION = "equals"
@@ -119,11 +121,12 @@ def _pairs(
     params, options = params_of(optimizer), dict[str, Sequence[Expr | None]]()
     for p in params_of(other).values():
         options[p.name] = other_options(p, params, problem.sample, some)
+    shape, programs = shape_of(optimizer, other), (rows[0].branch.programs, dict[Any, Program]())
     starts = np.cumsum([0, *(len(r.places) for r in rows)])
     found = []
     for row, setting in matches.matching(other, options, problem, known, products=optimizer.has_products):
         k = int(np.searchsorted(starts, row, side="right")) - 1
-        pair = Pair(optimizer, other, (rows[k].setting(row - int(starts[k])), setting), problem.sample)
+        pair = Pair(optimizer, other, (rows[k].setting(row - int(starts[k])), setting), problem.sample, shape, programs)
         own, theirs, *_ = rank = _rank(pair)
         if own * theirs <= 1 and theirs <= MOST:
             found.append((rank, pair))
@@ -167,7 +170,8 @@ def _statement(pairs: list[Pair], title: str, name: str) -> tuple[tuple[int, ...
                     return _rank(simple), _said(simple, title, name, Verdict.PROVED, changing=changing)
                 alike.append((pair, changing))
     for pair, changing in alike[:1]:
-        if together.agree(pair, changing=changing):
+        long = together.agree_in_reals(pair, changing=changing, updates=together.LONG)
+        if long and together.agree(pair, changing=changing):
             return _rank(pair), _said(pair, title, name, Verdict.RUN, changing=changing)
     return None
 

@@ -94,7 +94,7 @@ class Steps:
     w: Numbers
     t: int = 0
     states: dict[str, Numbers] = field(default_factory=dict)
-    programs: dict[Any, Program] = field(default_factory=dict)  # that were needed, which several of these can share
+    programs: dict[Any, Program] = field(default_factory=dict)  # that were needed; of one spec, all can share them
     late: LateUpdate | None = None
     _draws: int = 0
 
@@ -148,7 +148,7 @@ class Steps:
 
     def _program(self, flags: Flags) -> Program:
         due = self._due()
-        key = flags.get(PHASE), tuple(map(self.optimizer.timings.index, due))
+        key = tuple(flags.items()), tuple(map(self.optimizer.timings.index, due))
         if key not in self.programs:
             self.programs[key] = self.optimizer.program(flags, due=due)
         return self.programs[key]

@@ -4,9 +4,9 @@ Both start as they do and make some updates: their weights are the same, and the
 same. Then, from any weight, any states in these ratios, any gradient and any later count, one more update leaves equal
 weights, and states in the same ratios. Params, weights, gradients, states and the count are random numbers of the field
 (`field.py`), so that an equation of rational formulas that holds for them holds for all, but with a chance of less than
-one in 2^100. An order that nothing decides comes in both ways: with at most `MOST_COINS` independent ones in a step,
-there is an outcome that no point has with a chance of less than one in 10^8, and with more nothing is proved. Of updates
-that belong to timings, as `every 10`, one of each kind is compared.
+one in 2^100. An order that nothing decides comes in both ways. With at most `MOST_COINS` independent ones in an update,
+the chance that an outcome comes at no point is less than one in 10^8; with more, nothing is proved. Of updates that
+belong to timings, as `every 10`, one of each kind is compared.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from optgen.analysis.equations import CannotTellError, LateUpdate, Steps, shape_of
+from optgen.analysis.equations import CannotTellError, LateUpdate, Steps
 from optgen.analysis.field import PRIMES, Array, Field, FieldNumber
 from optgen.analysis.settings import RATE, Setting, computed, is_decay, params_of, variant, whole
 from optgen.expressions import Number, walk
-from optgen.model import Optimizer
+from optgen.model import Optimizer, Program
 
 POINTS = 160
 """How many random numbers each param, weight, gradient and state has at once."""
@@ -42,12 +42,15 @@ Ratios = Mapping[tuple[str, str], Array]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two specs with their settings. `sample` has the free params of the first one."""
+    """Two specs with their settings, for a parameter of this shape. `sample` has the free params of the first one, and
+    `programs` what variants of both need, which pairs of the same specs share."""
 
     first: Optimizer
     second: Optimizer
     settings: tuple[Setting, Setting]
     sample: Mapping[str, float]
+    shape: tuple[int, int]
+    programs: tuple[dict[Any, Program], dict[Any, Program]]
 
     @property
     def specs(self) -> tuple[Optimizer, Optimizer]:
@@ -78,8 +81,6 @@ class _Proof:
         self.pair, self.field, self.changing = pair, field, changing
         self.random = random.Random(f"{seed} {field.p}")
         self.free = self._params()
-        self.shape = shape_of(*pair.specs)
-        self.programs: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
 
     # ------------------------------------------------------------ random numbers
 
@@ -130,8 +131,8 @@ class _Proof:
         flags = variant(spec, setting, self.pair.sample)
         assert flags is not None
         return Steps(
-            spec, flags, self.field, self.shape, self._values(side), fixed, w,
-            states=states or {}, programs=self.programs[side], late=late,
+            spec, flags, self.field, self.pair.shape, self._values(side), fixed, w,
+            states=states or {}, programs=self.pair.programs[side], late=late,
         )  # fmt: skip
 
     def _update(self, both: tuple[Steps, Steps]) -> bool:
@@ -139,8 +140,8 @@ class _Proof:
         if self.changing:
             self.free |= {RATE: self._new_rate()}
         phases = len(self.pair.first.phases) or 1
-        gradients = [self._any(self.shape) for _ in range(phases)]
-        inputs = [self._any(self.shape) for _ in self.pair.first.inputs]
+        gradients = [self._any(self.pair.shape) for _ in range(phases)]
+        inputs = [self._any(self.pair.shape) for _ in self.pair.first.inputs]
         for side, steps in enumerate(both):
             steps.values = self._values(side)
             steps.step(gradients, {x.name: e for x, e in zip(steps.optimizer.inputs, inputs, strict=True)})
@@ -157,7 +158,7 @@ class _Proof:
         """Whether both make the same updates. How many updates are the first ones is tried, from one on."""
         if RATE not in self.free and self.changing:
             return False
-        w, coins = self._any(self.shape), 0
+        w, coins = self._any(self.pair.shape), 0
         both, ratios = (self._steps(0, w), self._steps(1, w)), dict[tuple[str, str], Array]()
         for update in range(1, STARTS + 1):
             coins += self._coins_of_update(both)
@@ -216,7 +217,7 @@ class _Proof:
     def _kept(self, both: tuple[Steps, Steps], ratios: Ratios, late: LateUpdate) -> Ratios | None:
         """The ratios without those that an update does not keep; None if weights differ."""
         while True:
-            w = self._any(self.shape)
+            w = self._any(self.pair.shape)
             states = [self._random_states(steps) for steps in both]
             used: dict[str, str] = {}
             for (a, b), ratio in ratios.items():

@@ -46,7 +46,7 @@ class Branch:
     flags: Flags
     fixed: Values
     options: Mapping[str, Sequence[Expr]]
-    programs: dict[Any, Program] = field(default_factory=dict, compare=False, repr=False)  # of `flags`
+    programs: dict[Any, Program] = field(default_factory=dict, compare=False, repr=False)  # of all branches of a spec
 
 
 def number(x: float) -> Number:
@@ -182,13 +182,14 @@ def branches(
         p for p, x in options.items()
         if p in optimizer.deciding or p in optimizer.fixed or None in x or optimizer.all_params[p].is_int
     ]  # fmt: skip
+    programs: dict[Any, Program] = {}
     for chosen in _choices(optimizer):
         for fixed in itertools.islice(itertools.product(*(options[p] for p in deciding)), MOST_GROUPS):
             own = dict(zip(deciding, fixed, strict=True))
             found = variant(optimizer, Setting(own, chosen), sample)
             if found is not None:
                 rest = {p: [e for e in x if e is not None] for p, x in options.items() if p not in own}
-                yield Branch(optimizer, chosen, found, own, rest)
+                yield Branch(optimizer, chosen, found, own, rest, programs)
 
 
 def _choices(optimizer: Optimizer) -> Iterator[dict[str, FlagValue]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from optgen.model import PHASE, Flags, Optimizer, Program
 Shape = tuple[int, ...]
 SHAPES: tuple[Shape, ...] = ((4, 3), (6,), (2, 3, 2), (160, 144))
 """The shapes of a parameter that are tried, in this order, as a spec may be for some only."""
+
+LARGE = 1000
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ class Subject:
     def phases(self) -> list[list[tuple[str, Expr]]]:
         """The targets and values of equations, phase by phase, without params that are 0."""
         return [[(e.target.key, folded(e.value, self.values)) for e in p.equations] for p in self.programs]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a spec needs a matrix so large that a run of thousands of updates takes minutes."""
+        return math.prod(self.shape) > LARGE
 
     @property
     def is_straight(self) -> bool:

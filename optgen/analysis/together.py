@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.analysis.equations import SHAPE, CannotTellError, Steps, shape_of
+from optgen.analysis.equations import SHAPE, CannotTellError, Steps
 from optgen.analysis.proof import Pair
 from optgen.analysis.reals import Reals
 from optgen.analysis.run import Gradient, Run
@@ -17,8 +17,8 @@ from optgen.analysis.subject import Subject, subject_of
 
 RUNS, UPDATES, TOLERANCE = 2, 6, 1e-9
 SAID = f"in {RUNS} random runs of {UPDATES} updates of a {SHAPE[0]} x {SHAPE[1]} matrix, to {TOLERANCE:g}"
-LONG = 40
-"""The updates by the equations alone, which are fast."""
+SHORT, LONG, LAST = 16, 150, 6
+"""The updates by the equations alone, before a proof and without one, and how many of them have high counts."""
 LATE = 10**6
 
 
@@ -74,19 +74,20 @@ def _subject(pair: Pair, side: int, sample: dict[str, float]) -> Subject:
     return subject_of(pair.specs[side], {**_values(pair, side, sample), **pair.settings[side].chosen}, (SHAPE,))
 
 
-def agree_in_reals(pair: Pair, *, changing: bool, zeros: bool = False) -> bool:
+def agree_in_reals(pair: Pair, *, changing: bool, updates: int = SHORT, zeros: bool = False) -> bool:
     """The same by the equations alone, in more updates: what kernels need not run. Gradients differ in size,
     or are alike, and the last updates have high counts, as what is slow to begin would else not be seen. `zeros`: the
     first gradients are 0, and later ones are; both may come to NaN."""
     try:
-        return all(_steps_agree(pair, seed, alike=seed == 12, changing=changing, zeros=zeros) for seed in (11, 12))
+        seeds = (11, 12)
+        return all(_steps_agree(pair, k, updates, alike=k == 12, changing=changing, zeros=zeros) for k in seeds)
     except (CannotTellError, ValueError, KeyError, IndexError):
         return False
 
 
-def _steps_agree(pair: Pair, seed: int, *, alike: bool, changing: bool, zeros: bool) -> bool:
-    rng, shape = np.random.default_rng(seed), shape_of(*pair.specs)
-    samples = _samples(pair, seed, changing=changing, updates=LONG)
+def _steps_agree(pair: Pair, seed: int, updates: int, *, alike: bool, changing: bool, zeros: bool) -> bool:
+    rng, shape = np.random.default_rng(seed), pair.shape
+    samples = _samples(pair, seed, changing=changing, updates=updates)
     first, w = rng.normal(size=(1, *shape)), rng.normal(size=(1, *shape))
     both = [_steps(pair, side, samples[0], w) for side in (0, 1)]
     for k, sample in enumerate(samples):
@@ -95,7 +96,7 @@ def _steps_agree(pair: Pair, seed: int, *, alike: bool, changing: bool, zeros: b
         gradients = [0 * g for g in gradients] if zeros and (k < 2 or k % 5 == 0) else gradients
         inputs = [rng.uniform(0.5, 1.5, (1, *shape)) for _ in pair.first.inputs]
         for side, steps in enumerate(both):
-            steps.t = LATE + k if k == LONG - 10 else steps.t
+            steps.t = LATE + k if k == updates - LAST else steps.t
             steps.values = _arrays(whole(pair.specs[side], pair.settings[side].values, sample))
             steps.step(gradients, {x.name: e for x, e in zip(steps.optimizer.inputs, inputs, strict=True)})
         a, b = both
@@ -110,7 +111,7 @@ def _steps(pair: Pair, side: int, sample: dict[str, float], w: Any) -> Steps:
     if flags is None:
         raise CannotTellError("arguments that are refused")
     fixed = whole(spec, setting.values, sample)
-    return Steps(spec, flags, Reals(), w.shape[1:], _arrays(fixed), fixed, w)
+    return Steps(spec, flags, Reals(), w.shape[1:], _arrays(fixed), fixed, w, programs=pair.programs[side])
 
 
 def _arrays(values: dict[str, float | None]) -> dict[str, Any]:

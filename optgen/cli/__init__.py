@@ -17,6 +17,7 @@ from optgen.cli import (
     analyze,
     build,
     cache,
+    compare,
     doc,
     explain,
     gallery,
@@ -43,6 +44,7 @@ examples:
   optgen list --search lion    optimizers whose name or title has this word
   optgen explain lion          its equations, and what a step costs here
   optgen analyze lion          scale, bounds and stability, from the equations
+  optgen compare adam lion     which equations differ, and what that changes
   optgen race lion adamw       which of them trains better, with tuned rates
   optgen report lion           a page with all of this: report.html
   optgen new mine.opt          a commented spec to start from
@@ -58,6 +60,7 @@ COMMANDS = (
     listing,
     explain,
     analyze,
+    compare,
     race,
     report,
     gallery,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from functools import partial
 from pathlib import Path
 
 from optgen.cli.common import Commands, Usage, command, read, shown, source_named, write
@@ -26,6 +27,8 @@ def register(commands: Commands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
     from optgen.pages import report as pages
     from optgen.pages.topic import Topic
 
@@ -34,7 +37,9 @@ def report(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
     topic = Topic(optimizer, args.spec, pages.measured())
     again = shlex.join(("optgen", "report", args.spec, "-o", str(args.output)))
-    text = pages.page_of(topic, command=again).encode()
+    # disable=None: no bar where stderr is no terminal.
+    bar = partial(tqdm, unit="section", leave=False, disable=None)
+    text = pages.page_of(topic, command=again, shown=bar).encode()
     write(args.output, text)
     print(f"wrote {shown(args.output)}, {len(text) / 1e3:.0f} kB")
     return 0

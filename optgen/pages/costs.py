@@ -6,10 +6,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
+import optgen
 from optgen import tables
 from optgen.ir.cost import Cost
 from optgen.model import Optimizer
-from optgen.pages import svg, traits
+from optgen.pages import svg
 from optgen.pages.html import Child, Markup, joined, table, tag
 from optgen.pages.topic import Machine, PageSection, Topic
 from optgen.tables import UpdateWork
@@ -42,8 +43,6 @@ def section(topic: Topic) -> PageSection:
 
 @functools.cache
 def _beside() -> Optimizer:
-    import optgen
-
     return optgen.load(BESIDE).spec
 
 
@@ -63,7 +62,7 @@ def _all(topic: Topic, own: Sequence[tuple[str, Cost]]) -> list[tuple[str, Cost]
 
 def _elementwise(topic: Topic, own: Sequence[tuple[str, Cost]]) -> Markup | None:
     machine = topic.machine
-    memory = {o.name: traits.state_bytes(o) for o in (topic.optimizer, _beside())}
+    memory = {o.name: tables.state_bytes(optgen.load(o)) for o in (topic.optimizer, _beside())}
     head = [*HEAD, *([f"{PARAMETERS // 10**6} million parameters"] if machine else [])]
     rows: list[list[str]] = []
     for label, c in _all(topic, own):

@@ -11,7 +11,7 @@ from optgen.pages.html import Child, code, joined, parsed, table, tag
 from optgen.pages.topic import PageSection, Topic
 from optgen.races import baselines, pictures, ranks, task
 from optgen.races.baselines import Baseline
-from optgen.races.results import Entry, Race, TaskInfo
+from optgen.races.results import Entry, Race
 
 BESIDE = "adamw"
 HEAD = ("task", "best rate", "held-out loss", "over seeds", "rank")
@@ -52,16 +52,7 @@ def _race(own: Baseline) -> Race:
     other = _all().get(BESIDE) if own.name != BESIDE else None
     names = [entry.task for entry in own.entries]
     beside = [entry for entry in other.entries if entry.task in names] if other else []
-    return Race(tuple(map(_task, names)), (*own.entries, *beside), "")
-
-
-@functools.cache
-def _task(name: str) -> TaskInfo:
-    """What is said of a task; where a library is missing that it imports, its name."""
-    try:
-        return task.load(name).info
-    except ImportError:
-        return TaskInfo(name, name, "held-out loss", None)
+    return Race(tuple(map(task.info, names)), (*own.entries, *beside), "")
 
 
 def _row(entry: Entry, race: Race) -> Iterator[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from optgen.pages import costs, declared, equations, laws, races, snippets, text, trajectories
 from optgen.pages.html import Child, Markup, code, joined, tag
 from optgen.pages.page import contents, page
 from optgen.pages.topic import Machine, PageSection, Topic
 
-SECTIONS: Sequence[Callable[[Topic], PageSection | None]] = (
+Make = Callable[[Topic], PageSection | None]
+SECTIONS: Sequence[Make] = (
     equations.section,
     declared.section,
     costs.section,
@@ -22,10 +23,20 @@ SECTIONS: Sequence[Callable[[Topic], PageSection | None]] = (
 """The sections of a page, in order; None is one that a spec has not. One more is a file, and its function here."""
 
 
-def page_of(topic: Topic, *, command: str, above: Child = None, below: Child = None) -> str:
-    """The text of the page of a spec; `above` stands over its title, and `below` under it."""
+def page_of(
+    topic: Topic,
+    *,
+    command: str,
+    above: Child = None,
+    below: Child = None,
+    shown: Callable[[Sequence[Make]], Iterable[Make]] = iter,
+) -> str:
+    """The text of the page of a spec.
+
+    `above` stands over its title, and `below` under it. `shown` goes through the sections, and can show how far it is.
+    """
     optimizer = topic.optimizer
-    sections = [found for section in SECTIONS if (found := section(topic)) is not None]
+    sections = [found for section in shown(SECTIONS) if (found := section(topic)) is not None]
     entries = [(x.slug, x.title) for x in sections]
     body = [above, _title(topic), below, contents(entries), *(x.markup() for x in sections)]
     return page(f"{optimizer.name}, an optimizer", body, command=command, script="slider.js")

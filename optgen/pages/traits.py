@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import optgen
 from optgen import specfiles, tables
-from optgen.execute.planned import PlannedParam, planned
 from optgen.model import Optimizer
 from optgen.pages import families
-
-SHAPE = (1024, 1024)
-"""The matrix whose memory is computed: large, so that values for each row or column are next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +39,10 @@ NEEDS = {
 @functools.cache
 def of(name: str) -> Traits:
     """The traits of a spec that comes with optgen."""
-    optimizer = optgen.load(name).spec
+    rule = optgen.load(name)
+    optimizer = rule.spec
     costs = tables.costs(optimizer)
-    products = optgen.load(optimizer).flops(SHAPE) > 0
+    products = rule.flops(tables.LARGE) > 0
     moved = costs[0][1].bytes if costs and not products else None
     needs = {
         "no-rate": name in families.WITHOUT_A_RATE,
@@ -57,14 +54,7 @@ def of(name: str) -> Traits:
         "loss": "loss" in optimizer.given,
     }
     found = tuple(key for key, holds in needs.items() if holds)
-    return Traits(name, optimizer.title, families.of(name), state_bytes(optimizer), moved, found)
-
-
-def state_bytes(optimizer: Optimizer) -> float:
-    """Bytes of states for each element of a matrix of SHAPE, of float32, with default flags."""
-    rule = optgen.load(optimizer)
-    row = planned(rule, PlannedParam("w", SHAPE, "float32", "cpu"), SHAPE, {})
-    return row.state_bytes / row.elements
+    return Traits(name, optimizer.title, families.of(name), tables.state_bytes(rule), moved, found)
 
 
 def only_matrices(optimizer: Optimizer) -> bool:

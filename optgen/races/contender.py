@@ -105,16 +105,27 @@ def read(spec: str | os.PathLike[str] | Optimizer) -> Contender:
             )
         return Contender(spec.name, spec, spec)
     line = " ".join(os.fspath(spec).split())
-    match = _CALL.fullmatch(line)
-    chain = line if match is None else f"{match['spec']}{match['rest']}"
-    optimizer = _checked(chain)
+    chain, optimizer, values = called(line, OPTIONS)
     _check(line, optimizer)
-    values = {} if match is None else _values(line, optimizer, match["arguments"])
+    if "lr" in values:
+        raise ValueError(f"{line}: the race finds the rate itself; leave 'lr' out")
     if _is_for_matrices(optimizer):
         base, behind, transforms = chain.partition(" with ")
         chain = f"{base} otherwise {OTHERS}{behind}{transforms}"
         optimizer = _checked(chain)
     return Contender(line, chain, optimizer, values)
+
+
+def called(line: str, options: Sequence[str] = ()) -> tuple[str, Optimizer, dict[str, Any]]:
+    """What a line as `adam(beta2=0.99) with lookahead` names: the chain without arguments, its model, and the arguments
+    by the names that the spec has for them, or that are among `options`.
+
+    Raises SpecErrors, FileNotFoundError, and ValueError for a wrong argument.
+    """
+    match = _CALL.fullmatch(line)
+    chain = line if match is None else f"{match['spec']}{match['rest']}"
+    optimizer = _checked(chain)
+    return chain, optimizer, {} if match is None else _values(line, optimizer, match["arguments"], options)
 
 
 def swept(line: str, name: str, values: Sequence[str]) -> list[str]:
@@ -141,27 +152,25 @@ def _checked(chain: str) -> Optimizer:
         raise errors.with_traceback(None) from None
 
 
-def _values(line: str, optimizer: Optimizer, text: str) -> dict[str, Any]:
+def _values(line: str, optimizer: Optimizer, text: str, options: Sequence[str]) -> dict[str, Any]:
     """The arguments in the brackets of a line. Raises ValueError."""
     found: dict[str, Any] = {}
     for pair in filter(None, map(str.strip, text.split(","))):
         name, equals, value = (x.strip() for x in pair.partition("="))
         if not (name.isidentifier() and equals and value):
             raise ValueError(f"{line}: {pair!r} is not NAME=VALUE")
-        own = name if name in OPTIONS else _name_of(line, optimizer, name)
-        if own == "lr":
-            raise ValueError(f"{line}: the race finds the rate itself; leave '{name}' out")
+        own = name if name in options else _name_of(line, optimizer, name, options)
         if own in found:
             raise ValueError(f"{line}: '{name}' is given twice")
         found[own] = _value(value)
     try:
-        arguments.resolve(optimizer, {name: x for name, x in found.items() if name not in OPTIONS})
+        arguments.resolve(optimizer, {name: x for name, x in found.items() if name not in options})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{line}: {error}") from None
     return found
 
 
-def _name_of(line: str, optimizer: Optimizer, name: str) -> str:
+def _name_of(line: str, optimizer: Optimizer, name: str, options: Sequence[str]) -> str:
     """The spec's own name of an argument. Raises ValueError for an unknown one."""
     flags = [flag.name for flag in optimizer.flags if flag.condition is None]
     if name in flags:
@@ -169,7 +178,7 @@ def _name_of(line: str, optimizer: Optimizer, name: str) -> str:
     try:
         return arguments.find(optimizer, name).name
     except TypeError as error:
-        known = [*optimizer.all_params, *flags, *OPTIONS]
+        known = [*optimizer.all_params, *flags, *options]
         raise ValueError(f"{line}: {suggest(name, known) or error}") from None
 
 

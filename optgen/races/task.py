@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import inspect
@@ -72,6 +73,15 @@ def load(task: str) -> TrainingTask:
             raise ValueError(f"{path}: {name} is a text, not {word!r}")
     info = results.TaskInfo(words["NAME"], words["TITLE"], words["LOSS"], None if target is None else float(target))
     return TrainingTask(info, train, task, _hash_of(path.resolve()), is_network)
+
+
+@functools.cache
+def info(name: str) -> results.TaskInfo:
+    """What is said of a task that comes with optgen; where a library is missing that it imports, its name."""
+    try:
+        return load(name).info
+    except ImportError:
+        return results.TaskInfo(name, name, "held-out loss", None)
 
 
 def source_of(name: str) -> str | None:

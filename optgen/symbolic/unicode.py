@@ -28,10 +28,15 @@ def unicode(
     """The equations, one in a line, with aligned relation signs. Lines wider than `columns` are broken, if it is given;
     other arguments, and errors, are those of `latex`."""
     lines, found = rendered(Unicode, optimizer, flags, values)
-    column = max(width(line.target) + _INDENT * line.depth for line in lines if line.rows)
-    rows = [row for line in lines for row in _line(line, column, columns)]
+    column = relation_column(lines)
+    rows = [row for line in lines for row in equation(line, column, columns)]
     where = (part for name, condition in found for part in _fit(f"where {name}: {condition}", columns))
     return "\n".join([*rows, *where])
+
+
+def relation_column(lines: Sequence[EquationLine]) -> int:
+    """The column of the relation signs of some equations."""
+    return max(width(line.target) + _INDENT * line.depth for line in lines if line.rows)
 
 
 def _fit(text: str, columns: int | None) -> list[str]:
@@ -46,8 +51,8 @@ def _pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-def _line(line: EquationLine, column: int, columns: int | None) -> list[str]:
-    """The lines of an equation, whose relation sign stands at `column`."""
+def equation(line: EquationLine, column: int, columns: int | None) -> list[str]:
+    """The lines of an equation, whose relation sign stands at `column`; as `unicode` breaks them."""
     margin = " " * (_INDENT * line.depth)
     if not line.rows:
         return [margin + x for x in _fit(line.target, columns and columns - len(margin))]

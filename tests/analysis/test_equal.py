@@ -9,7 +9,7 @@ import sympy
 
 import optgen
 from optgen import api, specfiles
-from optgen.analysis import Verdict
+from optgen.analysis import Analysis, Statement, Verdict
 from optgen.analysis.equal import among
 from optgen.analysis.field import PRIMES, PRODUCT, Field
 from optgen.diagnostics import Source
@@ -137,3 +137,13 @@ def test_what_cannot_be_compared_is_undecided() -> None:
 def test_every_spec_is_compared(name: str) -> None:
     for statement in among(api.load(name).spec, ["adam", "sgd", "torch/sgd", "lion", "matrix/muon"]):
         assert statement.text.endswith(".") and (statement.claim == "none") == (statement.verdict is Verdict.UNDECIDED)
+
+
+def test_people_read_a_few_and_programs_all() -> None:
+    some = tuple(Statement("equals", f"mine is s{k}", f"mine is s{k}.", Verdict.PROVED) for k in range(11))
+    analysis = Analysis(api.load("sgd").spec, (4, 3), (Statement("cut", "exact", "Exact.", Verdict.PROVED), *some))
+    assert str(analysis).splitlines()[-2:] == [
+        "proved     mine is s7.",
+        "and 3 more specs that it equals at special arguments: --json",
+    ]
+    assert len(analysis.to_json()["statements"]) == 12

@@ -54,7 +54,21 @@ def bad(here: Path) -> Path:
 # ---------------------------------------------------------------- the line itself
 
 
-COMMANDS = ("analyze", "build", "check", "fmt", "show", "explain", "list", "new", "doc", "cache", "tune", "language")
+COMMANDS = (
+    "analyze",
+    "build",
+    "check",
+    "compare",
+    "fmt",
+    "show",
+    "explain",
+    "list",
+    "new",
+    "doc",
+    "cache",
+    "tune",
+    "language",
+)
 
 
 def test_help_names_every_command(capsys: Capture) -> None:
