@@ -136,9 +136,10 @@ class Field:
             number = self.hashed(text)
         return FieldNumber(np.full((1, 1, 1), number, object), np.full((1, 1, 1), float(text)))
 
-    def binary(self, op: str, a: FieldNumber, b: FieldNumber) -> Any:  # an FieldNumber, or an array of truths
-        if op not in "+-*/^":
-            return self._compared(op, a, b)
+    def binary(self, op: str, a: FieldNumber, b: FieldNumber) -> Any:  # a FieldNumber, or an array of truths
+        return self._computed(op, a, b) if op in "+-*/^" else self._compared(op, a, b)
+
+    def _computed(self, op: str, a: FieldNumber, b: FieldNumber) -> FieldNumber:
         real = None if a.real is None or b.real is None else _real_binary(op, a.real, b.real)
         x, y, nought = a.numbers, b.numbers, 0.0 if a.is_positive and b.is_positive else -math.inf
         match op:
@@ -176,7 +177,7 @@ class Field:
 
     def _compared(self, op: str, a: FieldNumber, b: FieldNumber) -> Array:
         if a.real is not None and b.real is not None:
-            return _real_binary(op, a.real, b.real)
+            return np.asarray(_real_binary(op, a.real, b.real), bool)
         match op:
             case ">":
                 return self._greater(a, b)
@@ -186,7 +187,7 @@ class Field:
                 return ~self._greater(b, a)
             case "<=":
                 return ~self._greater(a, b)
-        return self._equal(a, b) == (op == "==")
+        return np.asarray(self._equal(a, b) == (op == "=="), bool)
 
     def _greater(self, a: FieldNumber, b: FieldNumber) -> Array:
         if a.low > b.high or b.low >= a.high:
@@ -204,9 +205,8 @@ class Field:
 
     def _larger(self, a: FieldNumber, b: FieldNumber, name: str) -> FieldNumber:
         """The larger, or smaller, one of two: by the sign of the difference, as where both are equal it is either."""
-        a, b = (a, b) if name == "max" else (b, a)
         if a.low >= b.high or b.low >= a.high:
-            return (a if a.low >= b.high else b) if name == "max" else (b if a.low >= b.high else a)
+            return a if (a.low >= b.high) == (name == "max") else b
         first = self._flipped(self._sign((a.numbers - b.numbers) % self.p) == 1)
         return self.where(first, a, b) if name == "max" else self.where(first, b, a)
 
@@ -248,24 +248,21 @@ class Field:
             case "sign":
                 return self._signs(x)
             case "abs":
-                return x if x.is_positive else replace(self.binary("*", self._signs(x), x), least=0.0)
+                return x if x.is_positive else replace(self._computed("*", self._signs(x), x), least=0.0)
             case "max" | "min":
                 return reduce(lambda a, b: self._larger(a, b, name), args)
             case "pow":
-                found = self.binary("^", *args)
-                return found
+                return self._computed("^", *args)
             case "expm1":
-                found = self.binary("-", self.function("exp", x), self.constant("1"))
-                return found
+                return self._computed("-", self.function("exp", x), self.constant("1"))
             case "log1p":
-                return self.function("log", self.binary("+", self.constant("1"), x))
+                return self.function("log", self._computed("+", self.constant("1"), x))
             case "floor" | "ceil" | "round" if x.real is not None:
                 real = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}[name](x.real)
                 return FieldNumber(_elementwise(lambda v: int(v) % self.p)(real), real)
             case "mod":
-                whole = self.function("floor", self.binary("/", *args))
-                found = self.binary("-", x, self.binary("*", whole, args[1]))
-                return found
+                whole = self.function("floor", self._computed("/", *args))
+                return self._computed("-", x, self._computed("*", whole, args[1]))
 
         def hashed(*numbers: int) -> int:
             return self.hashed(name, *numbers)
@@ -292,8 +289,9 @@ class Field:
         return FieldNumber(signs)
 
     def where(self, condition: Any, a: FieldNumber, b: FieldNumber) -> FieldNumber:
-        is_known = len(condition) == 1 and a.real is not None and b.real is not None
-        real = np.where(condition, a.real, b.real) if is_known else None  # type: ignore[arg-type]
+        real = None
+        if len(condition) == 1 and a.real is not None and b.real is not None:
+            real = np.where(condition, a.real, b.real)
         return FieldNumber(np.where(condition, a.numbers, b.numbers), real, min(a.low, b.low))
 
     def fold(self, how: str, x: FieldNumber, axes: tuple[int, ...]) -> FieldNumber:

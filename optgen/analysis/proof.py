@@ -158,7 +158,7 @@ class _Proof:
         """Whether both make the same updates. How many updates are the first ones is tried, from one on."""
         if RATE not in self.free and self.changing:
             return False
-        w, coins = self._any(self.pair.shape), 0
+        w, coins = self._any(self.pair.shape), 0.0
         both, ratios = (self._steps(0, w), self._steps(1, w)), dict[tuple[str, str], Array]()
         for update in range(1, STARTS + 1):
             coins += self._coins_of_update(both)
