@@ -78,10 +78,10 @@ UNSOUND = [
     "w' = w - lr*where(t > 2000000, 2, 1)*g",
     "w' = w - lr*where(mod(t, 1000) == 999, 2, 1)*g",
     "w' = w - 2*lr*g  every 50\n  w' = w - lr*g  otherwise",
-    "w' = w - lr*where(lr > 0.5, 2, 1)*g",
+    "w' = w - lr*where(lr > 5, 2, 1)*g",
     "w' = w - lr*where(g == 3, 2, 1)*g",
-    f"w' = w - lr*where({' and '.join(f'g > {k}' for k in range(16))}, 2, 1)*g",
-    f"w' = w - lr*({'*'.join(f'(1 + sign(g - {k}))' for k in range(16))} + g)",
+    f"w' = w - lr*where({' and '.join(f'g > {k}e6' for k in range(1, 17))}, 2, 1)*g",
+    f"w' = w - lr*({'*'.join(f'(1 + sign(g - {k}e6))' for k in range(1, 17))} + g)",
 ]
 
 
