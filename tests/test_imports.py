@@ -46,8 +46,8 @@ LAYERS: dict[str, list[str]] = {
     "optgen.analysis": [
         "folding statement",
         "subject",
-        "averages characters epsilons run turning words",
-        "frozen trial",
+        "characters counts epsilons run turning words",
+        "averages frozen trial",
         "cut rotation symmetry",
         "constant scale sign weights",
         "bound cycle stability",

@@ -56,7 +56,7 @@ class Symmetry:
 def symmetry(subject: Subject, what: Multiplied) -> Symmetry | None:
     """The law for what is multiplied; None if there is none, as a run shows."""
     law = _proved(subject, what)
-    if law is not None and (not law.zeros or is_seen(subject, what, law, RandomRun(subject, 0), 3)):
+    if law is not None and (not (law.zeros or law.unless) or is_seen(subject, what, law, RandomRun(subject, 0), 3)):
         return law
     return _run(subject, what, subject) or _run(subject, what, _near_limit(subject))
 

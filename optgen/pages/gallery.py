@@ -16,7 +16,7 @@ from optgen.pages.traits import NEEDS, Traits
 
 COMMAND = "optgen gallery"
 INDEX = "index.html"
-MEMORY = {"m0": ("none", 0.01), "m4": ("up to 4 bytes", 4.1), "m8": ("up to 8 bytes", 8.1), "mx": ("more", 1e9)}
+MEMORY = {"m0": ("next to none", 0.01), "m4": ("up to 4 bytes", 4.1), "m8": ("up to 8 bytes", 8.1), "mx": ("more", 1e9)}
 """Bytes of states for each parameter, by class: words, and the most. Values for each row or column are next to
 nothing."""
 MOVED = {"b12": ("12 bytes", 12.5), "b20": ("up to 20", 20.5), "b28": ("up to 28", 28.5), "bx": ("more", 1e9)}
@@ -108,7 +108,7 @@ def _rules(groups: Sequence[Group]) -> Iterable[str]:
 
 
 def _entry(x: Traits) -> Markup:
-    memory = "no states" if x.memory < MEMORY["m0"][1] else f"{x.memory:.3g} bytes of states"
+    memory = "no states" if not x.memory else f"{x.memory:.3g} bytes of states"
     moved = [] if x.moved is None else [f"{x.moved:g} bytes moved"]
     needs = [NEEDS[need] for need in x.needs if need != "products"]
     facts = " · ".join((families.titles()[x.family], memory, *moved, *needs))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from optgen import api, pipeline
+from optgen.diagnostics import Source
 from optgen.model import Optimizer
 from optgen.races.functions import FUNCTIONS
 from optgen.races.trajectories import path
@@ -50,6 +51,11 @@ def test_a_path_is_what_the_equations_say() -> None:
     found = path(spec("sgd"), "rosenbrock", 1e-4, 20, momentum=0.9)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_array_equal(found, path(spec("sgd"), "rosenbrock", 1e-4, 20, momentum=0.9))
+
+
+def test_the_rate_is_that_of_a_spec_that_does_not_declare_it() -> None:
+    plain = pipeline.check(Source("plain.opt", 'optimizer Plain "x"\nupdate:\n  w\' = w - lr*g'))
+    np.testing.assert_array_equal(path(plain, "rosenbrock", 1e-4, 5), path(spec("sgd"), "rosenbrock", 1e-4, 5))
 
 
 def test_the_documented_path(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
