@@ -168,6 +168,9 @@ def hint(name: str, others: Iterable[str] = ()) -> str:
     there = names_elsewhere.hint(name)
     if there is not None:
         return there
+    bare = {names_elsewhere.key(x): x for x in without_folder()}.get(names_elsewhere.key(name))
+    if bare is not None and re.fullmatch(r"\w+(\.\w+)+", name):  # timm.optim.Lion
+        return f'without the module it is a spec: write optgen.load("{bare}")'
 
     near = difflib.get_close_matches(name.lower(), own, n=4, cutoff=0.7)
     return suggest(name, own) or (f"near are {listed(near)}; " if near else "") + "'optgen list' shows all"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -62,7 +63,13 @@ def list_(args: argparse.Namespace) -> int:
 def _has(name: str, optimizer: Optimizer, words: Sequence[str]) -> bool:
     own = (name, optimizer.name, *optimizer.aliases, optimizer.title, optimizer.cite)
     text = " ".join((*own, *(p.doc for p in optimizer.params), *(s.doc for s in optimizer.states))).lower()
-    return all(word.lower() in text for word in words)
+    return all(word.lower() in text or _loosely(word).search(re.sub("[_-]", "", text)) for word in words)
+
+
+def _loosely(word: str) -> re.Pattern[str]:
+    """What finds `schedule free`, `Schedule-Free` and `schedule_free` in a text without hyphens and underscores, in
+    which they may be one word."""
+    return re.compile(r"\s*".join(map(re.escape, re.split(r"[\s_-]+", word.lower()))))
 
 
 def _rows(found: Sequence[Found]) -> list[str]:

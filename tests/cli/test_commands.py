@@ -258,6 +258,8 @@ def test_some_of_the_list(capsys: Capture) -> None:
     assert names("--family", "noise") == ["ivon", "noisysgd", "psgld", "sghmc", "sgld"]
     assert names("--search", "SUBLINEAR", "memory") == ["adafactor"]
     assert set(names("--search", "lion")) >= {"lion", "cautious_lion", "dadaptlion"}
+    for words in ("schedule free", "Schedule-Free", "schedule_free"):
+        assert {"schedulefree_adamw", "schedulefree_radam", "schedulefree_sgd"} <= set(names("--search", words))
     assert main(["list", "--search", "abacus"]) == 1
     assert capsys.readouterr() == ("", "no spec has all that was asked for; 'optgen list' shows all\n")
 
