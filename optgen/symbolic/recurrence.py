@@ -31,6 +31,9 @@ Equations = Sequence[tuple[str, Expr]]
 _GRADIENT = sp.Symbol("g", real=True, nonzero=True)
 _H = sp.Symbol("curvature h", positive=True)  # no name of a spec has a space
 
+OTHER_SIZES = (1e-6, 1e-3, 1e3)
+"""Frozen states have other sizes, at which the same curvature must be the first one."""
+
 
 @dataclass(frozen=True)
 class LargestCurvature:
@@ -72,7 +75,18 @@ def largest_curvature(
     found = next(x for value, x in real if value == end)
     if found.is_Float:
         raise NoClosedForm("no closed form: the largest curvature is the root of a polynomial of high degree")
+    for size in OTHER_SIZES:
+        others = {x: sp.Float(size) if x.name in frozen else value for x, value in numbers.items()}
+        if _first(candidates, others) is not found:
+            raise NoClosedForm("no closed form: which curvature is the largest depends on the states that are frozen")
     return _bound(algebra, found, frozen, numbers)
+
+
+def _first(candidates: Sequence[sp.Expr], numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr | None:
+    """The least of some curvatures that is real and above 0."""
+    known = [(complex(x.xreplace(numbers).evalf()), x) for x in candidates]
+    real = [(x.real, of) for x, of in known if abs(x.imag) < NEAR * abs(x) and x.real > 0]
+    return min(real, key=lambda pair: pair[0])[1] if real else None
 
 
 def follow(
