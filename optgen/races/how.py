@@ -10,8 +10,8 @@ from optgen.races.task import TrainingTask
 from optgen.races.trials import WARM_UP
 
 
-def described(contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan, cut: str = "") -> str:
-    """A sentence or two for each thing that a reader has to know. `cut` says what a budget took away."""
+def described(contenders: Sequence[Contender], tasks: Sequence[TrainingTask], plan: TrialPlan, more: str = "") -> str:
+    """A sentence or two for each thing that a reader has to know. `more` is a last one, as of what a budget took."""
     tuned = [x for x in contenders if x.has_rate]
     known = [x.name for x in tuned if x.lr_hint is not None]
     unknown = [x.name for x in tuned if x.lr_hint is None]
@@ -29,8 +29,9 @@ def described(contenders: Sequence[Contender], tasks: Sequence[TrainingTask], pl
         + (f"; a constant rate, as is their own schedule: {', '.join(own)}." if own else "."),
         _line(mixed, f"For matrices alone; {OTHERS} updates other parameters, at a rate that keeps its ratio"),
         _line(phased, "A step takes several gradients, and is counted as one"),
-        f"Judged: the last held-out loss, mean of seeds {', '.join(map(str, plan.seeds))}.",
-        cut,
+        f"Judged: the last held-out loss, mean of seeds {', '.join(map(str, plan.seeds))}. The rate was chosen by the "
+        "same losses: they are a little too low, and intervals too narrow.",
+        more,
     ]
     return "\n".join(line for line in lines if line)
 

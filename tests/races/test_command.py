@@ -66,6 +66,8 @@ def test_a_race_against_a_stored_baseline(
         (["adam", "--tasks", "mnist"], "no task named 'mnist'"),
         (["adam", "--task", "mine.py"], "no such task: mine.py"),
         (["adam", "--task", __file__], "it has no function train"),
+        (["adam", "adam()"], "adam and adam() are the same optimizer"),
+        (["adam", "--task", TINY, "-o", __file__], f"-o {__file__}: no folder can be made there: File exists"),
         (["adam", "--seeds", "0"], "--seeds 0: how many"),
         (["adam", "--seeds", "a"], "--seeds a: how many"),
         (["adam", "--sweep", "beta2"], "--sweep beta2: write a param and its values"),

@@ -100,3 +100,9 @@ def test_what_a_path_has_not_is_said() -> None:
         path(spec("sgd"), "rosenbrok", 0.1, 1)
     with pytest.raises(ValueError, match="steps: a whole number from 0, not -1"):
         path(spec("sgd"), "quadratic", 0.1, -1)
+
+
+def test_a_spec_that_does_not_declare_lr_has_the_rate_that_is_asked_for() -> None:
+    plain = pipeline.check(Source("<text>", 'optimizer P "p"\nupdate:\n  w\' = w - lr*g\n'))
+    first, second = (path(plain, "quadratic", rate, 1) for rate in (0.01, 0.02))
+    assert second[1] - second[0] == pytest.approx(2 * (first[1] - first[0]))
