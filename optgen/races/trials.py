@@ -48,13 +48,13 @@ def run(task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock
     whatever else it raises.
     """
     running = Running(task, contender, attempt, clock)
-    running.train()
+    running.run_task()
     return running.outcome()
 
 
 def prepare(task: TrainingTask, contender: Contender, attempt: Attempt) -> None:
     """Make the first step of a trial and no more: kernels are compiled then. Errors are those of `run`."""
-    Running(task, contender, attempt, time.perf_counter, only_first=True).train()
+    Running(task, contender, attempt, time.perf_counter, only_first=True).run_task()
 
 
 def _is_of_step(error: ArithmeticError) -> bool:
@@ -79,7 +79,7 @@ class Running:
         self.reached: tuple[int, float] | None = None
         self.begin = clock()
 
-    def train(self) -> None:
+    def run_task(self) -> None:
         """Have the task train, until it or the run ends."""
         try:
             self.task.train(self.make_optimizer, self.attempt.seed, self.report)
