@@ -15,15 +15,19 @@ def described(contenders: Sequence[Contender], tasks: Sequence[TrainingTask], pl
     tuned = [x for x in contenders if x.has_rate]
     known = [x.name for x in tuned if x.lr_hint is not None]
     unknown = [x.name for x in tuned if x.lr_hint is None]
+    networks = any(x.is_network for x in tasks)
     own = [x.name for x in contenders if x.has_own_schedule]
     mixed = [x.name for x in contenders if isinstance(x.spec, str) and "otherwise" in x.spec and x.spec != x.name]
     phased = [f"{x.name} ({len(x.optimizer.phases)})" for x in contenders if x.optimizer.phases]
     lines = [
         f"Tuned: the rate, and nothing else. Each contender had in each task {plan}. {plan.rates} rates are a factor "
         f"of the square root of 10 apart, {plan.more} lie beyond or beside the best of them.",
-        _line(known, "The centre is the rate that a source recommends (lr_hint)"),
+        _line(known if networks else [], "The centre for networks is the rate that a source recommends (lr_hint)"),
         _line(unknown, "No source is known, so five short runs, counted as one trial, found the centre"),
-        _line([x.name for x in tasks if not x.is_network], "No network, so short runs found the centre for all"),
+        _line(
+            [x.name for x in tasks if not x.is_network],
+            "No network, so five short runs, counted as one trial, found the centre for all",
+        ),
         _line([x.name for x in contenders if not x.has_rate], "No rate, so nothing was tuned"),
         f"Warm-up over {WARM_UP:.0%} of the steps, then linear decay to 0"
         + (f"; a constant rate, as is their own schedule: {', '.join(own)}." if own else "."),
