@@ -68,6 +68,11 @@ def line(k: int) -> dict[str, Any]:
     return {"color": color, "linestyle": dashes, "marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "lw": 1.8}
 
 
+def plain(text: str) -> str:
+    """A text that is drawn as it is: matplotlib reads dollars as mathematics, and hides labels that begin with _."""
+    return ("\u200b" if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
 def svg(fig: Figure, title: str) -> str:
     """The figure as the text of an SVG file, without what is before `<svg`, so that it can stand within HTML.
 

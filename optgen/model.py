@@ -324,7 +324,8 @@ class Optimizer:
         return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What notebooks show. A model knows nothing of how equations are set: what does is found by its name."""
+        """What notebooks show. IPython asks the class for it, and what sets equations imports this class: so this is
+        found by name, and only where a notebook asks."""
         bundle: dict[str, str] = import_module("optgen.symbolic.notebook").bundle(self)
         return bundle
 

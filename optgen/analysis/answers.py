@@ -19,7 +19,8 @@ from optgen.analysis.stability import stability
 from optgen.analysis.statement import Statement
 from optgen.analysis.subject import Subject, subject_of
 from optgen.analysis.weights import weight_scale
-from optgen.model import Optimizer
+from optgen.expressions import Name, walk
+from optgen.model import DIMENSIONS, Optimizer
 
 QUESTIONS: tuple[tuple[str, Callable[[Subject], list[Statement]]], ...] = (
     ("gradient-scale", gradient_scale),
@@ -53,8 +54,9 @@ class Analysis:
         return [s for s in self.statements if s.question == question]
 
     def __str__(self) -> str:
-        """A paragraph for each statement of `leading`, of at most 80 columns: how it is known, then what it says."""
-        rows = []
+        """A paragraph for each statement of `leading`, of at most 80 columns: how it is known, then what it says. The
+        shape that they are for stands above them, where the equations depend on it."""
+        rows = [f"for a parameter of {' x '.join(map(str, self.shape))}:"] * self.depends_on_shape
         for s in self.leading:
             indent = " " * 11
             rows.append(textwrap.fill(s.text, WIDTH, initial_indent=f"{s.verdict.value:11}", subsequent_indent=indent))
@@ -62,6 +64,12 @@ class Analysis:
         return "\n".join(
             [*rows, *([f"and {left} more specs that it equals at special arguments: --json"] * bool(left))]
         )
+
+    @property
+    def depends_on_shape(self) -> bool:
+        """Whether sizes of the parameter decide which equations are computed."""
+        conditions = [f.condition for f in self.optimizer.flags if f.condition is not None]
+        return any(isinstance(x, Name) and x.id in DIMENSIONS for c in conditions for x in walk(c))
 
     @property
     def leading(self) -> tuple[Statement, ...]:

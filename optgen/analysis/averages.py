@@ -13,45 +13,68 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optgen.analysis.counts import CountDependence
 from optgen.analysis.subject import Subject
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.bounds import Bounds, bounds, bounds_of
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
 from optgen.lang.builtins import is_reduction
 from optgen.model import Kind
 from optgen.polynomials import GRADIENT, Numbers, Polynomials, Terms, UnknownError, constant
 
-COUNT = np.append(np.arange(1.0, 20001.0), float(1 << 40))
+LAST = 20000
+COUNT = np.append(np.arange(1.0, LAST + 1.0), float(1 << 40))
 """The counts of updates for which a bound is computed: the first ones, and one after which the start is forgotten."""
 INFINITE = np.full(COUNT.shape, math.inf)
 AT_MOST_ONE = ("sign", "tanh", "erf", "sin", "cos", "rademacher", "uniform", "sigmoid")
-NO_LARGER = ("abs", "float32", "bfloat16", "stored", "mean", "max", "min", "rms")
-"""Functions whose results are no larger than the largest argument."""
+NO_LARGER = ("abs", "float32", "mean", "max", "min", "rms")
+"""Functions whose results are no larger than the largest argument, up to rounding."""
+ROUGH = ("bfloat16", "stored")
+"""Functions that may round up by much."""
 LINEAR, SQUARE = (GRADIENT,), (GRADIENT, GRADIENT)
 
 
 @dataclass(frozen=True)
 class LargestStep:
-    """The largest size of an element of a step, infinite where none is known. `of_averages`: by the inequality."""
+    """The largest size of an element of a step, infinite where none is known. `of_averages`: by the inequality.
+
+    `counts` says for which counts of updates it was computed, and is empty for all of them. `is_proved` is false where
+    the equations may do something else at other counts.
+    """
 
     size: float
     of_averages: bool = False
+    counts: str = ""
+    is_proved: bool = True
 
 
 def largest_step(subject: Subject) -> LargestStep:
     """A bound of |w' - w| at the first 20000 updates and in the limit, at the values of params."""
-    if not subject.is_straight or subject.spec.phases:
+    if not subject.is_straight or subject.spec.phases or _is_rough(subject):
         return LargestStep(math.inf)
     sizes = _Sizes(subject)
     with np.errstate(all="ignore"):
-        size = sizes.of_step(subject.phases[0])
-    return LargestStep(float(size.max()), sizes.has_averages)
+        size = float(sizes.of_step(subject.phases[0]).max())
+    counts = CountDependence(sizes.equations, subject.values, sizes.bounds)
+    if not (counts.is_read() or sizes.has_averages):
+        return LargestStep(size)
+    if counts.is_forgotten_after(LAST):
+        return LargestStep(size, sizes.has_averages, f"for t up to {LAST} and t → ∞")
+    return LargestStep(size, sizes.has_averages, f"for t up to {LAST} and t = 2⁴⁰", is_proved=False)
+
+
+def _is_rough(subject: Subject) -> bool:
+    return any(isinstance(e, Call) and e.function in ROUGH for _, x in subject.phases[0] for e in walk(x))
 
 
 class _Sizes:
-    """The largest sizes of values, at each of COUNT."""
+    """The largest sizes of values, at each of COUNT. `bounds` has those of all names."""
 
     def __init__(self, subject: Subject) -> None:
         program = subject.programs[0]
         self.equations = dict(subject.phases[0])
+        params = {name: Bounds(x, x) for name, x in subject.values.items() if x is not None}
+        self.bounds = bounds(program, subject.spec) | params
+        self.unset = {name for name, x in subject.values.items() if x is None}
         self.polynomials = Polynomials(program, subject.values, frozenset(), COUNT, {})
         self.states = {s.name for s in program.states if s.kind is Kind.ELEM and _is_zero(s.init)}
         self.is_clipped = subject.values["clip_gradient"] is not None
@@ -82,16 +105,32 @@ class _Sizes:
             case Call(function="where", args=(_, a, b)):
                 return np.maximum(self.of(a), self.of(b))
             case Call(function="clip", args=(x, *limits)):
-                return np.minimum(self.of(x), np.maximum.reduce([self.of(y) for y in limits]))
+                largest = np.maximum.reduce([self.of(y) for y in limits])
+                return np.minimum(self.of(x), largest) if self._holds_zero(limits) else largest
             case Call(function="sqrt", args=(x,)):
                 return np.sqrt(self.of(x))
             case Call(function="atan" | "atan2" as function, args=args):
-                return np.full(COUNT.shape, math.pi / (1 if function == "atan2" and not _is_root(args[1]) else 2))
+                return np.full(
+                    COUNT.shape, math.pi / (1 if function == "atan2" and not self._is_positive(args[1]) else 2)
+                )
             case Call(function=function) if function in AT_MOST_ONE:
                 return np.ones(COUNT.shape)
             case Call(function=function, args=args) if function in NO_LARGER:
                 return np.maximum.reduce([self.of(x) for x in args])
         return INFINITE
+
+    def _is_positive(self, expr: Expr) -> bool:
+        """Whether a value is never below 0."""
+        return bounds_of(expr, self.bounds).low >= 0
+
+    def _holds_zero(self, limits: Sequence[Expr]) -> bool:
+        """Whether 0 is between the limits of a clip, so that nothing is larger after it."""
+        *low, high = limits
+        is_low = all(self._is_unset(x) or bounds_of(x, self.bounds).high <= 0 for x in low)
+        return is_low and (self._is_unset(high) or self._is_positive(high))
+
+    def _is_unset(self, expr: Expr) -> bool:
+        return isinstance(expr, Name) and expr.key in self.unset
 
     def _quotient(self, above: Expr, below: Expr) -> Numbers:
         if (found := self._of_averages(above, below)) is not None:
@@ -115,6 +154,8 @@ class _Sizes:
             c, d, decay_of_squares = self._weights(square, SQUARE)
         except (UnknownError, KeyError, TypeError):
             return None
+        if np.any(c < 0) or np.any(d < 0) or decay_of_squares < 0:  # then squares are taken away, too
+            return None
         ratio = decay**2 / decay_of_squares if decay_of_squares else math.inf
         lags = COUNT - 1 if ratio == 1 else (1 - ratio ** (COUNT - 1)) / (1 - ratio)
         first = np.where(b == 0, 0.0, b**2 / d)
@@ -128,7 +169,14 @@ class _Sizes:
             case Name(key=key) if key in self.equations:
                 return self._square_below(self.equations[key])
             case Binary(op="+", left=a, right=b):
-                return self._square_below(a) or self._square_below(b)
+                return next(
+                    (
+                        found
+                        for x, more in ((a, b), (b, a))
+                        if self._is_positive(more) and (found := self._square_below(x)) is not None
+                    ),
+                    None,
+                )
             case Call(function="max", args=args) if len(args) > 1:
                 return next((found for x in args if (found := self._square_below(x)) is not None), None)
             case Call(function="sqrt", args=(x,)):
@@ -176,16 +224,6 @@ class _Sizes:
 
 def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Number) and expr.value == 0
-
-
-def _is_root(expr: Expr) -> bool:
-    """Whether a value is a root, times a param, which no spec has below 0."""
-    match expr:
-        case Call(function="sqrt" | "abs"):
-            return True
-        case Binary(op="*", left=Name(), right=x):
-            return _is_root(x)
-    return False
 
 
 def _increment(expr: Expr) -> Expr | None:

@@ -11,11 +11,12 @@ import math
 import numpy as np
 
 from optgen.analysis.averages import largest_step
+from optgen.analysis.characters import NEUTRAL, ONE, Multiplied, Scaling
 from optgen.analysis.run import Array
-from optgen.analysis.scale import gradient_scale
 from optgen.analysis.statement import Statement, Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import RUNS, UPDATES, RandomRun, changes
+from optgen.analysis.symmetry import symmetry
+from optgen.analysis.trial import RUNS, UPDATES, RandomRun, changes, rounding
 from optgen.analysis.words import number
 
 QUESTION = "bound"
@@ -31,9 +32,7 @@ def bound(subject: Subject) -> list[Statement]:
     if subject.values["wd"] and "wd" in subject.reads:
         subject = subject.with_values(wd=0.0)
     decay = " (wd = 0)" if "wd" in subject.reads else ""
-    law = gradient_scale(subject)[0]
-    if law.verdict is Verdict.PROVED and (law.claim == "linear" or law.claim.startswith("degree ")):
-        text = "Steps have no bound: they grow with the gradients."
+    if (text := _grows(subject)) is not None:
         return [Statement(QUESTION, "unbounded", text, Verdict.PROVED)]
     if not rate:
         return []
@@ -41,10 +40,26 @@ def bound(subject: Subject) -> list[Statement]:
     if math.isfinite(found.size):
         size = f"{found.size / rate:.4g}"
         start = f"no element of a step is above {size}·lr{decay}"
-        reason = ", by Cauchy and Schwarz's inequality, for t up to 20000 and t → ∞" * found.of_averages
-        text = f"{start[0].upper()}{start[1:]}{reason}."
-        return [Statement(QUESTION, f"bounded {size}", text, Verdict.PROVED)]
+        reasons = ["by Cauchy and Schwarz's inequality"] * found.of_averages + [found.counts] * bool(found.counts)
+        text = ", ".join([f"{start[0].upper()}{start[1:]}", *reasons])
+        text = f"{text}." if found.is_proved else f"{text}: other counts were not tried."
+        return [Statement(QUESTION, f"bounded {size}", text, Verdict.PROVED if found.is_proved else Verdict.RUN)]
     return _seen(subject, rate, decay)
+
+
+def _grows(subject: Subject) -> str | None:
+    """A sentence on steps that have no bound, as they are multiplied by a power of c with the gradients; None for other
+    steps, and for those that are 0."""
+    law = symmetry(subject, Multiplied(Scaling(), gradient=ONE))
+    if law is None or law.verdict is not Verdict.PROVED or law.zeros or law.k == NEUTRAL:
+        return None
+    weights = RandomRun(subject, 0).follow(3)
+    largest = float(np.abs(changes(weights)).max())
+    if not rounding(weights) < largest < math.inf:
+        return None
+    return (
+        f"Steps have no bound: they grow {'with' if law.k > 0 else 'as'} the gradients{'' if law.k > 0 else ' shrink'}."
+    )
 
 
 def _seen(subject: Subject, rate: float, decay: str) -> list[Statement]:

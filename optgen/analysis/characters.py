@@ -6,6 +6,7 @@ multiplies, the value is multiplied by c^k (`Scaling`); where the sign is flippe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,8 @@ from typing import Protocol
 
 from optgen.analysis.folding import folded
 from optgen.analysis.subject import Subject
-from optgen.expressions import REDUCTIONS, Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary
+from optgen.bounds import Bounds, bounds, bounds_of
+from optgen.expressions import REDUCTIONS, Binary, Call, Expr, IsSet, Name, Number, Transpose, Unary, walk
 from optgen.model import Equation, Program, StateDecl
 from optgen.symbolic.written import expression
 
@@ -24,15 +26,15 @@ NEUTRAL = Fraction(0)
 
 @dataclass(frozen=True)
 class Character:
-    """How a value changes. `k` is None for one that is 0, or not finite, and so has every character. `is_known` is
-    false where no rule tells. `of_weight`: it is the first weight plus a value of this character."""
+    """How a value changes. `k` is None for one that is 0, and so has every character. `is_known` is false where no rule
+    tells. `of_weight`: it is the first weight plus a value of this character."""
 
     k: Fraction | None = None
     is_known: bool = True
     of_weight: bool = False
 
 
-ANY, UNKNOWN, CONSTANT = Character(), Character(is_known=False), Character(NEUTRAL)
+ZERO, UNKNOWN, CONSTANT = Character(), Character(is_known=False), Character(NEUTRAL)
 
 
 class Factors(Protocol):
@@ -152,6 +154,8 @@ class _Characters:
         self.given = given | {"g": clipped}
         self.carried: dict[str, Character] = {}
         self.known: dict[str, Character] = {}
+        self.driven = _driven(subject)
+        self.bounds: dict[str, Bounds] = {}
         self.unless: dict[str, Expr] = {}
 
     def of_new_weight(self) -> Character:
@@ -173,12 +177,14 @@ class _Characters:
             case Name(id="w"):
                 return Character(of_weight=True)
             case Number(value=x):
-                return ANY if x == 0 else CONSTANT
+                return ZERO if x == 0 else CONSTANT
             case Name(id=name) if name in self.values:
-                return ANY if self.values[name] == 0 or name in self.zeros else CONSTANT
-        return ANY
+                return ZERO if self.values[name] == 0 or name in self.zeros else CONSTANT
+        return ZERO
 
     def _run(self, program: Program, but: Collection[str]) -> None:
+        params = {name: Bounds(x, x) for name, x in self.subject.values.items() if x is not None}
+        self.bounds = bounds(program, self.subject.spec) | params
         self.known = dict(self.carried)
         for state in program.states:
             start = self.subject.spec.start(state)
@@ -194,10 +200,12 @@ class _Characters:
         value, target = self.of(self._folded(equation.value)), equation.target
         key = target.array_key
         if equation.loop is not None or target.at is not None:
-            value = self.join(self.known.get(key, ANY), value)
+            value = self.join(self.known.get(key, ZERO), value)
+        if equation.loop is None and key in self.carried:  # where a loop begins, later turns go on
+            value = self.join(value, self.carried[key])
         self.known[key] = value
         if equation.loop is not None and target.primed and target.id not in self.kept:
-            self.carried[target.id] = self.known[target.id] = self.join(self.known.get(target.id, ANY), value)
+            self.carried[target.id] = self.known[target.id] = self.join(self.known.get(target.id, ZERO), value)
         elif equation.loop is not None and target.primed:
             self.kept[target.id] = self.join(self.kept[target.id], value)
 
@@ -233,15 +241,19 @@ class _Characters:
         a, b = self.plain(a), self.plain(b)
         if not (a.is_known and b.is_known):
             return UNKNOWN
+        if b.k is None and inverse:
+            return UNKNOWN
         if a.k is None or b.k is None:
-            return ANY
+            return ZERO
         return Character(self.factors.times(a.k, -b.k if inverse else b.k))
 
     def _power(self, x: Character, exponent: Fraction | None) -> Character:
         """A power, whose exponent is None if it is no number that is known."""
         x = self.plain(x)
-        if x.k is None or not x.is_known:
-            return x
+        if exponent == 0:
+            return CONSTANT
+        if not x.is_known or x.k is None:
+            return x if exponent is not None and exponent > 0 else UNKNOWN
         if exponent is None:
             return x if x.k == NEUTRAL else UNKNOWN
         k = self.factors.power(x.k, exponent)
@@ -266,7 +278,7 @@ class _Characters:
     def of(self, expr: Expr) -> Character:
         match expr:
             case Number(value=x):
-                return ANY if x == 0 else CONSTANT
+                return ZERO if x == 0 else CONSTANT
             case Name():
                 return self._name(expr)
             case Unary(op="-", operand=x):
@@ -299,13 +311,15 @@ class _Characters:
     def _raised(self, base: Expr, exponent: Expr) -> Character:
         x, n = self.plain(self.of(base)), self.plain(self.of(exponent))
         number = _number(exponent, self.values)
+        if x.is_known and x.k is None and number is None and n.k == NEUTRAL:
+            return CONSTANT  # a power of 0, whatever that is
         return self._power(x, number) if n.is_known and n.k in (None, NEUTRAL) else UNKNOWN
 
     def _choice(self, condition: Expr, a: Character, b: Character) -> Character:
         if not self._is_decided(condition):
             return UNKNOWN
         found = self.join(a, b)
-        if not found.is_known and b.is_known and _is_of_zeros(condition):
+        if not found.is_known and b.is_known and _is_of_zeros(condition, self.driven):
             self.unless[expression(condition)] = condition
             return b
         return found
@@ -339,7 +353,7 @@ class _Characters:
                 found = self.join(*args)
                 return found if self._is_ordered(found) else UNKNOWN
             case "clip", [x, *bounds]:
-                return self._clip(x, bounds)
+                return self._clip(x, bounds, expr)
             case "atan2", [y, x]:
                 return self._angle(y, x)
         if function in SAME:
@@ -347,7 +361,7 @@ class _Characters:
         if function in ODD and args[0].k is not None and isinstance(self.factors, SignFlip):
             return args[0]
         if function in ZERO_AT_ZERO and args[0].k is None:
-            return ANY
+            return ZERO
         return CONSTANT if all(x.k in (None, NEUTRAL) for x in args) else UNKNOWN
 
     def _is_ordered(self, x: Character) -> bool:
@@ -360,30 +374,48 @@ class _Characters:
             return x if self._is_ordered(x) else UNKNOWN
         return Character(self.factors.magnitude(x.k))
 
-    def _clip(self, x: Character, bounds: list[Character]) -> Character:
-        """A clip: by one bound, from -bound to bound."""
+    def _clip(self, x: Character, bounds: list[Character], expr: Call) -> Character:
+        """A clip: by one bound, from -bound to bound, which is the bound for all values if that is below 0."""
         if len(bounds) == 1 and x.k is not None and bounds[0].k is not None:
-            return x if self.factors.magnitude(x.k) == bounds[0].k else UNKNOWN
+            is_centred = self.factors.keeps_order(x.k) or bounds_of(expr.args[1], self.bounds).low >= 0
+            return x if is_centred and self.factors.magnitude(x.k) == bounds[0].k else UNKNOWN
         found = self.join(x, *bounds)
         return found if self._is_ordered(found) else UNKNOWN
 
     def _angle(self, y: Character, x: Character) -> Character:
         """The angle of a point, which is 0 for (0, 0)."""
         if y.k is None and x.k is None:
-            return ANY
+            return ZERO
         same = self.factors.magnitude(y.k or NEUTRAL) == self.factors.magnitude(x.k or NEUTRAL) or None in (y.k, x.k)
         keeps = x.k is None or self.factors.keeps_order(x.k)
         return Character(self.factors.sign(y.k or NEUTRAL)) if same and keeps else UNKNOWN
 
 
-def _is_of_zeros(condition: Expr) -> bool:
-    """Whether a condition is that a value is 0, or one of several."""
+def _is_of_zeros(condition: Expr, driven: Collection[str]) -> bool:
+    """Whether a condition is that a value is 0, or one of several, which depend on names that are `driven`."""
     match condition:
         case Binary(op="or", left=a, right=b):
-            return _is_of_zeros(a) and _is_of_zeros(b)
-        case Binary(op="==", right=Number(value=x)):
-            return x == 0
+            return _is_of_zeros(a, driven) and _is_of_zeros(b, driven)
+        case Binary(op="==", left=a, right=Number(value=0)):
+            return _reads(a, driven)
     return False
+
+
+def _reads(expr: Expr, names: Collection[str]) -> bool:
+    return any(isinstance(x, Name) and x.id in names for x in walk(expr))
+
+
+def _driven(subject: Subject) -> set[str]:
+    """The names whose values depend on gradients, weights or inputs: those of other values depend on counts and params
+    alone."""
+    found = {"w", "g", "grad", *(x.name for x in subject.spec.inputs), *subject.spec.given}
+    starts = [(s.name, subject.spec.start(s)) for p in subject.programs for s in p.states]
+    pairs = [(name, x) for name, x in starts if x is not None]
+    pairs += [(e.target.id, e.value) for p in subject.programs for e in p.equations]
+    pairs += [(s.name, s.init) for p in subject.programs for s in p.states]
+    while more := {name for name, x in pairs if name not in found and _reads(x, found)}:
+        found |= more
+    return found
 
 
 def _number(expr: Expr, values: Mapping[str, float | None]) -> Fraction | None:
@@ -402,6 +434,6 @@ def _number(expr: Expr, values: Mapping[str, float | None]) -> Fraction | None:
     return None
 
 
-def _fraction(x: float) -> Fraction:
-    """A number as people write it: 0.1 is 1/10."""
-    return Fraction(repr(x)) if x == x and abs(x) != float("inf") else NEUTRAL
+def _fraction(x: float) -> Fraction | None:
+    """A number as people write it: 0.1 is 1/10; None for one that is not finite."""
+    return Fraction(repr(x)) if math.isfinite(x) else None

@@ -19,6 +19,7 @@ from optgen.analysis.trial import RandomRun
 from optgen.analysis.words import number, power, shown
 from optgen.expressions import Expr, Number
 from optgen.linalg import FactorizationError
+from optgen.polynomials import Polynomials, UnknownError, constant
 
 QUESTION = "constant-gradient"
 UPDATES, STAGED_UPDATES = 4096, 512
@@ -26,6 +27,8 @@ UPDATES, STAGED_UPDATES = 4096, 512
 WINDOW = 120
 """Steps are averaged over so many, a multiple of the periods that specs have."""
 CLOSE, SETTLED, SAME_POWER, LEAST_POWER = 0.01, 1e-3, 0.02, 0.2
+NEARER = 0.9
+"""A run that has not come to a limit has gone at least so much of the way to it in its last half."""
 
 
 def constant_gradient(subject: Subject) -> list[Statement]:
@@ -43,10 +46,30 @@ def constant_gradient(subject: Subject) -> list[Statement]:
         formula = steady_step(subject.spec, subject.phases, subject.values)
     except NoClosedForm:
         return _seen(subject, steps)
+    limit = _value(subject, formula)
+    if limit is None or not _comes_near(steps, limit):
+        return _seen(subject, steps)
     if isinstance(formula, Number) and formula.value == 0:
         return [_statement("zero", "steps tend to 0", Verdict.PROVED, formula), *_falling(steps)]
     found = _statement("limit", f"steps tend to {shown(subject, formula, timeless=True)}", Verdict.PROVED, formula)
-    return [found, *_soon(steps)]
+    return [found, *_soon(steps, limit, "this limit")]
+
+
+def _value(subject: Subject, formula: Expr) -> Array | None:
+    """The value of a formula for the gradient of runs; None if it is not known."""
+    names = Polynomials(subject.programs[0], subject.values, frozenset(), 0.0, {"g": gradient_of(subject)})
+    try:
+        return np.broadcast_to(constant(names.value(formula)), subject.shape)
+    except UnknownError:
+        return None
+
+
+def _comes_near(steps: Array, limit: Array) -> bool:
+    """Whether the steps of a run end at a limit, or still come nearer to it."""
+    if len(steps) < 2 * WINDOW or not np.isfinite(steps).all():
+        return False
+    last, half = (float(np.abs(_mean(steps, n) - limit).max()) for n in (len(steps), len(steps) // 2))
+    return last <= CLOSE * float(np.abs(limit).max()) or last < NEARER * half
 
 
 def gradient_of(subject: Subject) -> Array:
@@ -80,9 +103,8 @@ def _mean(steps: Array, end: int) -> Array:
     return found
 
 
-def _soon(steps: Array, what: str = "this limit") -> list[Statement]:
-    """After how many updates steps stay near their limit, if the run has come to it."""
-    limit = _mean(steps, len(steps))
+def _soon(steps: Array, limit: Array, what: str) -> list[Statement]:
+    """After how many updates steps stay near a limit, if the run has come to it."""
     far = np.abs(steps - limit).reshape(len(steps), -1).max(axis=1) > CLOSE * np.abs(limit).max()
     count = int(np.flatnonzero(far)[-1]) + 2 if far.any() else 1
     if count > len(steps) // 2:
@@ -123,7 +145,7 @@ def _seen(subject: Subject, steps: Array) -> list[Statement]:
     if size > 0 and np.abs(last - half).max() < SETTLED * np.abs(last).max():
         of = f", of RMS {number(size / rate)}·lr" if rate else ""
         text = f"steps hardly change after update {count // 2}, by less than 0.1 %{of}: {in_run}"
-        return [_statement("settled", text, Verdict.RUN), *_soon(steps, "the last ones")]
+        return [_statement("settled", text, Verdict.RUN), *_soon(steps, last, "the last ones")]
     now, before = _powers(steps)
     if math.isfinite(now) and abs(now - before) < SAME_POWER and abs(now) > LEAST_POWER:
         claim, word = ("grows", "grow") if now > 0 else ("falls", "fall")

@@ -1,11 +1,13 @@
 """Question `limit-cycle`: where weights end on the loss h*w^2/2 if steps do not shrink with the gradient.
 
 Such steps have no largest stable rate: weights end in a cycle around 0, whose size the rate tells. Claims: `cycle X`
-(no element is above X times lr), `arrives` (weights tend to 0), `undecided`. The question is for steps that are
-invariant to the scale of gradients and have no states that measure this.
+(the largest element in a run was X times lr), `arrives` (weights tend to 0), `undecided`. The question is for steps
+that are invariant to the scale of gradients and have no states that measure this.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -44,7 +46,8 @@ def limit_cycle(subject: Subject) -> list[Statement]:
     if sizes[2] < GONE * rate:
         return [Statement(QUESTION, "arrives", f"Weights tend to 0 {where}: {found}.", Verdict.RUN)]
     size = f"{sizes[2] / rate:.3g}"
-    text = f"Weights end in a cycle around 0 {where}: no element is above {size}·lr. This was {found}."
+    elements = f"{math.prod(subject.shape)} elements"
+    text = f"Weights end in a cycle around 0 {where}: the largest of {elements} was {size}·lr. This was {found}."
     return [Statement(QUESTION, f"cycle {size}", text, Verdict.RUN)]
 
 

@@ -30,13 +30,14 @@ from optgen.analysis.settings import (
     other_options,
     other_words,
     own_options,
+    own_special_count,
     own_words,
     params_of,
     sampled,
     special_count,
 )
 from optgen.analysis.statement import Statement, Verdict
-from optgen.expressions import Expr, Name, walk
+from optgen.expressions import Call, Expr, Name, walk
 from optgen.model import Optimizer, Program
 from optgen.objectcode import cache
 
@@ -154,7 +155,7 @@ def _rank(pair: Pair) -> tuple[int, int, int, int]:
     values = [x for x in theirs.values.values() if x is not None]
     shared = {e.id for x in values for e in walk(x) if isinstance(e, Name)}
     special = special_count(theirs, second, own)
-    return len(own_words(own, first)), special, -len(shared), len(other_words(theirs, second, own))
+    return own_special_count(own, first), special, -len(shared), len(other_words(theirs, second, own))
 
 
 def _statement(pairs: list[Pair], title: str, name: str) -> tuple[tuple[int, ...], Statement] | None:
@@ -192,8 +193,15 @@ def _said(pair: Pair, title: str, name: str, verdict: Verdict, *, changing: bool
     (own, theirs), (first, second) = pair.settings, pair.specs
     claim = f"{called(title, own_words(own, first))} is {called(name, other_words(theirs, second, own))}"
     text = claim + ("" if changing else " at a constant rate")
+    text += "" if together.agree_in_reals(pair, changing=changing, zeros=True) else " for g ≠ 0"
+    text += " for a model of a single parameter" if any(map(_sums_over_params, pair.specs)) else ""
     text += f" {together.SAID}" if verdict is Verdict.RUN else ""
     return Statement(QUESTION, claim, f"{text}{_defaults(pair, name)}.", verdict)
+
+
+def _sums_over_params(spec: Optimizer) -> bool:
+    """Whether a value is reduced over all parameters of a model. What is compared is a model of one."""
+    return any(isinstance(x, Call) and x.scope == "params" for e in spec.update for x in walk(e.value))
 
 
 def _defaults(pair: Pair, name: str) -> str:

@@ -67,12 +67,22 @@ def sizes(shape: tuple[int, int]) -> dict[str, int]:
     return {"rank": 2, "size": rows * cols, "rows": rows, "cols": cols, "matrices": 1}
 
 
+@dataclass(frozen=True)
+class LateUpdate:
+    """Some update after the first ones. `count`: its number, of the arithmetic. `due`: the timings, each the numbers
+    of its first update and of updates between two, that it belongs to."""
+
+    count: Numbers
+    due: frozenset[tuple[int, int]]
+
+
 @dataclass
 class Steps:
     """A parameter, a matrix of `shape`, that a variant of a spec updates.
 
     `values` are the params, numbers of the arithmetic, None for those that are unset; `whole` the same as Python's
-    floats, where all settings have one value. `states` and `w` change with each update.
+    floats, where all settings have one value. `states` and `w` change with each update. `late` is what stands for an
+    update that is not among the first ones; None for the updates from `t` on.
     """
 
     optimizer: Optimizer
@@ -85,13 +95,14 @@ class Steps:
     t: int = 0
     states: dict[str, Numbers] = field(default_factory=dict)
     programs: dict[Any, Program] = field(default_factory=dict)  # that were needed; of one spec, all can share them
+    late: LateUpdate | None = None
     _draws: int = 0
 
     def __post_init__(self) -> None:
         if self.optimizer.groups or any(s.entries for s in self.optimizer.states):
             raise CannotTellError("groups and histories")
         self._sizes = sizes(self.shape)
-        if self.t == 0:
+        if self.t == 0 and self.late is None:
             self.states = {s.name: self._made(s) for s in self.optimizer.states_of(self.flags)}
 
     def shape_of(self, state: StateDecl) -> tuple[int, int]:
@@ -153,22 +164,28 @@ class Steps:
     def _known(self) -> dict[str, Numbers | None]:
         numbers = {**self._sizes, "t": self.t, "step": self.t}
         own = {name: self.arithmetic.constant(str(x)) for name, x in numbers.items()}
+        if self.late is not None:
+            own |= {"t": self.late.count, "step": self.late.count}
         own |= {name: self.arithmetic.constant(repr(x)) for name, x in CONSTANTS.items()}
         own[EPSILON] = self.arithmetic.constant(repr(2.0**-52))
         return {**own, **self.values, **self.states, "w": self.w}
 
     def _due(self) -> list[Timing]:
+        return [timing for timing in self.optimizer.timings if self._is_due(*self.when(timing))]
+
+    def when(self, timing: Timing) -> tuple[int, int]:
+        """The number of the first update of a timing, and how many updates lie from one to the next."""
         known = {**self.whole, **self._sizes}
-        found = []
-        for timing in self.optimizer.timings:
-            every = int(arguments.number(timing.every, known))
-            start = every if timing.start is None else int(arguments.number(timing.start, known))
-            if self.t >= start and (self.t - start) % every == 0:
-                found.append(timing)
-        return found
+        every = int(arguments.number(timing.every, known))
+        return every if timing.start is None else int(arguments.number(timing.start, known)), every
+
+    def _is_due(self, start: int, every: int) -> bool:
+        if self.late is not None:
+            return (start, every) in self.late.due
+        return self.t >= start and (self.t - start) % every == 0
 
     def _start(self, program: Program, flags: Flags, env: dict[str, Numbers | None]) -> None:
-        for state in program.states if self.t == 1 else ():
+        for state in program.states if self.t == 1 and self.late is None else ():
             start = self.optimizer.start(state)
             if start is not None and self.optimizer.starts_in(state, flags):
                 env[state.name] = self.arithmetic.expanded(self._value(start, env), self.shape_of(state))

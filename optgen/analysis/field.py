@@ -5,8 +5,12 @@ The prime p leaves 3 when divided by 4, so that -1 is no square. The sign of x i
 multiplicative and odd; |x| = sign(x) x; and sqrt(x) = x^((p + 1)/4) is multiplicative with sqrt(x^2) = |x|. These are
 laws of real numbers, too, and those of a field are. Small primes are squares modulo p, as they are positive. p leaves 2
 when divided by 3, so that each number has one cube root. Other functions, as exp, are numbers that a hash of the
-arguments makes: only equal arguments have equal values. An order of three numbers has no law here, so that a formula
-that needs one is not found to be the same.
+arguments makes: only equal arguments have equal values.
+
+A sign that nothing decides is a coin: 1 at half of the points. A comparison that bounds do not decide is one, too,
+which a hash makes: its only law is that equal differences compare alike, which holds where numbers are equal, too.
+Formulas that differ for some of the outcomes differ at a share of 2^-k of the points, where k is the number of
+independent coins: `Field.coins`. Whoever looks at many more points has seen all outcomes.
 """
 
 from __future__ import annotations
@@ -66,21 +70,27 @@ PRIMES = tuple(k * PRODUCT - 1 for k in (10, 25, 31, 49, 53, 55, 84, 88))
 
 @dataclass(frozen=True)
 class FieldNumber:
-    """Numbers of the field. `real` are the real ones that they stand for, where no weight and no gradient, but only
-    params and counts, decide them; None else. `real` decides comparisons, `numbers` equality. `positive`: they are
-    roots, squares, absolute values, or sums and products of these, and so not negative."""
+    """Numbers of the field. `real` are the real ones that they stand for, where these are constants; None else. `real`
+    decides comparisons, `numbers` equality. `least` is a bound below: no real number that they stand for is smaller."""
 
     numbers: Array
     real: Array | None = None
-    positive: bool = False
+    least: float = -math.inf
+
+    @property
+    def low(self) -> float:
+        """The greatest known number below which they cannot be."""
+        return self.least if self.real is None else float(np.min(self.real))
+
+    @property
+    def high(self) -> float:
+        """The least known number above which they cannot be."""
+        return math.inf if self.real is None else float(np.max(self.real))
 
     @property
     def is_positive(self) -> bool:
-        return self.positive or (self.real is not None and bool(np.all(self.real >= 0)))
-
-    @property
-    def is_nought(self) -> bool:
-        return self.real is not None and not np.any(self.real)
+        """Whether they cannot be negative."""
+        return self.low >= 0
 
 
 def _elementwise(function: Callable[..., int], count: int = 1) -> Callable[..., Array]:
@@ -94,6 +104,7 @@ class Field:
     def __init__(self, p: int) -> None:
         self.p = p
         self._sign = _elementwise(self.sign)
+        self._flips: list[Array] = []
         self._inverse = _elementwise(self._inverse_of)
 
     # ------------------------------------------------------------ of one number
@@ -125,35 +136,85 @@ class Field:
             number = self.hashed(text)
         return FieldNumber(np.full((1, 1, 1), number, object), np.full((1, 1, 1), float(text)))
 
-    def binary(self, op: str, a: FieldNumber, b: FieldNumber) -> Any:  # an FieldNumber, or an array of truths
+    def binary(self, op: str, a: FieldNumber, b: FieldNumber) -> Any:  # a FieldNumber, or an array of truths
+        return self._computed(op, a, b) if op in "+-*/^" else self._compared(op, a, b)
+
+    def _computed(self, op: str, a: FieldNumber, b: FieldNumber) -> FieldNumber:
         real = None if a.real is None or b.real is None else _real_binary(op, a.real, b.real)
-        x, y, positive = a.numbers, b.numbers, a.is_positive and b.is_positive
+        x, y, nought = a.numbers, b.numbers, 0.0 if a.is_positive and b.is_positive else -math.inf
         match op:
             case "+":
-                return FieldNumber((x + y) % self.p, real, positive)
+                return FieldNumber((x + y) % self.p, real, _sum(a.low, b.low))
             case "-":
-                return FieldNumber((x - y) % self.p, real)
+                return FieldNumber((x - y) % self.p, real, _sum(a.low, -b.high))
             case "*":
-                return FieldNumber(x * y % self.p, real, positive or np.array_equal(x, y))
+                return FieldNumber(x * y % self.p, real, 0.0 if np.array_equal(x, y) else nought)
             case "/":
-                return FieldNumber(x * self._inverse(y) % self.p, real, positive)
-            case "^":
-                is_even = b.real is not None and bool(np.all(b.real % 2 == 0))
-                return FieldNumber(self._power(a, b), real, a.is_positive or is_even)
-        if real is not None:
-            return real
-        if op in ("<", ">") and ((a.is_nought and b.is_positive) or (b.is_nought and a.is_positive)):
-            return np.full((1, 1, 1), (op == "<") == a.is_nought)
-        difference = (x - y) % self.p
-        if op in ("==", "!="):
-            return (difference == 0) == (op == "==")
-        sign = self._sign(difference)
-        found = {"<": sign == self.p - 1, ">": sign == 1, "<=": sign != 1, ">=": sign != self.p - 1}[op]
-        return np.asarray(found, bool)
+                return FieldNumber(x * self._inverse(y) % self.p, real, nought)
+        is_even = b.real is not None and bool(np.all(b.real % 2 == 0))
+        return FieldNumber(self._power(a, b), real, 0.0 if a.is_positive or is_even else -math.inf)
+
+    # ------------------------------------------------------------ order
+
+    def coins(self) -> int:
+        """How many independent coins were thrown since this was asked last: the rank of their outcomes at all points,
+        as vectors of bits, but for those that are the same or the opposite everywhere."""
+        basis: dict[int, int] = {}
+        for flips in self._flips:
+            for flip in np.moveaxis(flips, 0, -1).reshape(-1, len(flips)):
+                bits = int("".join("01"[int(x)] for x in flip ^ flip[0]), 2)
+                while bits and bits.bit_length() in basis:
+                    bits ^= basis[bits.bit_length()]
+                if bits:
+                    basis[bits.bit_length()] = bits
+        self._flips = []
+        return len(basis)
+
+    def _flipped(self, outcomes: Array) -> Array:
+        found = np.asarray(outcomes, bool)
+        self._flips.append(found)
+        return found
+
+    def _compared(self, op: str, a: FieldNumber, b: FieldNumber) -> Array:
+        if a.real is not None and b.real is not None:
+            return np.asarray(_real_binary(op, a.real, b.real), bool)
+        match op:
+            case ">":
+                return self._greater(a, b)
+            case "<":
+                return self._greater(b, a)
+            case ">=":
+                return ~self._greater(b, a)
+            case "<=":
+                return ~self._greater(a, b)
+        return np.asarray(self._equal(a, b) == (op == "=="), bool)
+
+    def _greater(self, a: FieldNumber, b: FieldNumber) -> Array:
+        if a.low > b.high or b.low >= a.high:
+            return np.full((1, 1, 1), a.low > b.high)
+        difference = (a.numbers - b.numbers) % self.p
+        return self._flipped(_elementwise(lambda x: 0 if x == 0 else self.hashed("greater", x) % 2)(difference))
+
+    def _equal(self, a: FieldNumber, b: FieldNumber) -> Array:
+        if a.low > b.high or b.low > a.high:
+            return np.zeros((1, 1, 1), bool)
+        difference = (a.numbers - b.numbers) % self.p
+        return self._flipped(
+            _elementwise(lambda x: 1 if x == 0 else self.hashed("equal", min(x, self.p - x)) % 2)(difference)
+        )
+
+    def _larger(self, a: FieldNumber, b: FieldNumber, name: str) -> FieldNumber:
+        """The larger, or smaller, one of two: by the sign of the difference, as where both are equal it is either."""
+        if a.low >= b.high or b.low >= a.high:
+            return a if (a.low >= b.high) == (name == "max") else b
+        first = self._flipped(self._sign((a.numbers - b.numbers) % self.p) == 1)
+        return self.where(first, a, b) if name == "max" else self.where(first, b, a)
+
+    # ------------------------------------------------------------ functions
 
     def _power(self, a: FieldNumber, b: FieldNumber) -> Array:
         """Whole powers and roots, where the exponent is the same for all; else a hash, but for the powers of 1 and the
-        power 0."""
+        power 0, and positive powers of 0."""
         exponent = b.real
         if exponent is not None and np.all(exponent == exponent.flat[0]):
             y = float(exponent.flat[0])
@@ -163,6 +224,8 @@ class Field:
                     return self._whole_power(base, int(y * root))
 
         def hashed(x: int, y: int) -> int:
+            if x == 0 and b.low > 0:
+                return 0
             return 1 if x == 1 or y == 0 else self.hashed("power", x, y)
 
         return np.asarray(_elementwise(hashed, 2)(a.numbers, b.numbers), object)
@@ -177,35 +240,29 @@ class Field:
             case "float32" | "bfloat16" | "stored":
                 return x
             case "sqrt":
-                return FieldNumber(self._whole_power(x.numbers, (self.p + 1) // 4), _real(np.sqrt, x), True)
+                root = self._whole_power(x.numbers, (self.p + 1) // 4)
+                self._flipped(root * root % self.p == x.numbers)
+                return FieldNumber(root, _real(np.sqrt, x), 0.0)
             case "cbrt":
                 return FieldNumber(self._whole_power(x.numbers, (2 * self.p - 1) // 3), _real(np.cbrt, x))
             case "sign":
-                sign = _real(np.sign, x)
-                if sign is None and x.positive:
-                    return self.constant("1")
-                numbers = self._sign(x.numbers) if sign is None else sign.astype(int).astype(object) % self.p
-                return FieldNumber(numbers, sign)
+                return self._signs(x)
             case "abs":
-                found: FieldNumber = self.binary("*", self.function("sign", x), x)
-                return replace(found, positive=True)
+                return x if x.is_positive else replace(self._computed("*", self._signs(x), x), least=0.0)
             case "max" | "min":
                 return reduce(lambda a, b: self._larger(a, b, name), args)
             case "pow":
-                found = self.binary("^", *args)
-                return found
+                return self._computed("^", *args)
             case "expm1":
-                found = self.binary("-", self.function("exp", x), self.constant("1"))
-                return found
+                return self._computed("-", self.function("exp", x), self.constant("1"))
             case "log1p":
-                return self.function("log", self.binary("+", self.constant("1"), x))
+                return self.function("log", self._computed("+", self.constant("1"), x))
             case "floor" | "ceil" | "round" if x.real is not None:
                 real = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}[name](x.real)
                 return FieldNumber(_elementwise(lambda v: int(v) % self.p)(real), real)
             case "mod":
-                whole = self.function("floor", self.binary("/", *args))
-                found = self.binary("-", x, self.binary("*", whole, args[1]))
-                return found
+                whole = self.function("floor", self._computed("/", *args))
+                return self._computed("-", x, self._computed("*", whole, args[1]))
 
         def hashed(*numbers: int) -> int:
             return self.hashed(name, *numbers)
@@ -220,26 +277,36 @@ class Field:
         with np.errstate(all="ignore"):
             return Reals().function(name, *real)
 
-    def _larger(self, a: FieldNumber, b: FieldNumber, name: str) -> FieldNumber:
-        condition = self.binary("<" if name == "max" else ">", a, b)
-        return self.where(condition, b, a)
+    def _signs(self, x: FieldNumber) -> FieldNumber:
+        """Signs, of numbers that are not 0."""
+        if x.real is not None:
+            real = np.sign(x.real)
+            return FieldNumber(real.astype(int).astype(object) % self.p, real)
+        if x.is_positive:
+            return self.constant("1")
+        signs = self._sign(x.numbers)
+        self._flipped(signs == 1)
+        return FieldNumber(signs)
 
     def where(self, condition: Any, a: FieldNumber, b: FieldNumber) -> FieldNumber:
-        real = None if a.real is None or b.real is None else np.where(condition, a.real, b.real)
-        return FieldNumber(np.where(condition, a.numbers, b.numbers), real, a.is_positive and b.is_positive)
+        real = None
+        if len(condition) == 1 and a.real is not None and b.real is not None:
+            real = np.where(condition, a.real, b.real)
+        return FieldNumber(np.where(condition, a.numbers, b.numbers), real, min(a.low, b.low))
 
     def fold(self, how: str, x: FieldNumber, axes: tuple[int, ...]) -> FieldNumber:
+        least = 0.0 if x.is_positive else -math.inf
         if how == "sum":
-            return FieldNumber(np.add.reduce(x.numbers, axis=axes, keepdims=True) % self.p, positive=x.is_positive)
+            return FieldNumber(np.add.reduce(x.numbers, axis=axes, keepdims=True) % self.p, least=least)
         moved = np.moveaxis(x.numbers, axes, range(len(axes)))
         count = int(np.prod(moved.shape[: len(axes)]))
-        each = [FieldNumber(v, positive=x.is_positive) for v in moved.reshape(count, *moved.shape[len(axes) :])]
+        each = [FieldNumber(v, least=least) for v in moved.reshape(count, *moved.shape[len(axes) :])]
         found = reduce(lambda a, b: self._larger(a, b, how), each).numbers
-        return FieldNumber(np.expand_dims(found, axes), positive=x.is_positive)
+        return FieldNumber(np.expand_dims(found, axes), least=least)
 
     def expanded(self, x: FieldNumber, shape: tuple[int, int]) -> FieldNumber:
         full = (len(x.numbers), *shape)
-        return FieldNumber(np.broadcast_to(x.numbers, full), x.real if shape == (1, 1) else None, x.is_positive)
+        return FieldNumber(np.broadcast_to(x.numbers, full), x.real if shape == (1, 1) else None, x.low)
 
     def shape(self, x: FieldNumber) -> tuple[int, ...]:
         return tuple(x.numbers.shape)
@@ -270,6 +337,13 @@ class Field:
 def _real(function: Callable[[Any], Any], x: FieldNumber) -> Array | None:
     with np.errstate(all="ignore"):
         return None if x.real is None else np.asarray(function(x.real))
+
+
+def _sum(a: float, b: float) -> float:
+    """A bound below of a sum, from bounds of both; exact, as it adds whole numbers alone."""
+    if a.is_integer() and b.is_integer():
+        return a + b
+    return 0.0 if min(a, b) >= 0 else -math.inf
 
 
 def _real_binary(op: str, a: Array, b: Array) -> Array:

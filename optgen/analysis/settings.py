@@ -239,12 +239,16 @@ def _word(p: str, x: Expr | None) -> str:
 
 
 def own_words(setting: Setting, optimizer: Optimizer) -> list[str]:
-    """The arguments of the spec that is asked about which are not free; int params at their defaults are taken so."""
-    params, found = optimizer.all_params, setting.values.items()
-    special = [(p, x) for p, x in found if not isinstance(x, Name)]
-    return [_word(p, x) for p, x in special if not (params[p].is_int and _is_default(params[p], x))] + _flag_words(
-        setting, optimizer
-    )
+    """The arguments of the spec that is asked about which are not free."""
+    special = [(p, x) for p, x in setting.values.items() if not isinstance(x, Name)]
+    return [_word(p, x) for p, x in special] + _flag_words(setting, optimizer)
+
+
+def own_special_count(setting: Setting, optimizer: Optimizer) -> int:
+    """How many arguments of that spec are neither free nor, of whole numbers, their defaults."""
+    params = optimizer.all_params
+    usual = [p for p, x in setting.values.items() if params[p].is_int and _is_default(params[p], x)]
+    return len(own_words(setting, optimizer)) - len(usual)
 
 
 def other_words(setting: Setting, optimizer: Optimizer, asked: Setting) -> list[str]:

@@ -1,7 +1,7 @@
 """Question `stability`: at which curvature h, or rate, updates on the quadratic h*w^2/2 are stable.
 
 Claims: `closed-form` (the formula is the largest curvature, apart from what depends on frozen states), `found`
-(by running: the curve has pairs of a rate and the largest curvature), `always-bounded` (no curvature was found at which
+(by running: the curve has pairs of a rate and the largest curvature), `none-found` (no curvature was found at which
 weights grow), `undecided`.
 """
 
@@ -84,7 +84,7 @@ def _found(subject: Subject) -> Statement | None:
     if any(h is None for _, h in points):
         text = f"No curvature up to {SPAN[1]:g}/lr was found at which weights on hw²/2 grow {GROWN:g} times"
         text = f"{text} in {UPDATES} updates."
-        return Statement(QUESTION, "always-bounded", text, Verdict.RUN)
+        return Statement(QUESTION, "none-found", text, Verdict.RUN)
     curve = tuple((r, h) for r, h in points if h is not None)
     products = [r * h for r, h in curve]
     if max(products) < 1.03 * min(products):

@@ -14,7 +14,7 @@ from optgen.analysis.epsilons import epsilons
 from optgen.analysis.run import Array
 from optgen.analysis.statement import Verdict
 from optgen.analysis.subject import Subject
-from optgen.analysis.trial import SAID, TOLERANCE, RandomRun, agree, changes, holds, rounding
+from optgen.analysis.trial import SAID, TOLERANCE, UPDATES, RandomRun, agree, changes, holds, rounding
 from optgen.analysis.words import listed, shown
 from optgen.expressions import Expr
 
@@ -56,7 +56,7 @@ class Symmetry:
 def symmetry(subject: Subject, what: Multiplied) -> Symmetry | None:
     """The law for what is multiplied; None if there is none, as a run shows."""
     law = _proved(subject, what)
-    if law is not None and (not law.zeros or is_seen(subject, what, law, RandomRun(subject, 0), 3)):
+    if law is not None and (not (law.zeros or law.unless) or is_seen(subject, what, law, RandomRun(subject, 0), 3)):
         return law
     return _run(subject, what, subject) or _run(subject, what, _near_limit(subject))
 
@@ -114,7 +114,10 @@ def _run(subject: Subject, what: Multiplied, used: Subject | None) -> Symmetry |
         return changes(one.follow(updates)), changes(changed), rounding(changed)
 
     before, after, _ = both(RandomRun(used, 0), 3)
-    sizes = [float(np.abs(x[0]).max()) for x in (before, after)]
+    if not before.any():
+        before, after, _ = both(RandomRun(used, 0), UPDATES)
+    first = next((k for k, step in enumerate(before) if step.any()), 0)  # some only measure in their first update
+    sizes = [float(np.abs(x[first]).max()) for x in (before, after)]
     if not all(0 < x < math.inf for x in sizes):
         return None
     if used is not subject:

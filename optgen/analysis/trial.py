@@ -73,7 +73,8 @@ def _joined(parts: Sequence[Array], cut: tuple[int, int] | None) -> Array:
 
 def changes(weights: Array) -> Array:
     """What each update changed: the first axis is that of updates."""
-    return np.diff(weights, axis=0)
+    with np.errstate(invalid="ignore"):  # of weights that are not finite
+        return np.diff(weights, axis=0)
 
 
 def agree(a: Array, b: Array, tolerance: float = TOLERANCE, floor: float = 0.0) -> bool:

@@ -61,16 +61,17 @@ class _Turnings:
         self.subject, self.rotated, self.as_vector = subject, rotated, as_vector
         self.weight = Turning(Axis(ROWS, ROWS in rotated), Axis(COLS, COLS in rotated))
         self.kept: dict[str, Turning] = {"w": self.weight}
+        self.carried: dict[str, Turning] = {}
         self.known: dict[str, Turning] = {}
         for program in subject.programs:
             self.kept |= {state.name: self._made(state) for state in program.states}
 
     def of_new_weight(self) -> Turning:
         while True:
-            before = dict(self.kept)
+            before = {**self.kept, **self.carried}
             for program in self.subject.programs:
                 self._run(program)
-            if self.kept == before:
+            if {**self.kept, **self.carried} == before:
                 return self.kept["w"]
 
     def _made(self, state: StateDecl) -> Turning:
@@ -91,7 +92,7 @@ class _Turnings:
         return Turning(Axis(ROWS)) if axes == (ROWS,) else Turning(Axis(), Axis(COLS)) if axes == (COLS,) else UNKNOWN
 
     def _run(self, program: Program) -> None:
-        self.known = {}
+        self.known = dict(self.carried)
         for state in program.states:
             start = self.subject.spec.start(state)
             if start is not None:
@@ -101,10 +102,13 @@ class _Turnings:
             key = target.array_key
             if equation.loop is not None or target.at is not None:
                 found = self.join(self.known.get(key, ZERO), found)
+            if equation.loop is None and key in self.carried:  # where a loop begins, later turns go on
+                found = self.join(found, self.carried[key])
             self.known[key] = found
-            if equation.loop is not None and target.primed:
-                table = self.kept if target.id in self.kept else self.known
-                table[target.id] = self.join(table.get(target.id, ZERO), found)
+            if equation.loop is not None and target.primed and target.id not in self.kept:
+                self.carried[target.id] = self.known[target.id] = self.join(self.known.get(target.id, ZERO), found)
+            elif equation.loop is not None and target.primed:
+                self.kept[target.id] = self.join(self.kept[target.id], found)
         for name in self.kept:
             if f"{name}'" in self.known:
                 self.kept[name] = self.join(self.kept[name], self.known[f"{name}'"])
@@ -181,11 +185,11 @@ class _Turnings:
                 return self._product(self.of(a), self.of(b))
             case Binary(op="/", left=a, right=b):
                 below = self.of(b)
-                return self._product(self.of(a), below) if below.is_still else UNKNOWN
+                return self._product(self.of(a), below) if below.is_still and not below.is_zero else UNKNOWN
             case Binary(op="@", left=a, right=b):
                 return self._contracted(self.of(a), self.of(b))
             case Call(function="where", args=(condition, a, b)):
-                return self._product(self.of(condition), self.join(self.of(a), self.of(b)))
+                return self._product(self._of_still([self.of(condition)]), self.join(self.of(a), self.of(b)))
             case Call():
                 return self._call(expr)
             case Unary(operand=x):
@@ -212,6 +216,12 @@ class _Turnings:
             found = self.join(found, value)
         return found
 
+    def _identity(self, args: tuple[Expr, ...]) -> Turning:
+        match args:
+            case (Name(id="rows" | "cols" as length),) if not self.as_vector:
+                return Turning(Axis(length, length in self.rotated), Axis(length, length in self.rotated))
+        return UNKNOWN
+
     def _call(self, expr: Call) -> Turning:
         function, args = expr.function, expr.args
         if function in ("norm", "rms") and len(args) == 1:
@@ -230,15 +240,14 @@ class _Turnings:
             return self._reduced(expr.scope, value, None) if value.is_still else UNKNOWN
         if function in LINEAR:
             return self.of(args[0])
-        if function == "identity" and len(args) == 1 and isinstance(args[0], Name):
-            axis = Axis(args[0].id, args[0].id in self.rotated)
-            return UNKNOWN if self.as_vector else Turning(axis, axis)
+        if function == "identity":
+            return self._identity(args)
         if function == "trace":
             found = self.of(args[0])
             return STILL if found.is_known and found.rows == found.cols else UNKNOWN
         if function == "inverse_root":
             found = self.of(args[0])
-            return found if found.is_known and found.rows == found.cols else UNKNOWN
+            return found if found.is_known and not found.is_zero and found.rows == found.cols else UNKNOWN
         if not args:  # a draw
             return UNKNOWN
         return self._of_still([self.of(x) for x in args]) if function not in MATRICES else UNKNOWN

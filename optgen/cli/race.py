@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, Usage, command, in_checkout, write
@@ -49,7 +50,7 @@ def register(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     _check_extras()
     from optgen.races import how, protocol, store
-    from optgen.races.results import Race
+    from optgen.races.shown import ShownRace
 
     plan = protocol.full(_seeds(args.seeds))
     lines = _swept(args.specs, args.sweep)
@@ -58,11 +59,12 @@ def run(args: argparse.Namespace) -> int:
     tasks = _tasks(args.tasks, args.task)
     if args.baseline:
         _check_baseline(contenders, tasks)
+    if args.folder is not None:
+        _make(args.folder)
     entries, out = _run(contenders, {*others} - {*lines}, tasks, plan)
     versions = store.versions()
-    race = Race(
-        tuple(x.info for x in tasks), entries, how.described(contenders, tasks, plan), versions, (*refused, *out)
-    )
+    words = how.described(contenders, tasks, plan, _other_versions(entries))
+    race = ShownRace(tuple(x.info for x in tasks), entries, words, versions, (*refused, *out))
     print(race)
     if args.folder is not None:
         for path in race.save(args.folder):
@@ -81,6 +83,14 @@ def _check_extras() -> None:
     missing = [name for name in ("torch", "sklearn", "matplotlib") if importlib.util.find_spec(name) is None]
     if missing:
         raise Usage(f"a race needs {', '.join(missing)}; {extras.install('race')}")
+
+
+def _make(folder: str) -> None:
+    """Make the folder of results before hours are spent on them."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise Usage(f"-o {folder}: no folder can be made there: {getattr(error, 'strerror', error)}") from None
 
 
 def _swept(specs: Sequence[str], sweep: str | None) -> list[str]:
@@ -115,6 +125,10 @@ def _contenders(lines: Sequence[str]) -> tuple[list[Contender], list[Refused]]:
             raise Usage(str(error)) from None
     if not found:
         raise Usage("; ".join(x.reason for x in refused))
+    try:
+        contender.check_different(found)
+    except ValueError as error:
+        raise Usage(str(error)) from None
     return found, refused
 
 
@@ -127,8 +141,8 @@ def _tasks(names: str | None, files: Sequence[str]) -> list[TrainingTask]:
     places = [*(task.available() if chosen == ["all"] else chosen), *files]
     try:
         found = [task.load(place) for place in dict.fromkeys(places)]
-    except (ValueError, TypeError, ImportError, SyntaxError) as error:
-        raise Usage(f"{type(error).__name__}: {error}" if isinstance(error, ImportError) else str(error)) from None
+    except (ValueError, TypeError, ImportError) as error:
+        raise Usage(str(error)) from None
     own = [x.name for x in found]
     if len(set(own)) < len(own):
         raise Usage(f"two tasks have one name: {', '.join(own)}")
@@ -173,6 +187,19 @@ def _stored(own: Contender, of: TrainingTask, plan: TrialPlan) -> Entry | None:
     """The entry of a stored baseline, if there is one that is up to date."""
     baseline = _baseline(own.name)
     return None if baseline is None else baseline.entry(own, of, plan)
+
+
+def _other_versions(entries: Sequence[Entry]) -> str:
+    """What stored baselines were raced with, where it is not what this race runs with; else nothing."""
+    found = {x.contender: _baseline(x.contender) for x in entries if x.stored}
+    others = {name: x.other_versions for name, x in found.items() if x is not None and x.other_versions}
+    if not others:
+        return ""
+    names = "; ".join(f"{name}: {', '.join(x)}" for name, x in others.items())
+    return (
+        f"Stored baselines of other versions ({names}): there the same seed may have given other weights and data, so "
+        "their losses may be no pairs with the others, and ranks beside them are rough."
+    )
 
 
 def _baseline(name: str) -> Baseline | None:

@@ -74,6 +74,10 @@ class Axes(NamedTuple):
     span: Span
 
 
+LEAST_RATE = 1e-12
+"""The least rate to begin with; its inverse is the greatest. Those around either have to be numbers, too."""
+
+
 class RateHint(NamedTuple):
     """`lr_hint 0.001 "source"`: the rate to begin with."""
 
@@ -248,8 +252,8 @@ class Actions(ExpressionActions):
         _, *number, source = items
         rate = self.value(number)
         assert isinstance(rate, Number)
-        if not 0 < rate.value < math.inf:
-            help = "write the rate to begin with, a number above 0; without the line, none is known"
+        if not LEAST_RATE <= rate.value <= 1 / LEAST_RATE:
+            help = "write the rate to begin with, from 1e-12 to 1e12; without the line, none is known"
             raise LineError("E105", f"the rate {rate.text}", rate.span, help)
         return RateHint(rate.value, _source(source), rate.span)
 

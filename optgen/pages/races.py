@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from optgen.pages import svg
 from optgen.pages.html import Child, code, joined, parsed, table, tag
@@ -22,18 +22,19 @@ def section(topic: Topic) -> PageSection | None:
     own = baselines.read(topic.name) if topic.comes_along else None
     if own is None:
         return None
-    race = _race(own)
+    race, peers = _race(own), _peers(own)
     stale = "These results are stale: the spec, a task or how races are run has changed since. " if own.is_stale else ""
     versions = ", ".join(f"{name} {version}" for name, version in own.versions.items())
     head = HEAD if own.name == BESIDE else (*HEAD[:3], f"loss of {BESIDE}", *HEAD[3:])
     against = "" if own.name == BESIDE else f" --against {BESIDE}"
     parts: list[Child] = [
-        table(head, (list(_row(entry, race)) for entry in own.entries), "numbers"),
+        table(head, (list(_row(entry, race, peers)) for entry in own.entries), "numbers"),
         tag(
             "p",
             f"{stale}The rate was tuned, and nothing else. The axes below say what a loss is. Ranks are among the "
-            f"{len(_all())} stored baselines; those whose difference over paired seeds {own.seeds} may be none "
-            f"share a rank. Effects in tasks of this size say nothing of larger ones. Raced with {versions}; again: ",
+            f"{len(peers)} stored baselines of the same versions; those whose difference over paired seeds {own.seeds} "
+            f"may be none share a rank. Effects in tasks of this size say nothing of larger ones. Raced with "
+            f"{versions}; again: ",
             code(f"optgen race {topic.name}{against}"),
             class_="note",
         ),
@@ -49,6 +50,12 @@ def _all() -> Mapping[str, Baseline]:
     return {name: baseline for name, baseline in found.items() if baseline is not None}
 
 
+def _peers(own: Baseline) -> list[Baseline]:
+    """The stored baselines of the same versions, with which a seed gives the same weights and data: their losses are
+    pairs."""
+    return [x for x in _all().values() if x.versions == own.versions]
+
+
 def _race(own: Baseline) -> Race:
     """The entries of a spec, and of what it is compared with, as a race."""
     other = _all().get(BESIDE) if own.name != BESIDE else None
@@ -57,9 +64,8 @@ def _race(own: Baseline) -> Race:
     return Race(tuple(map(task.info, names)), (*own.entries, *beside), "")
 
 
-def _row(entry: Entry, race: Race) -> Iterator[str]:
-    others = [x.entries for x in _all().values()]
-    of_task = [x for entries in others for x in entries if x.task == entry.task]
+def _row(entry: Entry, race: Race, peers: Sequence[Baseline]) -> Iterator[str]:
+    of_task = [x for peer in peers for x in peer.entries if x.task == entry.task]
     shared = ranks.shared([x.loss_of_seed for x in of_task])
     rank = next((rank for rank, x in zip(shared, of_task, strict=True) if x.contender == entry.contender), None)
     beside = next((x for x in race.of(entry.task) if x.contender == BESIDE), None)

@@ -1,14 +1,12 @@
 """Races: contenders, which are optimizers with their arguments, train the same tasks, each with the same number of
 trials.
 
-`optgen.races.results` has what a race has found. A task is a file in `tasks/`; any function
-`train(make_optimizer, seed, report)` is one.
+`optgen.races.results` has what a race has found, and `optgen.races.shown` shows it. A task is a file in `tasks/`; any
+function `train(make_optimizer, seed, report)` is one.
 """
 
 from __future__ import annotations
 
-from optgen.races import shown  # noqa: F401 (which gives results their text)
+from optgen.races.results import Diverged
 
-
-class Diverged(Exception):
-    """A loss that was reported is not finite: the trial ends. A task lets it pass."""
+__all__ = ["Diverged"]

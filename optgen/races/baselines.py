@@ -44,6 +44,12 @@ class Baseline:
         own = contender.read(self.name)
         return not all(self._holds(own, name, task.source_of(name)) for name in self.sources)
 
+    @property
+    def other_versions(self) -> tuple[str, ...]:
+        """The versions that it was raced with, as `torch 2.6.0`, where others are installed now."""
+        now = store.versions()
+        return tuple(f"{name} {x}" for name, x in self.versions.items() if now.get(name) != x and name != "protocol")
+
     def entry(self, own: Contender, of: TrainingTask, plan: TrialPlan) -> Entry | None:
         """The entry of a task, if it is what the contender would have in a race with this plan."""
         entry = next((x for x in self.entries if x.task == of.name), None)

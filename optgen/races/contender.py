@@ -52,6 +52,26 @@ class Contender:
         return self.optimizer.lr_hint if self.has_rate else 1.0
 
     @property
+    def usual_rate(self) -> float:
+        """The rate that its other rates go with: `lr_hint`, or the default of the spec."""
+        hint, default = self.lr_hint, self.optimizer.all_params["lr"].default
+        return hint if hint is not None else float(default or 0)
+
+    def allows(self, rate: float) -> bool:
+        """Whether the spec takes a rate, and the others that go with it."""
+        params = self.optimizer.all_params
+        rates = {"lr": rate} if self.has_rate else {}
+        rates |= self._following(rate)
+        intervals = {name: params[name].interval for name in rates}
+        return all(x is None or rates[name] in x for name, x in intervals.items())
+
+    def _following(self, rate: float) -> dict[str, float]:
+        """Its other rates, which keep their ratio to this one."""
+        params, usual = self.optimizer.all_params, self.usual_rate
+        values = {name: self.values.get(name, params[name].default) for name in self.optimizer.following}
+        return {name: x * rate / usual for name, x in values.items() if x is not None and usual}
+
+    @property
     def has_own_schedule(self) -> bool:
         """Whether its rate needs no decay."""
         return self.optimizer.has_own_schedule
@@ -69,12 +89,7 @@ class Contender:
 
         cls = optimizer(self.spec)
         own = self.optimizer
-        usual = self.lr_hint if self.lr_hint is not None else own.all_params["lr"].default
-        values = dict(self.values)
-        for name in own.following:
-            value = values.get(name, own.all_params[name].default)
-            if value is not None and usual:
-                values[name] = value * rate / usual
+        values = {**self.values, **self._following(rate)}
         keys = {key: _of_key(own, names, values) for key, names in cls.spelling.params.items() if {*names} & {*values}}
         keys |= {name: x for name, x in values.items() if name in OPTIONS or name in cls.spelling.flags}
         keys |= {"lr": rate} if self.has_rate else {}
@@ -128,13 +143,23 @@ def called(line: str, options: Sequence[str] = ()) -> tuple[str, Optimizer, dict
     return chain, optimizer, {} if match is None else _values(line, optimizer, match["arguments"], options)
 
 
+def check_different(contenders: Sequence[Contender]) -> None:
+    """ValueError for two contenders that are one optimizer with the same arguments."""
+    found: dict[str, str] = {}
+    for own in contenders:
+        other = found.setdefault(own.identity, own.name)
+        if other != own.name:
+            raise ValueError(f"{other} and {own.name} are the same optimizer with the same arguments: leave one out")
+
+
 def swept(line: str, name: str, values: Sequence[str]) -> list[str]:
     """The lines of contenders that differ in one argument."""
     match = _CALL.fullmatch(line)
     if match is None:
         spec, rest = (line, "") if " " not in line or os.path.exists(line) else _parted(line)
         return [f"{spec}({name}={x}){rest}" for x in values]
-    before = [x for x in match["arguments"].split(",") if x.partition("=")[0].strip() != name]
+    given = match["arguments"].split(",") if match["arguments"].strip() else []
+    before = [x for x in given if x.partition("=")[0].strip() != name]
     return [f"{match['spec']}({', '.join([*map(str.strip, before), f'{name}={x}'])}){match['rest']}" for x in values]
 
 
@@ -155,7 +180,7 @@ def _checked(chain: str) -> Optimizer:
 def _values(line: str, optimizer: Optimizer, text: str, options: Sequence[str]) -> dict[str, Any]:
     """The arguments in the brackets of a line. Raises ValueError."""
     found: dict[str, Any] = {}
-    for pair in filter(None, map(str.strip, text.split(","))):
+    for pair in map(str.strip, text.split(",") if text.strip() else ()):
         name, equals, value = (x.strip() for x in pair.partition("="))
         if not (name.isidentifier() and equals and value):
             raise ValueError(f"{line}: {pair!r} is not NAME=VALUE")

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from optgen.model import Optimizer
 from optgen.races import contender, how, protocol, racing, store
-from optgen.races.contender import CannotRaceError
+from optgen.races.contender import CannotRaceError, Contender
 from optgen.races.protocol import TrialPlan
 from optgen.races.racing import Pairing, length
-from optgen.races.results import Race, Refused
+from optgen.races.results import Refused
+from optgen.races.shown import ShownRace
 from optgen.races.task import Train, of_function
 
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}
@@ -23,7 +24,7 @@ def race(
     specs: Sequence[str | os.PathLike[str] | Optimizer],
     budget: str | float = "10min",
     seeds: int | Sequence[int] = 3,
-) -> Race:
+) -> ShownRace:
     """Compare optimizers on a model of your own, each with the same number of trials.
 
     `train(make_optimizer, seed, report)` trains once: `make_optimizer(net, steps)` is the optimizer to step with a
@@ -50,7 +51,7 @@ def race(
             refused.append(Refused(str(spec), "", str(error)))
     if not contenders:
         raise ValueError(f"nobody to race: {refused[0].reason}" if refused else "specs: there are none")
-    _check_names([x.name for x in contenders])
+    _check_different(contenders)
     full = protocol.full(own_seeds)
     pairings = [Pairing(x, task, full) for x in contenders]
     plan, cut = _fitted(pairings, full, seconds, str(budget))
@@ -59,14 +60,13 @@ def race(
     racing.run_here(pairings)
     entries, out = racing.entries_of(pairings)
     words = how.described(contenders, [task], plan, cut)
-    return Race((task.info,), entries, words, store.versions(), (*refused, *out))
+    return ShownRace((task.info,), entries, words, store.versions(), (*refused, *out))
 
 
 def _fitted(pairings: Sequence[Pairing], full: TrialPlan, seconds: float, budget: str) -> tuple[TrialPlan, str]:
     """The plan for a budget, by the time of the first trial of each pair, which is made here; and what was cut."""
-    for pairing in pairings:
-        racing.try_here(pairing, pairing.due()[0])
-    work = [max(pairing.seconds()) for pairing in pairings if pairing.outcomes]
+    timed = [(pairing, racing.timed_here(pairing, pairing.due()[0])) for pairing in pairings]
+    work = [took for pairing, took in timed if pairing.outcomes]
     plan = protocol.fitting(seconds, work, full.seeds)
     needed = full.trials * math.fsum(work)
     if plan == full:
@@ -85,7 +85,7 @@ def _seconds(budget: str | float) -> float:
     if isinstance(budget, int | float) and not isinstance(budget, bool):
         seconds = float(budget)
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(\w+)\s*", str(budget))
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(\w+)\s*", str(budget))
         if match is None or match[2] not in _UNITS:
             raise ValueError(f"budget: a time as '90s', '10min' or '2h', or seconds, not {budget!r}")
         seconds = float(match[1]) * _UNITS[match[2]]
@@ -102,8 +102,11 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     return found
 
 
-def _check_names(names: Sequence[str]) -> None:
-    """ValueError for two contenders of one name."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"'{twice}' stands there twice")
+def _check_different(contenders: Sequence[Contender]) -> None:
+    """ValueError for two contenders of one name, or that compute the same."""
+    names: set[str] = set()
+    for own in contenders:
+        if own.name in names:
+            raise ValueError(f"'{own.name}' stands there twice")
+        names.add(own.name)
+    contender.check_different(contenders)

@@ -38,13 +38,13 @@ def sensitivity(race: Race, task: str) -> str:
             points = entry.sensitivity()
             rates = [rate for rate, *_ in points]
             mean, low, high = ([min(row[j], 2 * top if top > 0 else top + 1) for row in points] for j in (1, 2, 3))
-            axes.plot(rates, mean, label=entry.contender, **style)
+            axes.plot(rates, mean, label=figures.plain(entry.contender), **style)
             axes.fill_between(rates, low, high, color=style["color"], alpha=0.18, lw=0)
             diverged = [rate for rate, x, *_ in points if math.isinf(x)]
             axes.plot(diverged, [top] * len(diverged), "x", color=style["color"], markersize=7, mew=2, clip_on=False)
         if any(math.isinf(mean) for entry in entries for _, mean, *_ in entry.sensitivity()):
             axes.plot([], [], "x", color=figures.INK, markersize=7, mew=2, label="diverged")
-        axes.set(xscale="log", xlabel="largest learning rate", ylabel=info.loss_label)
+        axes.set(xscale="log", xlabel="largest learning rate", ylabel=figures.plain(info.loss_label))
         _head(fig, info.title)
         fig.legend(loc="outside right center")
         return figures.svg(fig, f"Loss over the learning rate. {info.title}")
@@ -63,12 +63,14 @@ def curves(race: Race, task: str) -> str:
                 continue  # all diverged, or what is stored has no curves
             style = figures.line(k)
             losses = np.array([[curve[step] for step in steps] for curve in by_seed])
-            axes.plot(steps, losses.mean(0), label=f"{entry.contender} at {entry.best_rate:.2g}", **style)
+            axes.plot(
+                steps, losses.mean(0), label=figures.plain(f"{entry.contender} at {entry.best_rate:.2g}"), **style
+            )
             axes.fill_between(steps, losses.min(0), losses.max(0), color=style["color"], alpha=0.18, lw=0)
         if info.target is not None:
             axes.axhline(info.target, color=figures.INK, lw=1, ls=":")
             axes.text(1, info.target, "target", va="bottom", ha="right", transform=axes.get_yaxis_transform())
-        axes.set(xlabel="step", ylabel=info.loss_label)
+        axes.set(xlabel="step", ylabel=figures.plain(info.loss_label))
         _head(fig, f"{info.title}, at the best rates")
         fig.legend(loc="outside right center")
         return figures.svg(fig, f"Loss over the steps. {info.title}")
@@ -92,8 +94,8 @@ def ranking(race: Race) -> str:
             loss = f"{entry.mean_loss:.3g}" if entry.best else "diverged"
             axes.text(x + 0.42, y, loss, ha="right", va="center", fontsize=8.5)
         axes.set(xlim=(-0.5, len(race.tasks) - 0.5), ylim=(len(names) - 0.5, -0.5))
-        axes.set_xticks(range(len(race.tasks)), [info.name for info in race.tasks])
-        axes.set_yticks(range(len(names)), names)
+        axes.set_xticks(range(len(race.tasks)), [figures.plain(info.name) for info in race.tasks])
+        axes.set_yticks(range(len(names)), [figures.plain(name) for name in names])
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[:].set_visible(False)
         return figures.svg(fig, "Ranks in each task, and mean losses")
@@ -107,7 +109,7 @@ def _mean_rank(name: str, race: Race, ranks: dict[tuple[str, str], tuple[int, En
 
 def _head(fig: Figure, title: str) -> None:
     """The title of a figure, from its left edge on: it may be longer than the axes."""
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    fig.suptitle(figures.plain(title), x=0.01, ha="left", fontsize=11)
 
 
 def _scaled(axes: Axes, entries: Sequence[Entry], losses: Sequence[float]) -> float:

@@ -6,7 +6,6 @@ import functools
 import multiprocessing
 import os
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from optgen import children
 from optgen.races.protocol import Attempt
+from optgen.races.task import described
 from optgen.races.trials import Outcome
 
 
@@ -124,11 +124,3 @@ def _contender(line: str) -> Any:
     from optgen.races import contender
 
     return contender.read(line)
-
-
-def described(error: Exception) -> str:
-    """An error of a trial in one line: what it says, and the place in the file of the task, if it was there."""
-    words = " ".join(str(error).split()) or "no message"
-    frames = [x for x in traceback.extract_tb(error.__traceback__) if x.name in ("train", "closure")]
-    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {words}{place}"

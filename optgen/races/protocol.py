@@ -9,6 +9,8 @@
 3. The other seeds, at the best rate and its neighbours; at the best three, if the best rate is at an end. The rate of
    the least mean loss over all seeds is the contender's.
 
+Rates that a spec does not allow (`param lr = 0.1 in [0, 1]`) are left out, and as many more are tried as in 2.
+
 So every contender has the work of the same number of trials, 16 with three seeds, and the same seeds. A spec that reads
 no rate has nothing to tune, and one trial for each seed.
 
@@ -18,7 +20,7 @@ no rate has nothing to tune, and one trial for each seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 VERSION = 1
@@ -71,24 +73,27 @@ class Attempt:
     is_short: bool = False
 
 
+Allows = Callable[[float], bool]
+"""Whether a contender takes a rate."""
 Losses = Mapping[Attempt, float]
 """The loss of each attempt that was made; infinity where it diverged."""
 
 
-def due(plan: TrialPlan, hint: float | None, losses: Losses) -> list[Attempt]:
-    """The attempts that are to be made now, in any order; none once all have been."""
+def due(plan: TrialPlan, hint: float | None, losses: Losses, allows: Allows = lambda rate: True) -> list[Attempt]:
+    """The attempts that are to be made now, in any order; none once all have been. `hint` is a rate that is allowed;
+    without it, one of BRACKET is."""
     first = plan.seeds[0]
-    bracket = [Attempt(rate, first, is_short=True) for rate in BRACKET] if hint is None else []
+    bracket = [Attempt(rate, first, is_short=True) for rate in BRACKET if allows(rate)] if hint is None else []
     if any(attempt not in losses for attempt in bracket):
         return missing(bracket, losses)
     centre = hint if hint is not None else min(bracket, key=losses.__getitem__).rate
-    own = Rates(centre, first, losses)
+    own = Rates(centre, first, losses, allows)
     middle = plan.rates // 2
     around = sorted(range(-middle, middle + 1), key=abs)  # the centre first, as the most likely one
-    powers = [k * STEP for k in around]
+    powers = [k * STEP for k in around if k == 0 or own.allows(k * STEP)]
     if any(own.attempt(power) not in losses for power in powers):
         return missing(map(own.attempt, powers), losses)
-    for _ in range(max(0, plan.more - (hint is None))):
+    for _ in range(plan.rates - len(powers) + max(0, plan.more - (hint is None))):
         powers.append(own.next(powers))
         if own.attempt(powers[-1]) not in losses:
             return [own.attempt(powers[-1])]
@@ -108,10 +113,15 @@ class Rates:
     centre: float
     seed: int
     losses: Losses
+    allowed: Allows
 
     def rate(self, power: float) -> float:
         """The rate, with three digits, as people write it."""
         return float(f"{self.centre * 10**power:.3g}")
+
+    def allows(self, power: float) -> bool:
+        """Whether the spec takes the rate."""
+        return self.allowed(self.rate(power))
 
     def attempt(self, power: float) -> Attempt:
         return Attempt(self.rate(power), self.seed)
@@ -121,15 +131,16 @@ class Rates:
 
     def next(self, powers: Sequence[float]) -> float:
         """The power to try next: beyond the best one if that is at an end, else within the wider of the gaps beside it;
-        of two as wide, within that on the side of the lower loss."""
+        of two as wide, within that on the side of the lower loss. What lies beyond must be allowed."""
         tried = sorted(powers)
         best = min(tried, key=self.loss)
-        if best == tried[0]:
+        if best == tried[0] and self.allows(best - STEP):
             return best - STEP
-        if best == tried[-1]:
+        if best == tried[-1] and self.allows(best + STEP):
             return best + STEP
         at = tried.index(best)
-        other = min((tried[at - 1], tried[at + 1]), key=lambda power: (-abs(power - best), self.loss(power)))
+        beside = [*tried[max(0, at - 1) : at], *tried[at + 1 : at + 2]] or [best]
+        other = min(beside, key=lambda power: (-abs(power - best), self.loss(power)))
         return (best + other) / 2
 
     def window(self, powers: Sequence[float]) -> list[float]:

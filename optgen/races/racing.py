@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from optgen.races import pool, protocol, store, trials
 from optgen.races.contender import Contender
 from optgen.races.protocol import BRACKET, Attempt, TrialPlan
 from optgen.races.results import Entry, Refused
-from optgen.races.task import TrainingTask
+from optgen.races.task import TrainingTask, described
 from optgen.races.trials import Outcome
 
 
@@ -34,15 +36,20 @@ class Pairing:
 
     @property
     def hint(self) -> float | None:
-        """The centre of its rates; None where short runs are to find it."""
-        return self.contender.lr_hint if self.task.is_network or not self.contender.has_rate else None
+        """The centre of its rates; None where short runs are to find it. They cannot where the spec allows none of
+        their rates: its usual one is the centre then."""
+        own = self.contender
+        if not any(map(own.allows, BRACKET)):
+            return own.usual_rate
+        return own.lr_hint if self.task.is_network or not own.has_rate else None
 
     def due(self) -> list[Attempt]:
         """The attempts to begin now."""
         if self.refused:
             return []
         losses = {attempt: outcome.trial.value for attempt, outcome in self.outcomes.items()}
-        return [x for x in protocol.due(self.own_plan, self.hint, losses) if x not in self.running]
+        attempts = protocol.due(self.own_plan, self.hint, losses, self.contender.allows)
+        return [x for x in attempts if x not in self.running]
 
     @property
     def left(self) -> float:
@@ -85,7 +92,7 @@ def in_processes(pairings: Sequence[Pairing], processes: int) -> None:
                     pairing.refused = pairing.refused or outcome
                 else:
                     pairing.outcomes[job.attempt] = outcome
-                    store.put(pairing.task, pairing.contender, job.attempt, outcome)
+                    _keep(pairing, job.attempt, outcome)
                     _take_stored(pairing)
                 show(pairing, processes)
 
@@ -100,6 +107,14 @@ def _take_stored(pairing: Pairing) -> None:
                 missing.add(attempt)
             else:
                 pairing.outcomes[attempt] = outcome
+
+
+def _keep(pairing: Pairing, attempt: Attempt, outcome: Outcome) -> None:
+    """Keep a trial for later races; a warning where it cannot be written, as the race needs it no more."""
+    try:
+        store.put(pairing.task, pairing.contender, attempt, outcome)
+    except OSError as error:
+        warnings.warn(f"trials are not kept, so an interrupted race begins anew: {error}", stacklevel=2)
 
 
 def _next(pairings: Iterable[Pairing]) -> Pairing | None:
@@ -127,7 +142,23 @@ def try_here(pairing: Pairing, attempt: Attempt) -> None:
     try:
         pairing.outcomes[attempt] = trials.run(pairing.task, pairing.contender, attempt)
     except Exception as error:
-        pairing.refused = pool.described(error)
+        pairing.refused = described(error)
+
+
+def timed_here(pairing: Pairing, attempt: Attempt) -> float:
+    """Run one trial in this process, after a first step that compiles its kernels: the seconds of a whole trial."""
+    try:
+        trials.prepare(pairing.task, pairing.contender, attempt)
+    except Exception as error:
+        pairing.refused = described(error)
+        return 0.0
+    begin = time.perf_counter()
+    try_here(pairing, attempt)
+    took = time.perf_counter() - begin
+    if pairing.refused:
+        return 0.0
+    set_up = max(0.0, took - pairing.outcomes[attempt].trial.seconds)
+    return set_up + pairing.seconds()[0]
 
 
 @contextmanager

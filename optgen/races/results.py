@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Self
 
 from optgen.facts import fact
 from optgen.races import ranks
@@ -17,13 +16,17 @@ Point = tuple[float, float, float, float]
 """A rate, then the mean, the least and the greatest loss over seeds; infinity where a trial diverged."""
 
 
+class Diverged(Exception):
+    """A loss that was reported is not finite: the trial ends. A task lets it pass."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """One training run at one rate with one seed.
 
     `loss` is the last held-out loss; None if the run diverged. `curve` has pairs of step and held-out loss. `seconds`
-    are of the whole run. `steps_to_target` and `seconds_to_target` are None where the target was not reached, or there
-    is none.
+    are of all steps but the first, in which kernels are compiled. `steps_to_target` and `seconds_to_target` are None
+    where the target was not reached, or there is none.
     """
 
     rate: float
@@ -96,6 +99,12 @@ class Entry:
         """How many trials diverged."""
         return sum(trial.loss is None for trial in self.trials)
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the best of several rates is the least or the greatest, so that there may be a better one."""
+        tried = list(self.by_rate)
+        return len(tried) > 1 and self.best_rate in (tried[0], tried[-1])
+
     def sensitivity(self) -> list[Point]:
         """Loss over rate."""
         return [
@@ -121,30 +130,39 @@ class Refused:
 @dataclass(frozen=True)
 class TaskInfo:
     """What a table or a picture says of a task. `loss_label` names the loss with its unit. `target`: the held-out loss
-    to which steps and seconds are counted, if any."""
+    to which steps and seconds are counted, if any. Raises ValueError for words that no file and no line can have."""
 
     name: str
     title: str
     loss_label: str
     target: float | None
 
+    def __post_init__(self) -> None:
+        if not is_file_name(self.name):
+            raise ValueError(f"the name of a task is {FILE_NAME}, not {self.name!r}")
+        for text in (self.title, self.loss_label):
+            if not (isinstance(text, str) and text.strip() and text.isprintable()):
+                raise ValueError(f"the title and the loss of a task are lines of text, not {text!r}")
+
+
+FILE_NAME = "at most 50 letters, digits, spaces and any of . _ + -, the first no sign"
+
+
+def is_file_name(name: Any) -> bool:
+    """Whether files can be called by a name, in any folder."""
+    return isinstance(name, str) and re.fullmatch(r"\w[\w .+-]{0,49}", name) is not None
+
 
 @dataclass(frozen=True)
 class Race:
     """All entries of a race. `how` says what was tuned, and how. `versions` are those of what it ran with. `refused`
-    are contenders that could not be raced."""
+    are contenders that could not be raced. `shown.ShownRace` is one with a table and pictures."""
 
     tasks: tuple[TaskInfo, ...]
     entries: tuple[Entry, ...]
     how: str
     versions: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[Refused, ...] = ()
-
-    __str__: ClassVar[Callable[[Race], str]]
-    _repr_html_: ClassVar[Callable[[Race], str]]
-    save: ClassVar[Callable[[Race, str | os.PathLike[str]], list[Path]]]
-    """The table, table and pictures, and a folder of both. `optgen.races` sets them: results know nothing of how they
-    are shown."""
 
     @property
     def contenders(self) -> tuple[str, ...]:
@@ -177,7 +195,7 @@ class Race:
         return json.dumps(own, indent=1, allow_nan=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Race:
+    def from_json(cls, text: str | bytes) -> Self:
         """The race that `to_json` wrote. Raises ValueError for anything else."""
         try:
             own = json.loads(text)
@@ -185,8 +203,8 @@ class Race:
                 raise ValueError(f"format {own['format']!r}, and this version reads {FORMAT!r}")
             tasks = tuple(TaskInfo(**{**x, "target": number(x["target"], none=True)}) for x in own["tasks"])
             versions = {str(name): str(x) for name, x in own["versions"].items()}
-            refused = tuple(Refused(**{name: str(x) for name, x in each.items()}) for each in own["refused"])
-            return cls(tasks, tuple(map(entry_of, own["entries"])), str(own["how"]), versions, refused)
+            refused = tuple(Refused(**{name: word(x) for name, x in each.items()}) for each in own["refused"])
+            return cls(tasks, tuple(map(entry_of, own["entries"])), word(own["how"]), versions, refused)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"these are no results of a race: {error!r}") from None
 
@@ -198,7 +216,7 @@ def entry_of(own: Mapping[str, Any]) -> Entry:
     """An entry that was read from JSON. Raises ValueError, TypeError or KeyError for what is none."""
     trials = tuple(map(trial_of, own["trials"]))
     state_bytes, parameters = whole(own["state_bytes"]), whole(own["parameters"])
-    return Entry(str(own["contender"]), str(own["task"]), trials, state_bytes, parameters, own["stored"] is True)
+    return Entry(word(own["contender"]), word(own["task"]), trials, state_bytes, parameters, own["stored"] is True)
 
 
 def trial_of(own: Mapping[str, Any]) -> Trial:
@@ -223,6 +241,13 @@ def number(x: Any, none: bool = False) -> Any:
     if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x):
         raise ValueError(f"expected a number, not {x!r}")
     return float(x)
+
+
+def word(x: Any) -> str:
+    """A text that was read from JSON. Raises ValueError for anything else."""
+    if not isinstance(x, str):
+        raise ValueError(f"expected a text, not {x!r}")
+    return x
 
 
 def whole(x: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from optgen import files
@@ -12,28 +13,35 @@ from optgen.races import table
 from optgen.races.results import Race
 
 
-def as_html(race: Race) -> str:
-    """The table and a picture, as notebooks show them; the table alone without matplotlib."""
-    text = f"<pre>{html.escape(table.text(race))}</pre>"
-    try:
-        _, picture = next(pictures(race))
-    except (ImportError, StopIteration):
-        return text
-    return f"{text}\n{picture}"
+@dataclass(frozen=True)
+class ShownRace(Race):
+    """A race that prints as its table, and shows itself in a notebook."""
 
+    def __str__(self) -> str:
+        return table.text(self)
 
-def save(race: Race, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write results.json, table.txt and pictures into a folder, which is made if it is missing. The paths are returned.
+    def _repr_html_(self) -> str:
+        """The table and a picture; the table alone without matplotlib."""
+        text = f"<pre>{html.escape(table.text(self))}</pre>"
+        try:
+            _, picture = next(pictures(self))
+        except (ImportError, StopIteration):
+            return text
+        return f"{text}\n{picture}"
 
-    Raises OSError; and ImportError that says what to install for pictures, once the others are written.
-    """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    written = [
-        _write(place / "results.json", race.to_json()),
-        _write(place / "table.txt", f"{table.text(race)}\n"),
-    ]
-    return written + [_write(place / f"{name}.svg", picture) for name, picture in pictures(race)]
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write results.json, table.txt and pictures into a folder, which is made if it is missing. The paths are
+        returned.
+
+        Raises OSError; and ImportError that says what to install for pictures, once the others are written.
+        """
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        written = [
+            _write(place / "results.json", self.to_json()),
+            _write(place / "table.txt", f"{table.text(self)}\n"),
+        ]
+        return written + [_write(place / f"{name}.svg", picture) for name, picture in pictures(self)]
 
 
 def pictures(race: Race) -> Iterator[tuple[str, str]]:
@@ -53,8 +61,3 @@ def _write(path: Path, text: str) -> Path:
     with files.replacing(path) as file:
         file.write(text.encode())
     return path
-
-
-Race.__str__ = table.text
-Race._repr_html_ = as_html
-Race.save = save

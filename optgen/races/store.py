@@ -35,7 +35,9 @@ def get(task: TrainingTask, contender: Contender, attempt: Attempt) -> Outcome |
         return None
     try:
         own = json.loads(path.read_bytes())
-        return Outcome(trial_of(own["trial"]), whole(own["state_bytes"]), whole(own["parameters"]))
+        trial = trial_of(own["trial"])
+        is_it = (trial.rate, trial.seed) == (attempt.rate, attempt.seed)
+        return Outcome(trial, whole(own["state_bytes"]), whole(own["parameters"])) if is_it else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

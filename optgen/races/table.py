@@ -15,7 +15,8 @@ LONGEST = 26
 LEGEND = """\
 rank: contenders share one unless the 95 % interval of the mean of their
 paired differences leaves out 0. +-: half the 95 % interval of the loss over
-seeds. B/p: bytes of states a parameter. div: trials that diverged, of all."""
+seeds. B/p: bytes of states a parameter, counts of updates included. div: trials
+that diverged, of all."""
 TO_TARGET = "steps, s: until the held-out loss is {}, means of seeds; - if not in all."
 STORED = "*: from a stored baseline; its seconds are those of another machine."
 AT_END = "!: the best rate is the least or the greatest that was tried."
@@ -50,8 +51,7 @@ def _of_task(race: Race, task: TaskInfo) -> str:
 
 
 def _row(entry: Entry, rank: int, has_target: bool) -> list[str]:
-    best, tried = entry.best, list(entry.by_rate)
-    at_end = len(tried) > 1 and entry.best_rate in (tried[0], tried[-1])
+    best = entry.best
     steps = [x.steps_to_target for x in best]
     took = [x.seconds_to_target if has_target else x.seconds for x in best]
     return [
@@ -59,7 +59,7 @@ def _row(entry: Entry, rank: int, has_target: bool) -> list[str]:
         str(rank),
         _number(entry.mean_loss),
         _number(ranks.half_width(entry.losses), 2),
-        ("" if entry.best_rate is None else f"{entry.best_rate:g}") + "!" * at_end,
+        ("" if entry.best_rate is None else f"{entry.best_rate:g}") + "!" * entry.is_at_end,
         *([_mean(steps)] if has_target else []),
         _mean(took),
         f"{entry.state_bytes / entry.parameters:.1f}" if entry.parameters else "-",
@@ -85,8 +85,7 @@ def _notes(race: Race) -> str:
     targets = [f"{task.target:g} ({task.name})" for task in race.tasks if task.target is not None]
     lines = [*LEGEND.splitlines(), *(textwrap.wrap(TO_TARGET.format(", ".join(targets)), WIDTH) if targets else [])]
     lines += [STORED] if any(entry.stored for entry in race.entries) else []
-    ends = (entry.best_rate in (min(entry.by_rate), max(entry.by_rate)) for entry in race.entries)
-    return "\n".join([*lines, *([AT_END] if any(ends) else [])])
+    return "\n".join([*lines, *([AT_END] if any(entry.is_at_end for entry in race.entries) else [])])
 
 
 def _folded(text: str) -> str:

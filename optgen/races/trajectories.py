@@ -51,7 +51,7 @@ def _walked(optimizer: Optimizer, function: PlaneFunction, rate: float, steps: i
     found[0] = function.start
     point = np.array(function.start).reshape(2, 1)
     gradient = np.zeros_like(point)
-    if any(x.name == "lr" for x in optimizer.params):
+    if "lr" in optimizer.reads:
         values = {"lr": rate, **values}
     rule = api.load(optimizer, "float64", **values)
     step = rule.bind([point], [gradient])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import operator
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optgen.races import Diverged
 from optgen.races.contender import Contender
 from optgen.races.protocol import SHORT, Attempt
-from optgen.races.results import Trial
+from optgen.races.results import Diverged, Trial
 from optgen.races.task import TrainingTask
 
 if TYPE_CHECKING:
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
 WARM_UP = 0.05
 """The part of the steps in which the rate rises."""
+LONGEST_SHORT = 2 * SHORT
+"""The part of its steps by which a short run must have had a held-out loss."""
+PACKAGE = Path(__file__).resolve().parents[1]
 Clock = Callable[[], float]
 
 
-class ShortRunEndedError(Exception):
-    """A short run has come to its last step. A task lets it pass."""
+class RunEndedError(Exception):
+    """A run has come to the last step that is wanted of it. A task lets it pass."""
 
 
 @dataclass(frozen=True)
@@ -39,30 +43,56 @@ class Outcome:
 def run(task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock = time.perf_counter) -> Outcome:
     """Train once. `clock` counts seconds.
 
-    A loss that is not finite, and a factorization that fails, as of a matrix with NaN in it, are divergence. Raises
-    RuntimeError for a task that does not do what tasks do, and whatever else it raises.
+    A loss that is not finite is divergence, and so is a step that fails to factorize, as a matrix with NaN in it. An
+    ArithmeticError of the task itself is an error. Raises RuntimeError for a task that does not do what tasks do, and
+    whatever else it raises.
     """
     running = Running(task, contender, attempt, clock)
-    try:
-        task.train(running.make_optimizer, attempt.seed, running.report)
-    except ShortRunEndedError:
-        pass
-    except (Diverged, ArithmeticError):
-        running.has_diverged = True
+    running.run_task()
     return running.outcome()
+
+
+def prepare(task: TrainingTask, contender: Contender, attempt: Attempt) -> None:
+    """Make the first step of a trial and no more: kernels are compiled then. Errors are those of `run`."""
+    Running(task, contender, attempt, time.perf_counter, only_first=True).run_task()
+
+
+def _is_of_step(error: ArithmeticError) -> bool:
+    """Whether an error was raised by the code of an optimizer, and not by a task, whose closures a step calls."""
+    frames = [Path(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].is_relative_to(PACKAGE) and not frames[-1].is_relative_to(PACKAGE / "races")
 
 
 class Running:
     """A trial that is being made: what a task is given, and what it has reported."""
 
-    def __init__(self, task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock) -> None:
+    def __init__(
+        self, task: TrainingTask, contender: Contender, attempt: Attempt, clock: Clock, only_first: bool = False
+    ) -> None:
         self.task, self.contender, self.attempt, self.clock = task, contender, attempt, clock
+        self.only_first = only_first
         self.optimizers: list[torch.optim.Optimizer] = []
         self.steps: list[int] = []
+        self.made: list[int] = []
         self.curve: list[tuple[int, float]] = []
-        self.has_diverged = False
+        self.has_diverged = self.was_ended = False
         self.reached: tuple[int, float] | None = None
         self.begin = clock()
+
+    def run_task(self) -> None:
+        """Have the task train, until it or the run ends."""
+        try:
+            self.task.train(self.make_optimizer, self.attempt.seed, self.report)
+        except RunEndedError:
+            self.was_ended = True
+        except Diverged:
+            self.has_diverged = True
+        except ArithmeticError as error:
+            if not _is_of_step(error):
+                raise
+            self.has_diverged = True
+        except SystemExit as error:
+            raise RuntimeError(f"{self.task.name}: train() ends the program: sys.exit({error.code!r})") from error
 
     def make_optimizer(self, params: Any, steps: int) -> torch.optim.Optimizer:
         """The contender's optimizer of a network, or of parameters, which will make `steps` steps."""
@@ -75,21 +105,56 @@ class Running:
         made = self.contender.make(params, self.attempt.rate, self.attempt.seed)
         self.optimizers.append(made)
         self.steps.append(number)
+        self.made.append(0)
+        which = len(self.made) - 1
+        made.register_step_pre_hook(lambda *_: self._before_step(which))
         follow(made, number, is_constant=self.contender.has_own_schedule)
         return made
 
+    def _before_step(self, which: int) -> None:
+        """Count a step of an optimizer. Raises RunEndedError where no more steps are wanted."""
+        made = self.made[which]
+        if made == 1 and which == 0:
+            if self.only_first:
+                raise RunEndedError
+            self.begin = self.clock()
+        if self.attempt.is_short and made >= SHORT * self.steps[which]:
+            if self.curve:
+                raise RunEndedError
+            if made >= LONGEST_SHORT * self.steps[which]:
+                raise RuntimeError(
+                    f"{self.task.name}: train() has reported no loss in {made} of {self.steps[which]} steps, and short "
+                    "runs find the first rate by it: call report(step, loss) each tenth of the steps"
+                )
+        self.made[which] += 1
+
     def report(self, step: int, loss: Any) -> None:
         """Take a held-out loss after a step. Raises Diverged if it is not finite."""
-        value = float(loss)
+        if not self.optimizers:
+            raise RuntimeError(f"{self.task.name}: train() did not call make_optimizer(params, steps) before report")
+        value, step = float(loss), self._checked(step)
         if not math.isfinite(value):
             self.has_diverged = True
             raise Diverged(f"the loss after step {step} is {value}")
-        self.curve.append((operator.index(step), value))
+        self.curve.append((step, value))
         target = self.task.info.target
         if self.reached is None and target is not None and value <= target:
             self.reached = step, self.clock() - self.begin
-        if self.attempt.is_short and self.steps and step >= SHORT * max(self.steps):
-            raise ShortRunEndedError
+        if self.attempt.is_short and step >= SHORT * max(self.steps):
+            raise RunEndedError
+
+    def _checked(self, step: Any) -> int:
+        """The step of a report. Raises ValueError for one that cannot be."""
+        try:
+            number = operator.index(step)
+        except TypeError:
+            number = -1
+        least = self.curve[-1][0] + 1 if self.curve else 0
+        most = max(self.steps)
+        if not least <= number <= most:
+            of = f"from {least} to {most}" if least <= most else f"and a loss of step {most}, the last, was reported"
+            raise ValueError(f"{self.task.name}: report(step, loss): step is a whole number {of}, not {step!r}")
+        return number
 
     def outcome(self) -> Outcome:
         """What the trial has come to."""
@@ -98,6 +163,12 @@ class Running:
             raise RuntimeError(f"{self.task.name}: train() did not call make_optimizer(params, steps)")
         if not self.curve and not self.has_diverged:
             raise RuntimeError(f"{self.task.name}: train() did not call report(step, loss) with a held-out loss")
+        if not (self.has_diverged or self.was_ended) and self.made != self.steps:
+            made, told = next((x, y) for x, y in zip(self.made, self.steps, strict=True) if x != y)
+            raise RuntimeError(
+                f"{self.task.name}: train() made {made} of the {told} steps that it told make_optimizer; the rate "
+                "falls over these, so make them all, by optimizer.step(closure)"
+            )
         trial = Trial(
             rate=self.attempt.rate,
             seed=self.attempt.seed,

@@ -9,7 +9,7 @@ import sympy as sp
 from optgen.expressions import Expr, Unary
 from optgen.model import Optimizer
 from optgen.symbolic.algebra import NOWHERE, Algebra, NoClosedForm
-from optgen.symbolic.recurrence import Equations, as_params, follow, fraction, number_of
+from optgen.symbolic.recurrence import Equations, as_params, follow, fraction, number_of, short
 
 _G = sp.Symbol("g", real=True, nonzero=True)
 LONGEST = 40
@@ -41,7 +41,7 @@ def steady_step(optimizer: Optimizer, phases: Sequence[Equations], values: Mappi
 
 
 def _step(algebra: Algebra, phases: Sequence[Equations], values: Mapping[str, float | None]) -> sp.Expr:
-    names = follow(algebra, phases, lambda _: _G)
+    names = follow(algebra, phases, lambda _: _G, values)
     states = {sp.Symbol(x, real=True): algebra.values[x] for x in names if x != "w"}
     if any(value.has(sp.Symbol("w", real=True)) for value in states.values()):
         raise NoClosedForm("no closed form: a state depends on the weight, which moves on")
@@ -56,8 +56,8 @@ def _step(algebra: Algebra, phases: Sequence[Equations], values: Mapping[str, fl
             endless |= {symbol} if solved[symbol] == symbol else set()
     step = (algebra.values["w"] - sp.Symbol("w", real=True)).xreplace(solved)
     for symbol in sorted(endless, key=str):
-        step = sp.limit(step, symbol, sp.oo)
-    return sp.simplify(step)
+        step = sp.limit(short(step), symbol, sp.oo)
+    return sp.simplify(short(step))
 
 
 def _limit_of(symbol: sp.Symbol, value: sp.Expr, algebra: Algebra, values: Mapping[str, float | None]) -> sp.Expr:
@@ -66,7 +66,7 @@ def _limit_of(symbol: sp.Symbol, value: sp.Expr, algebra: Algebra, values: Mappi
         own, rest = [x for x in value.args if x.has(symbol)], [x for x in value.args if not x.has(symbol)]
         if rest and all(_factor(x, symbol, algebra, values) <= 1 for x in own):
             return sp.Max(*rest)
-    factor = sp.simplify(sp.expand(value).diff(symbol))
+    factor = sp.simplify(sp.expand(short(value)).diff(symbol))
     rest = sp.simplify(value.xreplace({symbol: sp.Integer(0)}))
     if factor == 1 and rest.is_positive:
         return symbol
@@ -77,7 +77,7 @@ def _limit_of(symbol: sp.Symbol, value: sp.Expr, algebra: Algebra, values: Mappi
 
 def _factor(value: sp.Expr, symbol: sp.Symbol, algebra: Algebra, values: Mapping[str, float | None]) -> float:
     """The size of the factor of a symbol in a linear function of it."""
-    factor = sp.simplify(sp.expand(value).diff(symbol))
+    factor = sp.simplify(sp.expand(short(value)).diff(symbol))
     if factor.has(symbol) or factor.has(_G):
         raise NoClosedForm("no closed form: a state is no linear function of its last value")
     return float(abs(factor.xreplace({x: sp.Float(number_of(x, algebra, values)) for x in factor.free_symbols})))

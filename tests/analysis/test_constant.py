@@ -11,12 +11,14 @@ from optgen import specfiles
 from optgen.analysis import Verdict
 from optgen.analysis.constant import constant_gradient, followed, gradient_of
 from optgen.polynomials import FUNCTIONS
+from optgen.symbolic import steady
 from optgen.symbolic.written import expression
 from tests.analysis.subjects import subject
 from tests.sweeps import swept
 
 KNOWN = [
     ("sgd", {"momentum": 0.9}, "-(lr*g/(1 - momentum))"),
+    ("sgd", {"rescale_grad": 10.0}, "-(lr*rescale_grad*g)"),
     ("rmsprop", {}, "-(lr*g/sqrt(epsilon + g^2))"),
     ("adam", {}, "-(lr*g/(epsilon + abs(g)))"),
     ("lion", {}, "-(lr*sign(g))"),
@@ -58,3 +60,16 @@ def test_a_limit_without_a_closed_form_is_what_a_run_shows() -> None:
     found = constant_gradient(subject("lars"))[0]
     assert found.verdict is not Verdict.PROVED
     assert "in a run of 4096 updates" in found.text or "a run of 4096 updates" in found.text
+
+
+def test_a_clipped_gradient_has_no_limit_of_unclipped_ones() -> None:
+    found = constant_gradient(subject("sgd", clip_gradient=0.1))[0]
+    assert (found.claim, found.verdict) == ("settled", Verdict.RUN)
+    assert "of RMS 0.1·lr" in found.text
+
+
+def test_a_limit_that_a_run_does_not_come_near_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = subject("rmsprop")
+    wrong = steady.steady_step(subject("sgd").spec, subject("sgd").phases, subject("sgd").values)
+    monkeypatch.setattr(steady, "steady_step", lambda *_: wrong)
+    assert all(found.verdict is not Verdict.PROVED for found in constant_gradient(one))

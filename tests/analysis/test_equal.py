@@ -25,10 +25,10 @@ KNOWN = [
 MORE = [
     ("sgdw", "optax/sgd", "sgdw(wd=0) is optax/sgd"),
     ("adamw", "optax/sign_sgd", "adamw(beta1=0, beta2=0, epsilon=0, wd=0) is optax/sign_sgd"),
-    ("matrix/muon", "torch/muon", "matrix/muon is torch/muon(weight_decay=wd, eps=epsilon, rounded=false)"),
+    ("matrix/muon", "torch/muon", "matrix/muon(ns_steps=5) is torch/muon(weight_decay=wd, eps=epsilon, rounded=false)"),
     ("adamod", "adamw", "adamod(beta3=0) is adamw"),
     ("signum", "lion", "signum(wd=0) is lion(beta1=momentum, beta2=momentum, wd=wd_lh)"),
-    ("adam with lookahead(k=1)", "adam", "AdamLookahead(alpha=1) is adam"),
+    ("adam with lookahead(k=1)", "adam", "AdamLookahead(k=1, alpha=1) is adam"),
     (
         "nadam",
         "torch/nadam",
@@ -71,6 +71,52 @@ def test_a_planted_difference_is_no_identity(name: str, old: str, new: str) -> N
     """Not at any arguments at which the difference matters: what is proved has special ones."""
     for statement in among(planted(name, old, new), [name]):
         assert not statement.claim.startswith("mine is ")
+
+
+UNSOUND = [
+    "w' = w - lr*where(t == 100, 2, 1)*g",
+    "w' = w - lr*where(t > 2000000, 2, 1)*g",
+    "w' = w - lr*where(mod(t, 1000) == 999, 2, 1)*g",
+    "w' = w - 2*lr*g  every 50\n  w' = w - lr*g  otherwise",
+    "w' = w - lr*where(lr > 5, 2, 1)*g",
+    "w' = w - lr*where(g == 3, 2, 1)*g",
+    f"w' = w - lr*where({' and '.join(f'g > {k}e6' for k in range(1, 17))}, 2, 1)*g",
+    f"w' = w - lr*({'*'.join(f'(1 + sign(g - {k}e6))' for k in range(1, 17))} + g)",
+]
+
+
+@pytest.mark.parametrize("update", UNSOUND)
+def test_what_differs_where_no_run_comes_is_not_proved(update: str) -> None:
+    """At some count, or for some gradients or rates."""
+    spec = optgen.parse(f'optimizer Foo "x"\nparam lr = 0.01\nupdate:\n  {update}\n')
+    assert Verdict.PROVED not in [s.verdict for s in among(spec, ["sgd"])]
+
+
+SAME = [
+    "w' = w - lr*max(g, g - 1)",
+    "w' = w - lr*where(t > 0, g, 2*g)",
+    "w' = w - lr*where(g > 1, g + 1, g) + lr*where(g > 1, 1, 0)",
+    "w' = w - lr*g  every 50\n  w' = w - 2*lr*g + lr*g  otherwise",
+    "w' = w - lr*sign(g)*abs(g)",
+]
+
+
+@pytest.mark.parametrize("update", SAME)
+def test_what_is_the_same_in_all_cases_is_proved(update: str) -> None:
+    spec = optgen.parse(f'optimizer Foo "x"\nparam lr = 0.01\nupdate:\n  {update}\n')
+    assert [(s.verdict, s.text) for s in among(spec, ["sgd"])] == [(Verdict.PROVED, "Foo is sgd.")]
+
+
+def test_whole_numbers_are_said() -> None:
+    text = 'optimizer Foo "x"\nparam lr = 0.01\nparam n: int = 1 in [1, 10]\nupdate:\n  w\' = w - lr*n*g\n'
+    (found,) = among(optgen.parse(text), ["sgd"])
+    assert (found.verdict, found.text) == (Verdict.PROVED, "Foo(n=1) is sgd.")
+
+
+def test_gradients_of_0_are_said() -> None:
+    text = 'optimizer Foo "x"\nparam lr = 0.01\nupdate:\n  w\' = w - lr*g/abs(g)\n'
+    (found,) = among(optgen.parse(text), ["optax/sign_sgd"])
+    assert (found.verdict, found.text) == (Verdict.PROVED, "Foo is optax/sign_sgd for g ≠ 0.")
 
 
 def test_primes_are_what_the_field_takes_them_for() -> None:

@@ -22,6 +22,8 @@ from tests.sweeps import swept
 KNOWN = [
     ("sgd", {}, "2/lr"),
     ("sgd", {"momentum": 0.9}, "2*(1 + momentum)/lr"),  # heavy ball: Polyak 1964
+    ("sgd", {"rescale_grad": 10.0}, "2/(lr*rescale_grad)"),
+    ("sgd", {"wd": 1.0}, "(2 - lr*wd)/lr"),
     ("nag", {"momentum": 0.9}, "2*(1 + momentum)/(lr*(1 + 2*momentum))"),
     ("qhm", {}, "2*(1 + beta)/(lr*(1 + beta - 2*beta*nu))"),  # Gitman et al. 2019, arXiv:1910.13962
     ("extragradient", {}, "1/lr"),
@@ -48,6 +50,24 @@ def test_the_sentences() -> None:
     assert heavy.text == "Steps on hw²/2 are stable for lr·h < 2·(1 + momentum): h < 380."
     expected = "With v frozen, steps on hw²/2 are stable for h/(ε + √v) < 2·(1 + β₁)/(lr·(1 − β₁)) = 38000."
     assert adam.text == expected
+
+
+RESERVED = [{"rescale_grad": 10.0}, {"wd": 20.0}, {"wd": 20.0, "momentum": 0.9, "rescale_grad": 0.5}]
+
+
+@pytest.mark.parametrize("values", RESERVED, ids=str)
+def test_gradients_are_rescaled_and_weights_decay(values: dict[str, float]) -> None:
+    one = subject("sgd", **values)
+    bound = largest_curvature(one.spec, one.phases, (), one.values).value
+    for factor in (0.99, 1.01):
+        run = Run(one, [np.ones(one.shape)])
+        for _ in range(1000):
+            run.step(lambda _, weights, h=factor * bound: [h * weights[0]])
+        assert (float(np.abs(run.weights[0]).max()) > 1) == (factor > 1)
+
+
+def test_no_closed_form_is_of_clipped_gradients() -> None:
+    assert _only(subject("sgd", clip_gradient=0.1)).verdict is not Verdict.PROVED
 
 
 LINEAR = ("nag", "qhm", "optimistic_sgd", "accsgd", "aggmo", "extragradient", "pnm", "sgd", "sgdw")

@@ -9,7 +9,7 @@ import pytest
 
 import optgen
 from optgen import pipeline, spec_identity
-from optgen.diagnostics import Source
+from optgen.diagnostics import Source, SpecErrors
 from optgen.ir import Variant
 from optgen.lang import format_text
 from optgen.model import Optimizer
@@ -59,6 +59,12 @@ def test_of_a_chain_the_last_transform_that_says_something_counts(
         "using.opt": (None, "", False, ""),
     }.items():
         assert said(optgen.load(chain).spec) == expected, chain
+
+
+@pytest.mark.parametrize("rate", ["0", "1e-320", "1e308"])
+def test_a_rate_has_neighbours(rate: str) -> None:
+    with pytest.raises(SpecErrors, match=r"the rate .*\n.*\n.*\n.*\n.*from 1e-12 to 1e12"):
+        optgen.parse(PLAIN.format(f'lr_hint {rate} "a sweep"\n'))
 
 
 @pytest.mark.parametrize("line", [HINT, OWN, HINT.replace("0.25", "0.5") + OWN])

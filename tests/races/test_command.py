@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from optgen import specfiles
 from optgen.cli import main
@@ -32,6 +33,7 @@ def test_a_race_against_a_stored_baseline(
     monkeypatch.setattr(specfiles, "races", lambda: tmp_path)
     own = [task.load(TINY)]
     data = baselines.encoded(race, read("sgd"), own, protocol.full((4, 7)))
+    data = data.replace(f'"torch":"{torch.__version__}"'.encode(), b'"torch":"1.99.0"')
     (tmp_path / "sgd.json").write_bytes(data)
     here.ran.clear()
     own_store.rename(tmp_path / "away")
@@ -54,6 +56,7 @@ def test_a_race_against_a_stored_baseline(
     assert {job.contender for job in here.ran} == {"sgd(rescale_grad=1)"}
     second = capsys.readouterr().out
     assert "sgd*" in second and "*: from a stored baseline" in second
+    assert "Stored baselines of other versions (sgd: torch 1.99.0)" in " ".join(second.split())
     assert second.count("16 trials") == 0 and second.count("13 trials") == 1
 
 
@@ -66,6 +69,8 @@ def test_a_race_against_a_stored_baseline(
         (["adam", "--tasks", "mnist"], "no task named 'mnist'"),
         (["adam", "--task", "mine.py"], "no such task: mine.py"),
         (["adam", "--task", __file__], "it has no function train"),
+        (["adam", "adam()"], "adam and adam() are the same optimizer"),
+        (["adam", "--task", TINY, "-o", __file__], f"-o {__file__}: no folder can be made there: File exists"),
         (["adam", "--seeds", "0"], "--seeds 0: how many"),
         (["adam", "--seeds", "a"], "--seeds a: how many"),
         (["adam", "--sweep", "beta2"], "--sweep beta2: write a param and its values"),

@@ -36,6 +36,7 @@ def test_a_spec_of_matrices_leaves_the_rest_to_adamw_at_a_rate_that_keeps_its_ra
 def test_a_sweep_makes_a_line_of_each_value() -> None:
     assert swept("adam", "beta2", [".9", ".99"]) == ["adam(beta2=.9)", "adam(beta2=.99)"]
     assert swept("adam(beta1=0.8, beta2=0.5) with ema", "beta2", [".9"]) == ["adam(beta1=0.8, beta2=.9) with ema"]
+    assert swept("adam()", "beta2", [".9"]) == ["adam(beta2=.9)"]
     assert swept("adam with ema", "beta2", [".9"]) == ["adam(beta2=.9) with ema"]
 
 
@@ -61,6 +62,7 @@ def test_identity_is_what_is_computed_not_how_it_is_written(tmp_path: Path) -> N
         ("adam(beta2)", "'beta2' is not NAME=VALUE"),
         ("adam(beta2=.9, beta2=.8)", "'beta2' is given twice"),
         ("adam(beta2=fast)", "adam(beta2=fast): "),
+        ("adam(beta2=.9,,)", "'' is not NAME=VALUE"),
     ],
 )
 def test_wrong_arguments_are_refused(line: str, message: str) -> None:
@@ -77,3 +79,9 @@ def test_who_needs_more_than_gradients_cannot_race() -> None:
     with pytest.raises(FileNotFoundError, match="no spec named 'adamv'; did you mean 'adam"):
         read("adamv")
     assert not contender.read("cocob").has_rate
+
+
+def test_rates_are_those_that_the_spec_takes() -> None:
+    bounded = 'optimizer B "b"\nparam lr = 0.1 in [0, 1]\nupdate:\n  w\' = w - lr*g\n'
+    assert [read(optgen.parse(bounded)).allows(x) for x in (0.1, 1.0, 1.01)] == [True, True, False]
+    assert read("sgd").allows(1e30)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from optgen import api, pipeline
+from optgen.diagnostics import Source
 from optgen.model import Optimizer
 from optgen.races.functions import FUNCTIONS
 from optgen.races.trajectories import path
@@ -56,6 +57,11 @@ def test_a_path_is_what_the_equations_say() -> None:
     np.testing.assert_array_equal(found, path(spec("sgd"), "rosenbrock", 1e-4, 20, momentum=0.9))
 
 
+def test_the_rate_is_that_of_a_spec_that_does_not_declare_it() -> None:
+    plain = pipeline.check(Source("plain.opt", 'optimizer Plain "x"\nupdate:\n  w\' = w - lr*g'))
+    np.testing.assert_array_equal(path(plain, "rosenbrock", 1e-4, 5), path(spec("sgd"), "rosenbrock", 1e-4, 5))
+
+
 def test_the_documented_path(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     documented = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text("utf-8").partition("## Trajectories")[2]
     (tmp_path / "mine.py").write_text(documented.partition("```python\n")[2].partition("```")[0])
@@ -98,3 +104,9 @@ def test_what_a_path_has_not_is_said() -> None:
         path(spec("sgd"), "rosenbrok", 0.1, 1)
     with pytest.raises(ValueError, match="steps: a whole number from 0, not -1"):
         path(spec("sgd"), "quadratic", 0.1, -1)
+
+
+def test_a_spec_that_does_not_declare_lr_has_the_rate_that_is_asked_for() -> None:
+    plain = pipeline.check(Source("<text>", 'optimizer P "p"\nupdate:\n  w\' = w - lr*g\n'))
+    first, second = (path(plain, "quadratic", rate, 1) for rate in (0.01, 0.02))
+    assert second[1] - second[0] == pytest.approx(2 * (first[1] - first[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 import optgen
 from optgen.races import in_process, racing, task
-from optgen.races.results import Race, Trial
+from optgen.races.results import Trial
+from optgen.races.shown import ShownRace
 from optgen.races.trials import Outcome
 
 TINY = str(Path(__file__).with_name("tiny.py"))
@@ -63,6 +65,25 @@ def test_a_budget_that_is_too_little_says_what_would_be_enough(costs: Any) -> No
         optgen.race(train, ["sgd", "adam"], budget=10)
 
 
+def test_what_is_made_once_is_no_part_of_a_trial() -> None:
+    """The first step of all takes as long as the compilation of kernels would."""
+    import torch
+
+    made: list[int] = []
+
+    def slow_at_first(make_optimizer: Any, seed: int, report: Any) -> None:
+        optimizer = make_optimizer([torch.nn.Parameter(torch.ones(1))], 5)
+        for step in range(1, 6):
+            if not made:
+                time.sleep(1.5)
+            made.append(step)
+            optimizer.step(lambda: 0.0)
+            report(step, 1.0)
+
+    race = optgen.race(slow_at_first, ["sgd"], budget="4s", seeds=2)
+    assert "Cut" not in race.how and len(made) == 2 + 5 * len(race.entries[0].trials)
+
+
 def test_results_are_a_table_a_page_of_a_notebook_and_files(tmp_path: Path) -> None:
     race = optgen.race(task.load(TINY).train, ["adam", "sophia", "cocob"], seeds=2)
     text = str(race)
@@ -72,7 +93,7 @@ def test_results_are_a_table_a_page_of_a_notebook_and_files(tmp_path: Path) -> N
     assert text.splitlines()[2].split()[0] == "adam"
     assert "<pre>" in race._repr_html_() and "&#x27;h_hat&#x27;" in race._repr_html_()
     race.save(tmp_path / "new" / "folder")
-    assert Race.from_json((tmp_path / "new" / "folder" / "results.json").read_bytes()) == race
+    assert ShownRace.from_json((tmp_path / "new" / "folder" / "results.json").read_bytes()) == race
     assert (tmp_path / "new" / "folder" / "table.txt").read_text() == f"{text}\n"
     assert json.loads((tmp_path / "new" / "folder" / "results.json").read_bytes())["versions"]["protocol"] == "1"
 
@@ -88,6 +109,8 @@ def test_results_are_a_table_a_page_of_a_notebook_and_files(tmp_path: Path) -> N
         ({"specs": []}, "specs: there are none"),
         ({"specs": ["sophia"]}, "nobody to race: sophia needs"),
         ({"specs": ["adam", "adam"]}, "'adam' stands there twice"),
+        ({"specs": ["adam", "adam()"]}, r"adam and adam\(\) are the same optimizer"),
+        ({"budget": "\u0663h"}, "budget: a time as"),
         ({"specs": "adam"}, "specs: a list"),
     ],
 )

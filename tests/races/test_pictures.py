@@ -60,6 +60,15 @@ def test_the_ranking_has_ranks_and_losses_the_best_first() -> None:
         pictures.curves(RACE, "nets")
 
 
+def test_names_and_titles_are_drawn_as_they_are() -> None:
+    info = TaskInfo("net", "It costs $5, or $x_", "loss ($\\frac$)", None)
+    race = Race((info,), (entry("_a$b$", "net", 0.5), entry("lion", "net", 0.7)), "how")
+    for svg in (pictures.sensitivity(race, "net"), pictures.curves(race, "net"), pictures.ranking(race)):
+        found = [x.replace("\u200b", "") for x in words(svg)]
+        assert any(x.startswith("_a$b$") for x in found)
+    assert {info.title, info.loss_label} <= set(words(pictures.sensitivity(race, "net")))
+
+
 def test_paths_can_be_shown_rate_by_rate() -> None:
     adamw = pipeline.checked(api.read("adamw"))
     svg = pictures.trajectories(adamw, "rosenbrock", (0.01, 0.1), steps=20)

@@ -92,3 +92,14 @@ def test_a_budget_gives_up_rates_before_seeds_and_never_takes_more() -> None:
     assert fitting(10 * 40, work, SEEDS) == TrialPlan(3, 1, SEEDS)
     assert fitting(4 * 40, work, SEEDS) == TrialPlan(3, 1, SEEDS[:1])
     assert fitting(4 * 40 - 1, work, SEEDS) is None
+
+
+@pytest.mark.parametrize("best", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("hint", [None, 0.1, 1.0])
+def test_rates_outside_of_an_interval_are_replaced_by_others_inside(hint: float | None, best: float) -> None:
+    losses: dict[Attempt, float] = {}
+    while attempts := due(FULL, hint, losses, lambda rate: rate <= 1):
+        losses[attempts[0]] = bowl(best)(attempts[0])
+    whole = [x for x in losses if not x.is_short]
+    assert len(whole) == FULL.trials - (hint is None) and max(x.rate for x in whole) <= 1
+    assert best > 1 or any(0.5 < x.rate / best < 2 for x in whole)

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from optgen.races.results import Entry, Race, TaskInfo, Trial
+from optgen.races.shown import ShownRace
 
 
 def trial(rate: float, seed: int, loss: float | None) -> Trial:
@@ -65,9 +66,20 @@ def test_json_keeps_every_bit() -> None:
         RACE.to_json().replace('"loss": 1.0', '"loss": NaN'),
         RACE.to_json().replace('"seed": 0', '"seed": -1'),
         RACE.to_json().replace('"contender"', '"name"'),
+        RACE.to_json().replace('"good"', "7"),
+        RACE.to_json().replace('"name": "quadratic"', '"name": "../esc"'),
         RACE.to_json().replace('"loss_label"', '"label"'),
     ],
 )
 def test_what_is_no_race_is_said_to_be_none(broken: str) -> None:
     with pytest.raises(ValueError, match="these are no results of a race"):
         Race.from_json(broken)
+
+
+def test_a_mark_is_explained_where_it_stands() -> None:
+    """A single rate is no end, and an entry may have no trials."""
+    alone, empty = entry("alone", {1.0: [1.0, 1.1]}), Entry("empty", "quadratic", (), 0, 0)
+    race = ShownRace((TASK,), (alone, empty), "how")
+    assert "!" not in str(race) and "empty" in str(race)
+    ends = str(ShownRace((TASK,), (entry("ends", {1.0: [1.0], 2.0: [2.0]}),), "how"))
+    assert "1!" in ends and "!: the best rate is" in ends

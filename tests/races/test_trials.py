@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from optgen.linalg.factorizations import singular_values
 from optgen.races import Diverged, task, trials
 from optgen.races.contender import read
 from optgen.races.protocol import Attempt
@@ -51,6 +54,17 @@ def descend(losses: Callable[[int], float], steps: int = 10, made: int = 10) -> 
     return train
 
 
+def reporting(*steps: int) -> Callable[[Any, int, Any], None]:
+    """A task that reports after these steps."""
+
+    def train(make_optimizer: Any, seed: int, report: Any) -> None:
+        make_optimizer([torch.nn.Parameter(torch.ones(1))], 5)
+        for step in steps:
+            report(step, 1.0)
+
+    return train
+
+
 def test_rates_rise_and_then_fall_in_a_line_to_zero() -> None:
     train: Any = descend(lambda step: 1.0, steps=100, made=100)
     trials.run(of_function(train), read("sgd"), Attempt(0.5, 0))
@@ -83,9 +97,36 @@ def test_a_failed_factorization_is_divergence_even_where_the_task_goes_on() -> N
             report(1, math.nan)
         except Diverged:
             report(1, 1.0)
-        raise ArithmeticError("a matrix has no inverse")
+        singular_values([np.full((2, 2), np.nan)])
 
     assert trials.run(of_function(train), read("sgd"), ATTEMPT).trial.loss is None
+
+
+@pytest.mark.parametrize("in_closure", [False, True])
+def test_a_bug_of_a_task_is_no_divergence(in_closure: bool) -> None:
+    def train(make_optimizer: Any, seed: int, report: Any) -> None:
+        def closure() -> float:
+            return 1 / 0
+
+        optimizer = make_optimizer([torch.nn.Parameter(torch.ones(1))], 1)
+        report(0, 1.0)
+        optimizer.step(closure) if in_closure else closure()
+
+    with pytest.raises(ZeroDivisionError):
+        trials.run(of_function(train), read("sgd"), ATTEMPT)
+
+
+def test_a_short_run_of_a_task_that_reports_only_at_its_end_is_an_error() -> None:
+    train = descend(lambda step: 1.0)
+    at_end = of_function(lambda make, seed, report: train(make, seed, lambda *x: report(*x) if x[0] == 10 else None))
+    assert trials.run(at_end, read("sgd"), ATTEMPT).trial.curve == ((10, 1.0),)
+    with pytest.raises(RuntimeError, match=r"no loss in 4 of 10 steps.*call report\(step, loss\) each tenth"):
+        trials.run(at_end, read("sgd"), Attempt(0.1, 3, is_short=True))
+
+
+def test_a_task_that_ends_the_program_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match=r"train\(\) ends the program: sys.exit\(3\)"):
+        trials.run(of_function(lambda make, seed, report: sys.exit(3)), read("sgd"), ATTEMPT)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +136,11 @@ def test_a_failed_factorization_is_divergence_even_where_the_task_goes_on() -> N
         (lambda make, seed, report: make([torch.nn.Parameter(torch.ones(1))], 1), "did not call report"),
         (lambda make, seed, report: make([torch.nn.Parameter(torch.ones(1))], 0), "steps is a whole number from 1"),
         (descend(lambda step: 1.0, steps=3), "makes more steps than the 3"),
+        (descend(lambda step: 1.0, made=9), "made 9 of the 10 steps"),
+        (lambda make, seed, report: (make([torch.nn.Parameter(torch.ones(1))], 5), report(5, 1.0)), "made 0 of the 5"),
+        (reporting(-1), "step is a whole number from 0 to 5, not -1"),
+        (reporting(2, 1), "step is a whole number from 3 to 5, not 1"),
+        (reporting(6), "step is a whole number from 0 to 5, not 6"),
     ],
 )
 def test_a_task_that_does_not_do_what_tasks_do_is_an_error(train: Any, message: str) -> None:
@@ -124,3 +170,51 @@ def test_the_hash_of_a_task_is_of_what_it_imports_beside_it(tmp_path: Any) -> No
     before = task.load(str(file)).source
     beside.write_text("N = 2\n")
     assert task.load(str(file)).source != before
+
+
+def test_helpers_of_one_name_are_those_beside_each_task(tmp_path: Path) -> None:
+    loaded = []
+    for k, folder in enumerate(("one", "two")):
+        place = tmp_path / folder
+        (place / "parts").mkdir(parents=True)
+        (place / f"{folder}.py").write_text(
+            "from parts import model\nimport torch\n\ndef train(make_optimizer, seed, report):\n"
+            "    import late_of_mine\n    optimizer = make_optimizer([torch.nn.Parameter(torch.ones(1))], 1)\n"
+            "    optimizer.step(lambda: 0.0)\n    report(1, model.N + late_of_mine.N)\n"
+        )
+        (place / "parts" / "__init__.py").write_text("")
+        (place / "parts" / "model.py").write_text("from .numbers_of_mine import N\n")
+        (place / "parts" / "numbers_of_mine.py").write_text(f"N = {k}\n")
+        (place / "late_of_mine.py").write_text(f"N = {10 * k}\n")
+        loaded.append(task.load(str(place / f"{folder}.py")))
+    before = [*sys.path]
+    found = [trials.run(x, read("sgd"), ATTEMPT).trial.loss for x in (*loaded, *loaded)]
+    assert found == [0, 11, 0, 11]
+    assert sys.path == before and not {"parts", "parts.model", "late_of_mine"} & {*sys.modules}
+    (tmp_path / "two" / "parts" / "numbers_of_mine.py").write_text("N = 7\n")
+    assert task.load(loaded[1].place).source != loaded[1].source
+    (tmp_path / "two" / "parts" / "__init__.py").write_text("M = 1\n")
+    assert len({task.load(loaded[1].place).source, loaded[1].source}) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import random\n", "random beside mine.py has the name of another module"),
+        (
+            "x = 1\ny = nothing\n",
+            r"mine.py cannot be imported: NameError: name 'nothing' is not defined \(mine.py, line 2",
+        ),
+        ("import sys\nsys.exit(3)\n", r"cannot be imported: SystemExit: 3 \(mine.py, line 2\)"),
+        ("NAME = '../esc'\n", "mine.py: the name of a task is at most 50 letters.*not '../esc'"),
+        ("NAME = 'a\\0b'\n", "the name of a task"),
+        (f"NAME = {'a' * 300!r}\n", "the name of a task"),
+        ("TITLE = 'two\\nlines'\n", "the title and the loss of a task are lines"),
+    ],
+)
+def test_files_that_cannot_be_tasks(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "random.py").write_text("N = 1\n")
+    file = tmp_path / "mine.py"
+    file.write_text(f"{text}def train(make_optimizer, seed, report): ...\n")
+    with pytest.raises((ValueError, ImportError), match=message):
+        task.load(str(file))
