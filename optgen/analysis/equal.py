@@ -35,11 +35,13 @@ from optgen.analysis.settings import (
     params_of,
     sampled,
     special_count,
+    variant,
 )
 from optgen.analysis.statement import Statement, Verdict
-from optgen.expressions import Call, Expr, Name, walk
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, walk
 from optgen.model import Optimizer, Program
 from optgen.objectcode import cache
+from optgen.symbolic.written import expression
 
 QUESTION = "equals"
 MOST = 2
@@ -195,8 +197,25 @@ def _said(pair: Pair, title: str, name: str, verdict: Verdict, *, changing: bool
     text = claim + ("" if changing else " at a constant rate")
     text += "" if together.agree_in_reals(pair, changing=changing, zeros=True) else " for g ≠ 0"
     text += " for a model of a single parameter" if any(map(_sums_over_params, pair.specs)) else ""
+    text += "".join(f" while {condition}" for condition in _held(pair))
     text += f" {together.SAID}" if verdict is Verdict.RUN else ""
     return Statement(QUESTION, claim, f"{text}{_defaults(pair, name)}.", verdict)
+
+
+def _held(pair: Pair) -> list[str]:
+    """The conditions of flags, as they are in the settings that are compared, but for those that say whether a value is
+    set, or above 0, or a parameter a matrix."""
+    found = []
+    for spec, setting in zip(pair.specs, pair.settings, strict=True):
+        flags = variant(spec, setting, pair.sample) or {}
+        for flag in spec.flags:
+            match flag.condition:
+                case (
+                    None | IsSet() | Binary(op=">", left=Name(), right=Number(value=0.0)) | Binary(left=Name(id="rank"))
+                ):
+                    continue
+            found.append(f"{'' if flags.get(flag.name) else 'not '}({expression(flag.condition)})")
+    return found
 
 
 def _sums_over_params(spec: Optimizer) -> bool:

@@ -16,9 +16,12 @@ from optgen.analysis.settings import RATE, params_of, sampled, variant, whole
 from optgen.analysis.subject import Subject, subject_of
 
 RUNS, UPDATES, TOLERANCE = 2, 6, 1e-9
-SAID = f"in {RUNS} random runs of {UPDATES} updates of a {SHAPE[0]} x {SHAPE[1]} matrix, to {TOLERANCE:g}"
 SHORT, LONG, LAST = 16, 150, 6
 """The updates by the equations alone, before a proof and without one, and how many of them have high counts."""
+SAID = (
+    f"in a random run of {LONG} updates, and in {RUNS} of {UPDATES} by kernels, of a {SHAPE[0]} x {SHAPE[1]} matrix, "
+    f"to {TOLERANCE:g}"
+)
 LATE = 10**6
 
 

@@ -147,3 +147,28 @@ def test_people_read_a_few_and_programs_all() -> None:
         "and 3 more specs that it equals at special arguments: --json",
     ]
     assert len(analysis.to_json()["statements"]) == 12
+
+
+def test_what_decides_equations_is_said() -> None:
+    """Of sizes, and of params that are free; and whether values are summed over all parameters."""
+    text = """optimizer Foo
+param beta = 0.9 in [0, 1)
+flag big = size > 100
+flag heavy = beta > 0.97
+state m = 0
+update:
+  m' = beta*m + g if not (big or heavy)
+  m' = beta*m + 2*g otherwise
+  w' = w - lr*m'
+"""
+    (found,) = among(optgen.parse(text), ["sgd"])
+    assert "while not (size > 100) while not (beta > 0.97)" in found.text
+    text = """optimizer Foo
+param beta = 0.9 in [0, 1)
+state m = 0
+update:
+  m' = beta*m + (1 - beta)*g
+  w' = w - lr*m'/sqrt(sum(m'^2))
+"""
+    (found,) = among(optgen.parse(text), ["nsgd"])
+    assert "Foo is nsgd for g ≠ 0 for a model of a single parameter" in found.text
