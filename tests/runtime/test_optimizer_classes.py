@@ -105,8 +105,8 @@ def test_names() -> None:
         (
             lambda: optimizer.create("paged_adamw_8bit"),
             ValueError,
-            "unknown optimizer 'paged_adamw_8bit'; a name of bitsandbytes, transformers: write optgen.load(\"adamw\", "
-            'storage="int8_dynamic", epsilon=1e-8); states are not paged',
+            "unknown optimizer 'paged_adamw_8bit'; a name of bitsandbytes, transformers: write optgen.load(\"torch/"
+            'adamw", storage="int8_dynamic"); states are not paged',
         ),
         (lambda: optimizer.create("adamw_torch"), ValueError, "; mx.optimizer has only specs of no folder"),
         (
