@@ -17,6 +17,8 @@ from optgen.analysis.trial import RUNS, UPDATES, RandomRun, agree, changes, hold
 from optgen.analysis.turning import COLS, ROWS, turns_with_weight
 
 QUESTION = "rotation"
+REFLECTIONS = 16
+"""How many reflections make a random rotation of all elements."""
 KINDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("any", "any rotation of the vector of all elements", (ROWS, COLS)),
     ("both-sides", "rotations of the rows' and of the columns' space, W to Q·W·Rᵀ", (ROWS, COLS)),
@@ -66,9 +68,15 @@ def _turn(claim: str, shape: tuple[int, ...]) -> Turn:
         found: Array = np.linalg.qr(rng.normal(size=(n, n)))[0]
         return found
 
-    if claim == "any":
-        whole = orthogonal(int(np.prod(shape)))
-        return lambda x: (whole @ x.reshape(-1)).reshape(shape)
+    if claim == "any":  # by reflections: a matrix for all elements of a large parameter would take gigabytes
+        normals = [v / np.linalg.norm(v) for v in rng.normal(size=(REFLECTIONS, *shape))]
+
+        def whole(x: Array) -> Array:
+            for v in normals:
+                x = x - 2 * np.sum(v * x) * v
+            return x
+
+        return whole
     left = orthogonal(shape[0]) if claim != "right" else np.eye(shape[0])
     right = orthogonal(shape[1]) if claim != "left" else np.eye(shape[1])
     return lambda x: left @ x @ right.T
